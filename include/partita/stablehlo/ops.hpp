@@ -85,16 +85,20 @@ constexpr void read_constant(op_context& c) {
   else
     c.give(ops::literal(c.b, type, as_ints(bits)));
 }
+/// Ops that take the shape of their result as their last operand: the text says it, too.
+constexpr std::size_t with_shape(const op_context& c, std::size_t operands) {
+  return operands + (c.o.name.find("dynamic_") != std::string_view::npos ? 1 : 0);
+}
 constexpr void read_iota(op_context& c) {
   const auto dim = c.needed("dim", "iota_dimension");
   const tensor_type type = c.declared();
   const int d = c.dimension(dim);
-  if (!c.failed()) c.give(ops::iota(c.b, type, d));
+  if (c.count(with_shape(c, 0))) c.give(ops::iota(c.b, type, d));
 }
 constexpr void read_broadcast_in_dim(op_context& c) {
   const auto dims = c.numbers("dims", "broadcast_dimensions");
   const tensor_type type = c.declared();
-  if (!c.count(1)) return;
+  if (!c.count(with_shape(c, 1))) return;
   if (!is_sorted(dims)) return c.give(repeated(c.b, c.x(0), type.shape, dims));
   const value_id operands[] = {c.x(0)};
   c.give(c.b.emit(def<op::broadcast_in_dim>, operands, as_ints(dims), type));
@@ -110,7 +114,14 @@ constexpr void read_broadcast(op_context& c) {
 }
 constexpr void read_reshape(op_context& c) {
   const tensor_type type = c.declared();
-  if (c.count(1)) c.give(ops::reshape(c.b, c.x(0), type.shape));
+  if (c.count(with_shape(c, 1))) c.give(ops::reshape(c.b, c.x(0), type.shape));
+}
+/// `chlo.constant_like %x {value = 1.0 : f32}`
+constexpr void read_constant_like(op_context& c) {
+  if (!c.count(1)) return;
+  const double number = c.real("value");
+  if (!c.failed())
+    c.give(ops::broadcast_in_dim(c.b, c.scalar_like(c.x(0), number), c.type(0).shape, {}));
 }
 constexpr void read_convert(op_context& c) {
   const tensor_type type = c.declared();
@@ -857,12 +868,16 @@ inline constexpr read_op read_ops[] = {
     {"compare", &read_compare},
     {"concatenate", &read_concatenate},
     {"constant", &read_constant},
+    {"constant_like", &read_constant_like},
     {"convert", &read_convert},
     {"convolution", &read_convolution},
     {"cosh", &read_composed},
     {"custom_call", &read_custom_call},
     {"dot", &read_dot},
     {"dot_general", &read_dot_general},
+    {"dynamic_broadcast_in_dim", &read_broadcast_in_dim},
+    {"dynamic_iota", &read_iota},
+    {"dynamic_reshape", &read_reshape},
     {"dynamic_slice", &read_dynamic_slice},
     {"dynamic_update_slice", &read_dynamic_update_slice},
     {"einsum", &read_einsum},

@@ -160,7 +160,8 @@ class letter_product {
  public:
   constexpr explicit letter_product(op_context& c, std::size_t operands) : c_(c) {
     if (!c.count(operands)) return;
-    std::string_view config = without_quotes(c.o.attribute("einsum_config"));
+    const std::string_view config =
+        without_quotes(c.o.attribute(c.o.has("config") ? "config" : "einsum_config"));
     const std::size_t arrow = config.find("->"), comma = config.find(',');
     if (arrow == std::string_view::npos || (comma < arrow) != (operands == 2)) {
       c.fail("H005", "einsum_config = \"", config, "\" is not like ",
