@@ -444,7 +444,7 @@ TEST_CASE("mistakes have line, column and what to do") {
   };
   CHECK(of("%0 = stablehlo.fft %a : tensor<4xf32>") ==
         "H004 stablehlo: 3:6: op \"stablehlo.fft\" is unknown; known: abs, add, "
-        "and, atan2, cbrt, ceil, clamp, cosine and 87 more; did you mean \"not\"?");
+        "and, atan2, cbrt, ceil, clamp, cosine and 105 more; did you mean \"not\"?");
   CHECK(of("%0 = stablehlo.add %a, %b : tensor<4xf32>") ==
         "H006 stablehlo: 3:6: %b is used before it is defined, or not defined at all");
   CHECK(of("%0 = stablehlo.abs %a : tensor<5xf32>") ==
@@ -455,7 +455,7 @@ TEST_CASE("mistakes have line, column and what to do") {
         "along dimension 0; 2 are given");
   CHECK(
       of("%0 = stablehlo.convert %a : (tensor<4xf32>) -> tensor<4xcomplex<f32>>") ==
-      "H003 stablehlo: 3:48: element type complex is not supported; f16, bf16, f32, f64, i1, i8 to "
+      "H003 stablehlo: 3:48: element type complex<f32> is not supported; f16, bf16, f32, f64, i1, i8 to "
       "i64 and ui8 to ui64 are");
   CHECK(of("%0 = stablehlo.abs %a : tensor<?xf32>")
             .starts_with(
