@@ -13,6 +13,8 @@
 
 #include <partita/cost/memory_course.hpp>
 #include <partita/report/html.hpp>
+#include <partita/stablehlo/read_local.hpp>
+#include <partita/stablehlo/write_local.hpp>
 
 #include "../xml.hpp"
 #include "error_bound.hpp"
@@ -110,6 +112,7 @@ struct statistics {
   long looked_up = 0;                    ///< tables that stay where indices come to
   long taken = 0;                        ///< slices that take elements from those who have them
   long filled = 0;                       ///< values that a pad's own value stands behind
+  long written = 0;                      ///< programs that are written and read
   long became = 0;                       ///< slices that go on as pads
   std::map<std::string, long> refusals;  ///< of schedules, by code
   pt::collectives collectives;
@@ -195,7 +198,7 @@ class check {
       if (!(counter.counts() == before_passes(l)))
         return static_cast<void>(fail("collectives counted by tactic differ"));
       if (t + 1 < c_.tactics.size()) continue;
-      if (!check_finished(core, done, l) || !check_passes(core, l)) return;
+      if (!check_finished(core, done, l) || !check_passes(core, l) || !check_written(l)) return;
       if (c_.seed % 4 == 0 && !check_replay(core, done, l)) return;
       if (c_.seed % 4 != 0 && !check_microbatches()) return;
       if (!check_remat()) return;
@@ -351,6 +354,27 @@ class check {
            compare(pt::emulate(mechanical.device, inputs_), "mechanical lowering") &&
            check_text(l.device.local, &l.device.mesh, "device program") &&
            check_text(mechanical.device.local, &mechanical.device.mesh, "mechanical lowering");
+  }
+
+  /// What is written as StableHLO is read again, and computes the same: the source, and the program
+  /// of one device.
+  bool check_written(const pt::lowered& l) {
+    const pt::text source = pt::write_stablehlo(c_.p);
+    const pt::program again = pt::read_stablehlo(source);
+    if (again.error)
+      return fail("the written source is not read: " + str(again.error.message) + "\n" + str(source));
+    const pt::device_program& d = l.device;
+    const pt::text text = pt::write_stablehlo(d);
+    if (text.view().starts_with("error")) return fail("the program is not written: " + str(text));
+    pt::device_program back = pt::read_local_stablehlo(text, d.mesh.whole());
+    if (back.local.error)
+      return fail("the written program is not read: " + str(back.local.error.message) + "\n" +
+                  str(text));
+    back.input_types = d.input_types;  // (of what is padded the text has the pieces)
+    back.output_types = d.output_types;
+    if (count_) ++seen.written;
+    return compare(pt::evaluate(again, inputs_), "the source, written and read") &&
+           compare(pt::emulate(back, inputs_), "the program, written and read");
   }
 
   /// The log replays, and a tactic of the user's that issues the actions does the same.

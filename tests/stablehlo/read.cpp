@@ -393,6 +393,27 @@ TEST_CASE("random bits are those that XLA draws on a CPU") {
   CHECK(bits("2x3xui8", 5, UINT64_MAX - 1)[1].data<std::uint8_t>()[4] == 186);
 }
 
+TEST_CASE("tuples are their values") {
+  const auto p = read(
+      "func.func @pair(%a: tensor<2xf32>, %b: tensor<3xf32>) -> tuple<tensor<2xf32>, tensor<3xf32>> {\n"
+      "%0 = stablehlo.tuple %a, %b : tuple<tensor<2xf32>, tensor<3xf32>>\n"
+      "return %0 : tuple<tensor<2xf32>, tensor<3xf32>>\n}\n" +
+      modules::around(
+          "%a: tensor<2xf32>, %b: tensor<3xf32>",
+          "%0 = call @pair(%a, %b) : (tensor<2xf32>, tensor<3xf32>) -> tuple<tensor<2xf32>, "
+          "tensor<3xf32>>\n%1 = stablehlo.get_tuple_element %0[1] : (tuple<tensor<2xf32>, "
+          "tensor<3xf32>>) -> tensor<3xf32>\n%2 = \"stablehlo.get_tuple_element\"(%0) <{index = 0 : "
+          "i32}> : (tuple<tensor<2xf32>, tensor<3xf32>>) -> tensor<2xf32>\n"
+          "return %1, %2 : tensor<3xf32>, tensor<2xf32>"));
+  CHECK(p.outputs[0].value == p.inputs[1]);
+  CHECK(p.outputs[1].value == p.inputs[0]);
+  CHECK(mistake(modules::around("%a: tensor<2xf32>",
+                                "%0 = stablehlo.tuple %a : tuple<tensor<2xf32>>\n%1 = "
+                                "stablehlo.get_tuple_element %0[1] : (tuple<tensor<2xf32>>) -> "
+                                "tensor<2xf32>\nreturn %1 : tensor<2xf32>"))
+            .starts_with("H005 stablehlo: 4:6: stablehlo.get_tuple_element: element 1 of a tuple"));
+}
+
 TEST_CASE("custom calls that mean an op") {
   const auto p = read(modules::around(
       "%a: tensor<2x2xf32>, %b: tensor<2x1xf32>",
@@ -424,6 +445,21 @@ TEST_CASE("custom calls that mean an op") {
                                  xt::xarray<std::int32_t>{10, 11, 12, 13}, 0.f, std::int32_t{0});
   CHECK(best[0].data<float>()[1] == 5);
   CHECK(best[1].data<std::int32_t>()[1] == 13);
+  // cuSOLVER's and hipSOLVER's factor is LAPACK's; layouts and groups of shardings change nothing.
+  for (const std::string library : {"cusolver", "hipsolver"}) {
+    const auto factor = read(modules::around(
+        "%a: tensor<2x2xf32>",
+        "%0:2 = stablehlo.custom_call @" + library +
+            "_potrf_ffi(%a) {mhlo.backend_config = {lower = true}} : (tensor<2x2xf32>) -> "
+            "(tensor<2x2xf32>, tensor<i32>)\n%1 = stablehlo.custom_call @LayoutConstraint(%0#0) "
+            "{operand_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (tensor<2x2xf32>) -> "
+            "tensor<2x2xf32>\nsdy.sharding_group %1 group_id = 21 : tensor<2x2xf32>\n"
+            "\"sdy.sharding_group\"(%1) <{group_id = 21 : i64}> : (tensor<2x2xf32>) -> ()\n"
+            "return %1, %0#1 : tensor<2x2xf32>, tensor<i32>"));
+    const auto made = pt::evaluate(factor, xt::xarray<float>{{4, 2}, {2, 5}});
+    CHECK(made[0].data<float>()[2] == 1);
+    CHECK(made[0].data<float>()[1] == 2);
+  }
   CHECK(mistake(modules::around("",
                                 "stablehlo.custom_call @xla_ffi_python_cpu_callback() : () -> ()"
                                 "\nreturn"))

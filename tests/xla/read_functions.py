@@ -1,11 +1,12 @@
 """Functions in JAX, read from every text that JAX prints of them, against what JAX computes.
 
-    PARTITA=build/examples/partita python read_functions.py [NAME]...
+    PARTITA=build/examples/partita python read_functions.py [NAME | models]...
 
 Each function is printed by jax.jit(f).lower, by jax.export, and both again in the generic form; ops that JAX does not
 print stand here as text, which XLA runs. `partita --run` evaluates each text. Integers are to be equal, of floating-
 point numbers the difference, relative to the greatest number of the result (at least 1), is below 1e-5 (of f16 and
-bf16 below 1e-2, of f64 below 1e-12). NaN, infinities and signs of zero that JAX gives are to be there. Exit status 77: JAX is not there.
+bf16 below 1e-2, of f64 below 1e-12). NaN, infinities and signs of zero that JAX gives are to be there. `models`: the public
+models (bench/jax_models.py) at small size are the same program in both forms. Exit status 77: JAX is not there.
 """
 import os
 import subprocess
@@ -356,9 +357,9 @@ def context():
     return made
 
 
-def generic(text):
+def generic(text, locations=False):
     with context():
-        return ir.Module.parse(text).operation.get_asm(print_generic_op_form=True)
+        return ir.Module.parse(text).operation.get_asm(print_generic_op_form=True, enable_debug_info=locations)
 
 
 def by_xla(text, arguments):
@@ -416,8 +417,39 @@ def evaluated(folder, text, arguments):
         return [made[f"r{i}"] for i in range(len(made.files))]
 
 
+def models(folder):
+    """How many public models are another program in the generic form."""
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
+    try:
+        import jax_models
+        for package in "flax", "haiku", "keras", "optax", "transformers":
+            __import__(package)
+    except ImportError as e:
+        print(f"skipped: {e}; cmake/test.cmake makes an environment with what is needed")
+        sys.exit(77)
+    bad = 0
+    for name, make in jax_models.MODELS.items():
+        step, arguments, _ = make(False)
+        text = jax.jit(step).lower(**arguments).as_text(debug_info=True)
+        made = []
+        for each in text, generic(text, True):
+            with open(os.path.join(folder, "m.mlir"), "w") as f:
+                f.write(each)
+            run = subprocess.run([os.environ["PARTITA"], "m.mlir", "--emit", "text"], cwd=folder, capture_output=True,
+                                 text=True)
+            made.append(run.stdout if run.returncode == 0 else run.stderr)
+        if made[0] != made[1] or not made[0].startswith("func"):
+            bad += 1
+            print(f"{name}: {made[0][:200]} {made[1][:200]}")
+    print(f"{len(jax_models.MODELS)} models, {bad} that differ in the generic form")
+    return bad
+
+
 def main(wanted):
     bad = 0
+    if wanted == ["models"]:
+        with tempfile.TemporaryDirectory() as folder:
+            return models(folder) != 0
     names = wanted or [*FUNCTIONS, *TEXTS, *MEANT]
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
@@ -430,8 +462,6 @@ def main(wanted):
                 if fault:
                     bad += 1
                     print(f"{name} ({form}): {fault[:300]}")
-                    if os.environ.get("KEEP"):
-                        open(os.path.join(os.environ["KEEP"], f"{name}.{form}.mlir".replace(", ", "_")), "w").write(text)
     print(f"{len(names)} functions, {bad} texts that differ")
     return bad != 0
 
