@@ -792,6 +792,7 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.masked > 0);
   CHECK(seen.filled > 0);
   CHECK(seen.became > 0);
+  CHECK(seen.written > 0);
   CHECK(seen.taken > 0);
   CHECK(seen.looked_up > 0);
   CHECK(seen.contradictions > 0);

@@ -22,7 +22,7 @@ class vectorized {
   }
 
   /// Its results for each element of a shape; inputs have that shape, or are scalars.
-  constexpr vec<value_id> operator()(const shape& whole, const vec<value_id>& inputs) const {
+  constexpr vec<value_id> operator()(shape whole, const vec<value_id>& inputs) const {
     vec<value_id> here(f_.types.size(), -1);
     for (int i = 0; i < f_.input_count(); ++i)
       at(here, f_.inputs[i]) = inputs[static_cast<std::size_t>(i)];

@@ -575,8 +575,12 @@ class syntax {
     skip();
     const std::size_t begin = at_;
     attribute_value(false);
-    if (accept_word("x")) attribute_value(false);
-    o.attributes.push_back({name, all_.substr(begin, at_ - begin)});
+    std::size_t end = at_;
+    if (accept_word("x")) {
+      attribute_value(false);
+      end = at_;
+    }
+    o.attributes.push_back({name, all_.substr(begin, end - begin)});
     return true;
   }
   /// `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]` or one pair of brackets.
