@@ -4,6 +4,7 @@
 #include <partita/core/loops.hpp>
 #include <partita/ir/copy.hpp>
 #include <partita/ir/wires.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/op/trip_count.hpp>
 
 namespace partita {

@@ -5,6 +5,7 @@
 
 #include <partita/ir/live_bytes.hpp>
 #include <partita/ir/wires.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/op/trip_count.hpp>
 #include <partita/spmd/device_program.hpp>
 #include <partita/support/vec.hpp>

@@ -10,6 +10,7 @@
 #include <partita/cost/device.hpp>
 #include <partita/ir/fusion.hpp>
 #include <partita/ir/wires.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/op/trip_count.hpp>
 #include <partita/spmd/device_program.hpp>
 #include <partita/support/heap.hpp>

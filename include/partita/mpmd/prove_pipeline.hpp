@@ -470,7 +470,12 @@ class pipeline_checker {
 };
 
 constexpr verdict prove(const program& source, const pipelined& p, const prove_options& options) {
-  return pipeline_checker(source, p, options.most_steps).run();
+  verdict v = pipeline_checker(source, p, options.most_steps).run();
+  if (v.proved) return v;
+  const program live = prove_detail::live_part(source);
+  if (live.ops.empty()) return v;
+  const verdict found = pipeline_checker(live, p, options.most_steps).run();
+  return found.proved ? found : v;
 }
 
 }  // namespace mpmd_detail

@@ -6,6 +6,7 @@
 #include <partita/prove/by_elements.hpp>
 #include <partita/prove/given.hpp>
 #include <partita/prove/interface.hpp>
+#include <partita/prove/live_part.hpp>
 #include <partita/support/separate.hpp>
 
 namespace partita {
@@ -194,9 +195,26 @@ constexpr void confirm(const program& source, const device_program& d, std::int6
 }
 
 constexpr verdict prove(const program& source, const device_program& local,
+                        const prove_options& options);
+
+/// Loops of one program may carry dead values that those of the other do not: proves both without
+/// dead code, once they are found to compute the same without it.
+constexpr bool proved_without_dead_code(const program& source, const device_program& local,
+                                        const prove_options& options, verdict& v) {
+  const program live = live_part(source), live_local = live_part(local.local);
+  if (live.ops.empty() && live_local.ops.empty()) return false;
+  device_program d = local;
+  if (!live_local.ops.empty()) d.local = live_local;
+  const verdict found = prove(live.ops.empty() ? source : live, d, options);
+  if (found.proved) v = found;
+  return found.proved;
+}
+
+constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options) {
   checker claims(source, local, options.most_steps);
   verdict v = claims.run();
+  if (!v.proved && proved_without_dead_code(source, local, options, v)) return v;
   if (!v.proved) try_elements(source, local, claims, options, v);
   if (v.proved && !std::is_constant_evaluated()) confirm(source, local, options.most_confirmed, v);
   return v;
@@ -236,7 +254,10 @@ concept WithDeviceProgram = requires(const T& p) {
 /// The same of what `partition` gave.
 template <WithDeviceProgram Partitioned>
 constexpr verdict prove(const Partitioned& p, const prove_options& options = {}) {
-  return prove(p.source, p.device, options);
+  if constexpr (requires { p.given(); })
+    return prove(p.given(), p.device, options);
+  else
+    return prove(p.source, p.device, options);
 }
 
 /// For partition_options::prove: `prove`, which adds its error to `f`.

@@ -349,7 +349,10 @@ inline refutation refute(const program& source, const device_program& d,
 /// The same of what `partition` gave.
 template <WithDeviceProgram Partitioned>
 refutation refute(const Partitioned& p, const refute_options& options = {}) {
-  return refute(p.source, p.device, options);
+  if constexpr (requires { p.given(); })
+    return refute(p.given(), p.device, options);
+  else
+    return refute(p.source, p.device, options);
 }
 
 enum class verdict_kind { proved, refuted, not_proved };
@@ -386,7 +389,10 @@ inline judgement prove_or_refute(const program& source, const device_program& d,
 template <WithDeviceProgram Partitioned>
 judgement prove_or_refute(const Partitioned& p, const prove_options& how = {},
                           const refute_options& runs = {}) {
-  return prove_or_refute(p.source, p.device, how, runs);
+  if constexpr (requires { p.given(); })
+    return prove_or_refute(p.given(), p.device, how, runs);
+  else
+    return prove_or_refute(p.source, p.device, how, runs);
 }
 
 }  // namespace partita

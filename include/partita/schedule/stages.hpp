@@ -341,7 +341,7 @@ constexpr void prove_made(Partitioned& r, Proof* asked) {
 #if defined(PARTITA_SEPARATE_ENGINE) && !defined(NDEBUG)
   if (asked == nullptr) asked = &compiled::prove_by_default;
 #endif
-  if (asked != nullptr && !r.error) r.proved = asked(r.source, r.device, r.error);
+  if (asked != nullptr && !r.error) r.proved = asked(r.given(), r.device, r.error);
 }
 
 /// What follows the tactics.
