@@ -12,6 +12,7 @@
 #include <optional>
 
 #include <partita/cost/memory_course.hpp>
+#include <partita/prove/live_part.hpp>
 #include <partita/report/html.hpp>
 #include <partita/stablehlo/read_local.hpp>
 #include <partita/stablehlo/write_local.hpp>
@@ -19,6 +20,7 @@
 #include "../xml.hpp"
 #include "error_bound.hpp"
 #include "generator.hpp"
+#include "needed.hpp"
 #include "schedule.hpp"
 #include "seeds.hpp"
 
@@ -66,16 +68,19 @@ struct counted {
   pt::collectives total;
   int notes = 0;
 };
-void count_by_name(const pt::program& p, int times, counted& n) {
+void count_by_name(const pt::program& p, int times, counted& n,
+                   pt::span<const pt::known_integer> inputs = {}) {
   for (pt::op_id o = 0; o < p.op_count(); ++o) {
     for (auto k :
          {pt::collective::all_gather, pt::collective::all_reduce, pt::collective::reduce_scatter,
           pt::collective::all_to_all, pt::collective::permute})
       if (p.op(o).def->name == name_of(k)) n.total.count(k, times), ++n.notes;
     pt::wire_list wires;
+    wires.inputs = inputs;
     p.op(o).def->wires(p, o, wires);
-    for (const auto& r : p.regions_of(o))
-      count_by_name(r, times * static_cast<int>(wires.trips), n);
+    for (int r = 0; r < p.op(o).region_count; ++r)
+      count_by_name(p.region(o, r), times * static_cast<int>(wires.trips), n,
+                    pt::known_inputs(p, o, r, wires));
   }
 }
 counted count_by_name(const pt::program& p) {
@@ -113,6 +118,7 @@ struct statistics {
   long taken = 0;                        ///< slices that take elements from those who have them
   long filled = 0;                       ///< values that a pad's own value stands behind
   long written = 0;                      ///< programs that are written and read
+  long with_dead_code = 0;
   long became = 0;                       ///< slices that go on as pads
   std::map<std::string, long> refusals;  ///< of schedules, by code
   pt::collectives collectives;
@@ -184,7 +190,8 @@ class check {
     if (c_.real) errors_ = order_errors(c_.p, inputs_);
     const pt::program tidy = pt::ir_detail::tidy(c_.p);
     if (!good(pt::verify(tidy), "tidy") || !compare(pt::evaluate(tidy, inputs_), "tidy") ||
-        !check_text(c_.p, nullptr, "source") || !check_text(tidy, nullptr, "tidy"))
+        !check_text(c_.p, nullptr, "source") || !check_text(tidy, nullptr, "tidy") ||
+        !check_live())
       return;
 
     pt::core_program core(c_.p, c_.mesh, some_core_options(c_));
@@ -377,6 +384,23 @@ class check {
            compare(pt::emulate(back, inputs_), "the program, written and read");
   }
 
+  /// Without dead code it computes the same, and nothing that is left is dead.
+  bool check_live() {
+    const pt::live_program live = pt::without_dead_code(c_.p);
+    const std::vector<int> needed = needed_ops(c_.p);
+    const int dead = static_cast<int>(std::count(needed.begin(), needed.end(), 0));
+    if (live.removed != dead)
+      return fail("removed " + std::to_string(live.removed) + " ops; " + std::to_string(dead) +
+                  " are dead\n" + str(pt::print(live.p)));
+    if (!live.changed) return true;
+    if (count_) ++seen.with_dead_code;
+    pt::program numbered = c_.p;
+    pt::number_ops(numbered);
+    return good(pt::verify(live.p), "live") && compare(pt::evaluate(live.p, inputs_), "live") &&
+           (!pt::without_dead_code(live.p).changed || fail("dead code is left")) &&
+           (!pt::prove_detail::live_part(c_.p).ops.empty() || fail("no live part is found"));
+  }
+
   /// The log replays, and a tactic of the user's that issues the actions does the same.
   bool check_replay(const pt::core_program& core,
                     const std::vector<std::vector<random_action>>& done, const pt::lowered& l) {
@@ -385,7 +409,7 @@ class check {
     if (!good(pt::replay(again, c_.p, pt::print_actions(core, c_.p).view()), "replay"))
       return false;
     if (!(pt::print_core(again) == loops)) return fail("replay gives other loops");
-    if (done.size() == 1) {
+    if (done.size() == 1 && !pt::without_dead_code(c_.p).changed) {
       const auto p = pt::partition(c_.p, c_.mesh, pt::schedule(listed_tactic{&done[0]}),
                                    {.passes = {.stationary_rows = core.keeps_rows()}});
       if (!(pt::print_core(p.core) == loops)) return fail("partition gives other loops");
@@ -795,6 +819,7 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.written > 0);
   CHECK(seen.taken > 0);
   CHECK(seen.looked_up > 0);
+  CHECK(seen.with_dead_code > 0);
   CHECK(seen.contradictions > 0);
   long refusals = 0;
   for (const auto& [code, count] : seen.refusals) refusals += count;
