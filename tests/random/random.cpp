@@ -190,8 +190,7 @@ class check {
     if (c_.real) errors_ = order_errors(c_.p, inputs_);
     const pt::program tidy = pt::ir_detail::tidy(c_.p);
     if (!good(pt::verify(tidy), "tidy") || !compare(pt::evaluate(tidy, inputs_), "tidy") ||
-        !check_text(c_.p, nullptr, "source") || !check_text(tidy, nullptr, "tidy") ||
-        !check_live())
+        !check_text(c_.p, nullptr, "source") || !check_text(tidy, nullptr, "tidy") || !check_live())
       return;
 
     pt::core_program core(c_.p, c_.mesh, some_core_options(c_));

@@ -228,8 +228,7 @@ TEST_CASE("names inside of loops, and with microbatches") {
   CHECK(actions(inside) == "tile<%while.body.dot, 1, \"M\">; propagate;\n");
   const auto result = partition(p, R"(M: manual "M" {while: 0})");
   CHECK(result.input("x").local_shape == pt::shape{16, 8});
-  CHECK(actions(result) ==
-        "tile<%while, 0, \"M\">; tile<%while.body.dot, 0, \"M\">; propagate;\n");
+  CHECK(actions(result) == "tile<%while, 0, \"M\">; tile<%while.body.dot, 0, \"M\">; propagate;\n");
   const auto steps = partition(p, R"(MB: microbatch 4 {x: 0}
 M: manual "M" {tanh: 1})");
   const auto arguments = data::arguments(p);
@@ -358,4 +357,34 @@ TEST_CASE("an iteration of a loop is no part: the error has the name that the lo
     CHECK(refusal(name).starts_with("O139 mpmd: \"" + name + '"' + wanted));
   CHECK(refusal("while.body.layers").empty());
   CHECK(refusal("layer.0").starts_with("O108 "));
+}
+
+TEST_CASE("results of loops keep their numbers where others are dead") {
+  const pt::program p =
+      program_of(R"m(func.func @main(%x: tensor<8x8xf32>, %n: tensor<i32>) -> tensor<8x8xf32> {
+  %c0 = stablehlo.constant dense<0> : tensor<i32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %r:3 = stablehlo.while(%i = %c0, %l = %z, %h = %x) : tensor<i32>, tensor<f32>, tensor<8x8xf32>
+   cond {
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %c1 = stablehlo.constant dense<1> : tensor<i32>
+    %a = stablehlo.add %i, %c1 : tensor<i32>
+    %d = stablehlo.tanh %h : tensor<8x8xf32>
+    %e = stablehlo.add %l, %l : tensor<f32>
+    stablehlo.return %a, %e, %d : tensor<i32>, tensor<f32>, tensor<8x8xf32>
+  } loc("jit(f)/while")
+  %s = stablehlo.tanh %r#2 : tensor<8x8xf32>
+  return %s : tensor<8x8xf32>
+})m");
+  const auto r = partition(p, R"(B: manual "B" {"while.2": 0})");
+  CHECK(r.removed.ops == 2);
+  CHECK(actions(r) == "tile<%while.2, 0, \"B\">; propagate;\n");
+  CHECK(data::str(pt::print(r.source)).find("%while.0, %while.2, %while.3 = while(") !=
+        std::string::npos);
+  const auto dead = partition(p, R"(B: manual "B" {"while.1": 0})");
+  REQUIRE(dead.tactics[0].notes.size() == 1);
+  CHECK(data::str(dead.tactics[0].notes[0]) ==
+        "no output needs \"while.1\"; it was removed, and this line does nothing");
 }

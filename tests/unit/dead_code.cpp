@@ -151,7 +151,8 @@ TEST_CASE("a part of a program that computes something else is no live part") {
 })"));
   for (const char* other : {"add(%x, %x)", "subtract(%x, %y)", "add(%y, %x)"})
     CHECK(!live(whole, (std::string("func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) {\n  %b = ") +
-                        other + " : tensor<4xf32>\n  return %b : tensor<4xf32>\n}").c_str()));
+                        other + " : tensor<4xf32>\n  return %b : tensor<4xf32>\n}")
+                           .c_str()));
   const std::string loop = R"(func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) {
   %r, %s = scan(%x, %y) {length=3, carried=2} do (%i: tensor<i32>, %p: tensor<4xf32>, %q: tensor<4xf32>) {
     %b = negate(%p) : tensor<4xf32>
@@ -229,11 +230,11 @@ TEST_CASE("pipelines make no unit of dead code") {
   p.ops.back().marks.transposed = 1;
   p.ops.back().marks.origin = p.op(first).marks.source;
   const pt::topology meshes{{"m0", {{"A", 1}}}, {"m1", {{"A", 1}}}};
-  const auto r = pt::partition(p, meshes,
-                               pt::schedule(pt::pipeline({.stages = {{"s0"}, {"s1"}},
-                                                          .batch = {{"x", 0}},
-                                                          .microbatches = 2})),
-                               {.prove = &pt::no_proof});
+  const auto r = pt::partition(
+      p, meshes,
+      pt::schedule(
+          pt::pipeline({.stages = {{"s0"}, {"s1"}}, .batch = {{"x", 0}}, .microbatches = 2})),
+      {.prove = &pt::no_proof});
   CHECK(r.removed.ops == 1);
   const std::string note = "note: removed 1 op that no output needs, 8 flop\n";
   CHECK(str(pt::report(r)).find(note) != std::string::npos);

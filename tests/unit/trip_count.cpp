@@ -75,13 +75,11 @@ std::string reason(const loop_text& l) {
   const pt::program p = read(l.text());
   for (pt::op_id o = 0; o < p.op_count(); ++o)
     if (p.op(o).def->name == "while")
-      return str(pt::find_trip_count(p, p.operands(o), p.region(o, 0), p.region(o, 1))
-                     .unknown_because);
+      return str(
+          pt::find_trip_count(p, p.operands(o), p.region(o, 0), p.region(o, 1)).unknown_because);
   return "no loop";
 }
-std::string compare(const std::string& direction) {
-  return "compare(%j, %n) {" + direction + '}';
-}
+std::string compare(const std::string& direction) { return "compare(%j, %n) {" + direction + '}'; }
 
 /// How many of first, first + step, ... hold; -1: more than there are numbers. `wraps`: did one of
 /// the additions up to there leave the type?
@@ -129,8 +127,8 @@ void check_all(pt::dtype t) {
           const int n = count<T>(direction, first, step, bound, wraps);
           std::uint64_t trips = 0;
           if (pt::op_detail::count_trips(direction, from_least(first),
-                                         static_cast<std::uint64_t>(step) & most,
-                                         from_least(bound), most, trips)) {
+                                         static_cast<std::uint64_t>(step) & most, from_least(bound),
+                                         most, trips)) {
             ++known;
             wrong += n < 0 || trips != static_cast<std::uint64_t>(n);
           } else {
@@ -156,8 +154,10 @@ TEST_CASE("the counter, the bound and the step are found in a program") {
   CHECK(trips_of({.condition = compare("le")}) == 8);
   CHECK(trips_of({.condition = compare("ne")}) == 7);
   CHECK(trips_of({.condition = compare("eq")}) == 0);
-  CHECK(trips_of({.first = "7", .bound = "0", .condition = compare("ge"),
-                  .next = "subtract(%i, %one)"}) == 8);
+  CHECK(
+      trips_of(
+          {.first = "7", .bound = "0", .condition = compare("ge"), .next = "subtract(%i, %one)"}) ==
+      8);
   CHECK(trips_of({.first = "7", .bound = "0", .step = "-2", .condition = compare("gt")}) == 4);
   CHECK(trips_of({.condition = "compare(%n, %j) {gt}"}) == 7);
   CHECK(trips_of({.next = "add(%one, %i)"}) == 7);
@@ -166,7 +166,9 @@ TEST_CASE("the counter, the bound and the step are found in a program") {
   for (const char* type : {"i8", "i16", "i64", "u8", "u16", "u32", "u64"})
     CHECK(trips_of({.type = type}) == 7);
   CHECK(trips_of({.type = "i64", .bound = "9223372036854775807"}) == INT64_MAX);
-  CHECK(trips_of({.type = "u64", .first = "18446744073709551615", .bound = "0",
+  CHECK(trips_of({.type = "u64",
+                  .first = "18446744073709551615",
+                  .bound = "0",
                   .condition = compare("ne")}) == 1);
 }
 
@@ -236,11 +238,10 @@ TEST_CASE("figures multiply by known trips, and count one iteration of the other
   const std::int64_t once = 8 * 8 * 8 * 2 + 2;  // the product, the comparison, the counter
   const pt::mesh mesh{{"B", 4}};
   const auto B = pt::manual("B", {{"x", 0}});
-  const loop_text unknown{
-      .condition = "compare(%j, %m) {lt}"};
+  const loop_text unknown{.condition = "compare(%j, %m) {lt}"};
   for (const int n : {1, 7, 1000}) {
-    const auto p = pt::partition(read(loop_text{.bound = std::to_string(n)}.text()),
-                                 mesh, pt::schedule(B));
+    const auto p =
+        pt::partition(read(loop_text{.bound = std::to_string(n)}.text()), mesh, pt::schedule(B));
     CHECK(p.cost.flops == n * once);
     CHECK(p.collectives.all_gather == n);
     CHECK(p.cost.collective_bytes == n * 192);
@@ -262,8 +263,8 @@ TEST_CASE("figures multiply by known trips, and count one iteration of the other
   CHECK(whole.cost.unknown.collectives == 0);  // it sends nothing
   CHECK(str(pt::report(whole)).find("bytes read and written\n") != std::string::npos);
   CHECK(str(pt::diff(whole, p)).find("note: ") != std::string::npos);
-  CHECK(str(pt::print_simulation(p, pt::machine(pt::a100_80))).find(
-            "times count one iteration of 1 loop of unknown length") != std::string::npos);
+  CHECK(str(pt::print_simulation(p, pt::machine(pt::a100_80)))
+            .find("times count one iteration of 1 loop of unknown length") != std::string::npos);
   const auto bounds = pt::read_bounds("flops <= 1\npeak_bytes <= 1\nall_gather <= 9\n");
   CHECK(str(pt::notes_on_bounds(p.cost.unknown, bounds)) ==
         "note: flops counts one iteration of 1 loop of unknown length\n"
@@ -276,17 +277,24 @@ TEST_CASE("a loop of unknown length in a loop, a branch, or around one") {
     return pt::while_loop([](auto h) { return sum(h) < 100.0f; }, [](auto h) { return h + h; }, x);
   };
   const auto in_scan = pt::trace(
-      [&](T x) { return pt::for_loop(0, 5, [&](auto, auto h) { return doubling(h); }, x); },
+      [&](T x) {
+        return pt::for_loop(
+            0, 5, [&](auto, auto h) { return doubling(h); }, x);
+      },
       pt::input<float, 4>("x"));
-  const pt::cost nested = pt::estimate(in_scan), alone = pt::estimate(pt::trace(
-      [&](T x) { return doubling(x); }, pt::input<float, 4>("x")));
+  const pt::cost nested = pt::estimate(in_scan),
+                 alone = pt::estimate(
+                     pt::trace([&](T x) { return doubling(x); }, pt::input<float, 4>("x")));
   CHECK(nested.unknown.loops == 1);
   CHECK(nested.flops == 5 * alone.flops);
   const auto around = pt::trace(
       [&](T x) {
-        return pt::while_loop(
-            [](auto h) { return sum(h) < 100.0f; },
-            [](auto h) { return pt::for_loop(0, 5, [](auto, auto g) { return g + g; }, h); }, x);
+        return pt::while_loop([](auto h) { return sum(h) < 100.0f; },
+                              [](auto h) {
+                                return pt::for_loop(
+                                    0, 5, [](auto, auto g) { return g + g; }, h);
+                              },
+                              x);
       },
       pt::input<float, 4>("x"));
   CHECK(pt::estimate(around).unknown.loops == 1);

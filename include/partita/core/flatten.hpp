@@ -53,8 +53,8 @@ struct flat_program {
     /// count is unknown, one iteration counts.
     std::int64_t trips = 1;
     vec<known_integer> known;  ///< of its inputs, in their order; empty where none is known
-    vec<value_id> inputs;    ///< results of wires
-    vec<use> outputs;        ///< operands of wires
+    vec<value_id> inputs;      ///< results of wires
+    vec<use> outputs;          ///< operands of wires
   };
   struct control_info {
     op_id marker = -1;
@@ -217,7 +217,7 @@ struct flat_program {
     for (int r = 0; r < n.result_count; ++r) copy.renamed[n.result + r] = k.results[r];
     if (const auto label = q.label(o, p.labels); !label.empty())
       for (int r = 0; r < n.result_count; ++r)
-        p.labels.values.push_back({k.results[r], result_label(label, r, n.result_count)});
+        p.labels.values.push_back({k.results[r], q.result_label(o, r, n.result_count, p.labels)});
     return k;
   }
 };

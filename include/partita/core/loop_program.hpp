@@ -485,7 +485,8 @@ class loop_program {
       if (each.value == v) return escaped(each.name);
     const op_id o = graph_.p.producer(v);
     if (const auto label = graph_.p.label(o, graph_.p.labels); !label.empty())
-      return escaped(result_label(label, graph_.p.result_index(v), graph_.p.op(o).result_count));
+      return escaped(graph_.p.result_label(o, graph_.p.result_index(v), graph_.p.op(o).result_count,
+                                           graph_.p.labels));
     return concat('%', v);
   }
   /// A tactic for messages, counted from 1: `tactic 2 ("MP")`.

@@ -25,6 +25,30 @@ class label_list {
     const label& l = list_[number];
     return {chars_.data() + l.begin, static_cast<std::size_t>(l.size)};
   }
+  /// The name of result `index` of `count` results of the op with this number: that of the op, and
+  /// the result's number if there are several. Results keep their numbers where others are removed.
+  constexpr text result(int number, std::uint64_t op, int index, int count) const {
+    const std::string_view name = find(number, op);
+    const int k = kept_place(number);
+    if (is_kept(k, number) && static_cast<int>(kept_[k].results.size()) == count)
+      return concat(name, '.', kept_[k].results[index]);
+    return count == 1 ? text(name) : concat(name, '.', index);
+  }
+  /// Only these results of an op that has several are left, by their numbers.
+  constexpr void keep_results(int number, const vec<int>& results) {
+    if (number < 0 || number >= size()) return;
+    const int k = kept_place(number);
+    if (!is_kept(k, number)) {
+      kept_.push_back({number, results});
+      for (int i = static_cast<int>(kept_.size()) - 1; i > k; --i) kept_[i] = kept_[i - 1];
+      kept_[k] = {number, results};
+      return;
+    }
+    vec<int> numbers;
+    for (const int r : results) numbers.push_back(kept_[k].results[r]);
+    kept_[k].results = numbers;
+  }
+
   /// Names the op with the next number; an empty name is none.
   constexpr void add(std::string_view name, std::uint64_t op) {
     list_.push_back({static_cast<int>(chars_.size()), static_cast<int>(name.size()), op});
@@ -32,6 +56,8 @@ class label_list {
   }
   /// Adds what another list says of an op with another number.
   constexpr void add(const label_list& from, int number, std::uint64_t op) {
+    const int k = from.kept_place(number);
+    if (from.is_kept(k, number)) kept_.push_back({size(), from.kept_[k].results});
     add(from.find(number, op), op);
   }
 
@@ -47,14 +73,29 @@ class label_list {
     int begin = 0, size = 0;
     std::uint64_t op = 0;
   };
+  struct kept_results {
+    int number = -1;
+    vec<int> results;
+  };
   vec<char> chars_;
   vec<label> list_;
-};
+  vec<kept_results> kept_;  ///< of ops that lost some, by number
 
-/// The name of result `index` of `count` results of an op that is named: its number stands behind
-/// the name, if there are several.
-constexpr text result_label(std::string_view name, int index, int count) {
-  return count == 1 ? text(name) : concat(name, '.', index);
-}
+  /// The first place whose number is not below this one.
+  constexpr int kept_place(int number) const {
+    int begin = 0, end = static_cast<int>(kept_.size());
+    while (begin < end) {
+      const int middle = (begin + end) / 2;
+      if (kept_[middle].number < number)
+        begin = middle + 1;
+      else
+        end = middle;
+    }
+    return begin;
+  }
+  constexpr bool is_kept(int place, int number) const {
+    return place < static_cast<int>(kept_.size()) && kept_[place].number == number;
+  }
+};
 
 }  // namespace partita

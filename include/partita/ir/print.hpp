@@ -110,7 +110,7 @@ class value_names {
       const std::string_view label = p.label(o, labels);
       if (!label.empty())
         make_unique(next, v,
-                    name_text(result_label(label, p.result_index(v), p.op(o).result_count)));
+                    name_text(p.result_label(o, p.result_index(v), p.op(o).result_count, labels)));
     }
   }
   /// `base`; if that is taken with `suffix` behind it, and then also with a number behind that.

@@ -375,6 +375,11 @@ struct program {
     if (labels_of_all.empty()) return {};
     return labels_of_all.find(ops[o].marks.source, ops[o].def->id);
   }
+  /// The same of a result of it.
+  constexpr text result_label(op_id o, int index, int count,
+                              const label_list& labels_of_all) const {
+    return labels_of_all.result(ops[o].marks.source, ops[o].def->id, index, count);
+  }
   constexpr int input_count() const { return static_cast<int>(inputs.size()); }
   constexpr int output_count() const { return static_cast<int>(outputs.size()); }
   constexpr std::string_view input_name(int i) const { return name(inputs[i]); }

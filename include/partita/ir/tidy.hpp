@@ -62,7 +62,14 @@ class tidying {
   constexpr explicit tidying(const liveness& live, bool canonical = true)
       : live_(live), canonical_(canonical) {}
 
-  constexpr program run(int s) const {
+  /// Results that ops kept which lost others.
+  struct kept_results {
+    int number = -1;  ///< of the op
+    vec<int> results;
+  };
+  constexpr const vec<kept_results>& kept() const { return kept_; }
+
+  constexpr program run(int s) {
     const liveness::scope& here = live_.scopes[s];
     const program& p = *here.p;
     const auto is_live = [&](wire_end::kind_type kind, int i) {
@@ -87,8 +94,9 @@ class tidying {
  private:
   const liveness& live_;
   bool canonical_;
+  vec<kept_results> kept_;
 
-  constexpr void add_control(program& q, program_copier& copy, const liveness::control& k) const {
+  constexpr void add_control(program& q, program_copier& copy, const liveness::control& k) {
     const program& p = *live_.scopes[k.scope].p;
     const op_node& n = p.op(k.op);
     vec<char> operands, results;
@@ -101,8 +109,14 @@ class tidying {
     for (int i = 0; i < n.operand_count; ++i)
       if (operands[i]) copy.operand(p.operand(k.op, i));
     copy.append(k.op, attrs);
-    for (int r = 0; r < n.result_count; ++r)
-      if (results[r]) copy.result(n.result + r);
+    vec<int> kept;
+    for (int r = 0; r < n.result_count; ++r) {
+      if (!results[r]) continue;
+      copy.result(n.result + r);
+      kept.push_back(r);
+    }
+    if (static_cast<int>(kept.size()) < n.result_count)
+      kept_.push_back({n.marks.source, static_cast<vec<int>&&>(kept)});
     for (int r = 0; r < n.region_count; ++r) q.append_region(run(k.first_scope + r));
   }
 };
@@ -143,9 +157,9 @@ constexpr bool all_used(const program& p) {
 
 /// What `without_dead_code` returns.
 struct live_program {
-  program p;            ///< without dead code; empty where nothing is dead
+  program p;  ///< without dead code; empty where nothing is dead
   bool changed = false;
-  int removed = 0;      ///< ops that are gone; inputs of nested programs do not count
+  int removed = 0;  ///< ops that are gone; inputs of nested programs do not count
 };
 
 /// The program without dead code, its ops in their order. Dead is what no output of the program is
@@ -154,8 +168,8 @@ struct live_program {
 /// that only these need. Inputs and outputs stay. No op has an effect but for its results. An
 /// optimization_barrier that passes on a live value holds all of its operands.
 ///
-/// Numbers of ops (op_marks::source), labels and scopes stay as they are. Cost: linear in ops, those
-/// of nested programs included.
+/// Numbers of ops (op_marks::source), labels and scopes stay as they are. Cost: linear in ops,
+/// those of nested programs included.
 constexpr live_program without_dead_code(const program& p) {
   const auto count = [](const program& each) {
     int n = 0;
@@ -167,9 +181,11 @@ constexpr live_program without_dead_code(const program& p) {
   const ir_detail::liveness live(p);
   if (!live.any_dead()) return out;
   out.changed = true;
-  out.p = ir_detail::tidying(live, false).run(0);
+  ir_detail::tidying work(live, false);
+  out.p = work.run(0);
   out.removed = count(p) - count(out.p);
   out.p.labels = p.labels;
+  for (const auto& each : work.kept()) out.p.labels.keep_results(each.number, each.results);
   out.p.scopes = p.scopes;
   return out;
 }

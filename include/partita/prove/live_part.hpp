@@ -107,7 +107,8 @@ class part_finder {
       found_[whole_->op(o).result + r] = part_->op(other).result + r;
   }
 
-  // ---- Ops with nested programs ------------------------------------------------------------------
+  // ---- Ops with nested programs
+  // ------------------------------------------------------------------
 
   /// The op of the part with its number is it, if it is what it is.
   constexpr void find_nested(op_id o) {
@@ -118,7 +119,8 @@ class part_finder {
     if (next_ < part_->op_count() && part_->op(next_).marks.source == number) find_part(o, next_);
   }
   /// Where an op ends on a wire, or -1.
-  static constexpr const wire_end* end_of(const wire& w, wire_end::kind_type kind, int region = -1) {
+  static constexpr const wire_end* end_of(const wire& w, wire_end::kind_type kind,
+                                          int region = -1) {
     for (const wire_end& e : w.ends)
       if (e.kind == kind && (region < 0 || e.region == region)) return &e;
     return nullptr;

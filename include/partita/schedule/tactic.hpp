@@ -196,7 +196,7 @@ class labelled_values {
       for (int i = 0; i < count; ++i) {
         const value_id v = control != nullptr ? control->results[i] : c.p.op(o).result + i;
         places_.push_back({static_cast<int>(pool_.size()), 0});
-        pool_ << result_label(label, i, count);
+        pool_ << c.p.result_label(o, i, count, labels);
         places_.back().size = static_cast<int>(pool_.size()) - places_.back().begin;
         values.list.push_back({{}, v, named_value::inner, -1});
       }
@@ -211,7 +211,6 @@ class labelled_values {
   vec<text_ref> places_;
 };
 
-
 /// True if a name selects a tag or a labelled op of this program. Asked for names that select
 /// nothing once dead code is removed.
 constexpr bool names_inner_value(const program& p, const label_list& labels,
@@ -224,7 +223,7 @@ constexpr bool names_inner_value(const program& p, const label_list& labels,
     if (p.is(o, op_role::tag) && matches(p.view(p.op(o).name))) return true;
     const std::string_view label = p.label(o, labels);
     for (int i = 0; !label.empty() && i < p.op(o).result_count; ++i)
-      if (matches(result_label(label, i, p.op(o).result_count))) return true;
+      if (matches(p.result_label(o, i, p.op(o).result_count, labels))) return true;
     for (const auto& r : p.regions_of(o))
       if (names_inner_value(r, labels, wanted)) return true;
   }
