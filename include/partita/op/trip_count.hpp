@@ -99,9 +99,9 @@ class integer_forms {
     const value_id x = p_.operand(o, 0);
     const integer_form f = find(x);
     if (!f.known || f.base >= 0 || !is_integer(to)) return {};
-    return {true, -1,
-            static_cast<std::uint64_t>(integer_bits(p_.type(x).element, f.offset)) &
-                integer_mask(to)};
+    return {
+        true, -1,
+        static_cast<std::uint64_t>(integer_bits(p_.type(x).element, f.offset)) & integer_mask(to)};
   }
   static constexpr integer_form calculated(std::uint64_t id, dtype t, integer_form x,
                                            integer_form y) {
@@ -129,21 +129,36 @@ constexpr vec<integer_form> forms_of(const program& p, span<const known_integer>
 
 constexpr bool mirrored(ops::direction& d) {
   switch (d) {
-    case ops::direction::lt: d = ops::direction::gt; return true;
-    case ops::direction::le: d = ops::direction::ge; return true;
-    case ops::direction::gt: d = ops::direction::lt; return true;
-    case ops::direction::ge: d = ops::direction::le; return true;
-    default: return false;
+    case ops::direction::lt:
+      d = ops::direction::gt;
+      return true;
+    case ops::direction::le:
+      d = ops::direction::ge;
+      return true;
+    case ops::direction::gt:
+      d = ops::direction::lt;
+      return true;
+    case ops::direction::ge:
+      d = ops::direction::le;
+      return true;
+    default:
+      return false;
   }
 }
 constexpr ops::direction negated(ops::direction d) {
   switch (d) {
-    case ops::direction::lt: return ops::direction::ge;
-    case ops::direction::le: return ops::direction::gt;
-    case ops::direction::gt: return ops::direction::le;
-    case ops::direction::ge: return ops::direction::lt;
-    case ops::direction::eq: return ops::direction::ne;
-    default: return ops::direction::eq;
+    case ops::direction::lt:
+      return ops::direction::ge;
+    case ops::direction::le:
+      return ops::direction::gt;
+    case ops::direction::gt:
+      return ops::direction::le;
+    case ops::direction::ge:
+      return ops::direction::lt;
+    case ops::direction::eq:
+      return ops::direction::ne;
+    default:
+      return ops::direction::eq;
   }
 }
 
@@ -224,8 +239,7 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
   const vec<integer_form> given = op_detail::forms_of(around, inputs);
   const auto starts_as = [&](int i) {
     const value_id v = carried[static_cast<std::size_t>(i)];
-    const integer_form f =
-        v < 0 ? integer_form{} : op_detail::integer_forms(around, given).of(v);
+    const integer_form f = v < 0 ? integer_form{} : op_detail::integer_forms(around, given).of(v);
     return f.base < 0 ? f : integer_form{};
   };
   // Inputs of both programs. (Only those that are asked for are looked at.)
@@ -253,9 +267,8 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
   found.counter = s.counter.base;
   const integer_form start = starts_as(found.counter);
   if (!start.known) return unknown("its counter does not start at a constant");
-  const integer_form next =
-      op_detail::integer_forms(body, inside)
-          .of(body.outputs[static_cast<std::size_t>(found.counter)].value);
+  const integer_form next = op_detail::integer_forms(body, inside)
+                                .of(body.outputs[static_cast<std::size_t>(found.counter)].value);
   if (!next.known || next.base != found.counter)
     return unknown("its iterations do not add a constant to its counter");
 
