@@ -87,8 +87,9 @@ class tidying {
       else
         copy.op(o);
     };
-    return canonical_ ? in_canonical_order(p, is_live, skips, copy_op)
-                      : in_own_order(p, live_, s, is_live, copy_op);
+    // (No conditional operator: GCC 12 would end the life of what it gives in constant evaluation.)
+    if (canonical_) return in_canonical_order(p, is_live, skips, copy_op);
+    return in_own_order(p, live_, s, is_live, copy_op);
   }
 
  private:
@@ -153,6 +154,14 @@ constexpr bool all_used(const program& p) {
   return true;
 }
 
+/// The number of ops that are no inputs, those of nested programs included.
+constexpr int computing_ops(const program& p) {
+  int n = 0;
+  for (const op_node& o : p.ops) n += o.def->role != op_role::parameter;
+  for (const program& r : p.regions) n += computing_ops(r);
+  return n;
+}
+
 }  // namespace ir_detail
 
 /// What `without_dead_code` returns.
@@ -171,22 +180,18 @@ struct live_program {
 /// Numbers of ops (op_marks::source), labels and scopes stay as they are. Cost: linear in ops,
 /// those of nested programs included.
 constexpr live_program without_dead_code(const program& p) {
-  const auto count = [](const program& each) {
-    int n = 0;
-    ir_detail::for_each_op(each, [&](const op_node& o) { n += o.def->role != op_role::parameter; });
-    return n;
-  };
   live_program out;
   if (p.error || (p.regions.empty() && ir_detail::all_used(p))) return out;
   const ir_detail::liveness live(p);
   if (!live.any_dead()) return out;
-  out.changed = true;
   ir_detail::tidying work(live, false);
-  out.p = work.run(0);
-  out.removed = count(p) - count(out.p);
-  out.p.labels = p.labels;
-  for (const auto& each : work.kept()) out.p.labels.keep_results(each.number, each.results);
-  out.p.scopes = p.scopes;
+  program q = work.run(0);
+  q.labels = p.labels;
+  for (const auto& each : work.kept()) q.labels.keep_results(each.number, each.results);
+  q.scopes = p.scopes;
+  out.changed = true;
+  out.removed = ir_detail::computing_ops(p) - ir_detail::computing_ops(q);
+  out.p = static_cast<program&&>(q);
   return out;
 }
 
