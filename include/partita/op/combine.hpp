@@ -24,9 +24,11 @@ constexpr const op_def& combining_op(combiner combine) {
       return def<op::logical_and>;
     case combiner::logical_or:
       return def<op::logical_or>;
-    default:
-      return def<op::add>;
+    case combiner::add:
+    case combiner::stack:
+      break;
   }
+  return def<op::add>;
 }
 
 /// The element that a combiner leaves as it is combined with, as the attribute of a `constant`.
@@ -47,9 +49,12 @@ constexpr std::int64_t identity_bits(combiner combine, dtype t) {
     case combiner::logical_and:  // all bits
       return t == dtype::boolean || (is_unsigned(t) && t != dtype::u64) ? op::greatest_integer(t)
                                                                         : -1;
-    default:
-      return number(0, 0);
+    case combiner::add:
+    case combiner::logical_or:
+    case combiner::stack:
+      break;
   }
+  return number(0, 0);
 }
 
 /// The same for sums that go on from what may be -0: of floats -0, which leaves 0 and -0 as they

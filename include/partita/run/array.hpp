@@ -67,7 +67,7 @@ concept ArrayLike = !std::same_as<E, array> && requires(const E& e) {
 /// Calls `f(std::type_identity<T>{})` for the type T in which elements of type `t` are computed:
 /// binary32 for 16-bit floats, else their own.
 template <class F>
-decltype(auto) with_computed_type(dtype t, F&& f) {
+constexpr decltype(auto) with_computed_type(dtype t, F&& f) {
   switch (t) {
     case dtype::f64:
       return f(std::type_identity<double>{});
@@ -89,13 +89,16 @@ decltype(auto) with_computed_type(dtype t, F&& f) {
       return f(std::type_identity<std::uint64_t>{});
     case dtype::boolean:
       return f(std::type_identity<bool>{});
-    default:
-      return f(std::type_identity<float>{});
+    case dtype::f32:
+    case dtype::bf16:
+    case dtype::f16:
+      break;
   }
+  return f(std::type_identity<float>{});
 }
 /// Calls `f(std::type_identity<T>{})` for the element type T of `t`.
 template <class F>
-decltype(auto) with_type(dtype t, F&& f) {
+constexpr decltype(auto) with_type(dtype t, F&& f) {
   if (t == dtype::bf16) return f(std::type_identity<bf16>{});
   if (t == dtype::f16) return f(std::type_identity<f16>{});
   return with_computed_type(t, f);

@@ -49,26 +49,25 @@ struct combine {
 template <class T>
 using wider = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
-/// Calls `f(combine<C>{})` for a combiner that elements of type T have.
+/// Calls `f(combine<C>{})` for a combiner that elements of type T have. Of bool, sums and maxima are
+/// "or", products and minima are "and".
 template <class T, class F>
 decltype(auto) with_combiner(combiner c, F&& f) {
+  using enum combiner;
   if constexpr (std::is_integral_v<T>) {
-    if (c == combiner::logical_and) return f(combine<combiner::logical_and>{});
-    if (c == combiner::logical_or || std::is_same_v<T, bool>)
-      return f(combine<combiner::logical_or>{});
+    constexpr bool boolean = std::is_same_v<T, bool>;
+    if (c == logical_or || (boolean && (c == add || c == max))) return f(combine<logical_or>{});
+    if (c == logical_and || (boolean && (c == multiply || c == min)))
+      return f(combine<logical_and>{});
   }
   if constexpr (!std::is_same_v<T, bool>) {
-    switch (c) {
-      case combiner::max:
-        return f(combine<combiner::max>{});
-      case combiner::min:
-        return f(combine<combiner::min>{});
-      case combiner::multiply:
-        return f(combine<combiner::multiply>{});
-      default:
-        return f(combine<combiner::add>{});
-    }
+    if (c == add) return f(combine<add>{});
+    if (c == max) return f(combine<max>{});
+    if (c == min) return f(combine<min>{});
+    if (c == multiply) return f(combine<multiply>{});
   }
+  throw error(concat("P001 internal error: combiner ", name_of(c), " does not combine elements of ",
+                     name_of(dtype_of<T>), "; please report"));
 }
 
 /// Elementwise on two operands of a computed type.

@@ -94,7 +94,7 @@ void round_block(std::int64_t n, const void* const* in, void* out) {
 }
 
 /// Elements of a computed type to any type; a 16-bit result stays in binary32.
-inline block_function convert_function(dtype from, dtype to) {
+constexpr block_function convert_function(dtype from, dtype to) {
   return with_type(computed(from), [to]<class From>(std::type_identity<From>) -> block_function {
     return with_type(to, []<class To>(std::type_identity<To>) -> block_function {
       if constexpr (std::is_same_v<From, bf16> || std::is_same_v<From, f16> ||

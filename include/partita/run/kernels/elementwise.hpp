@@ -202,7 +202,7 @@ constexpr block_function map_of(std::integer_sequence<int, I...>) {
 /// An op with `Operands` operands of type `t`; null if it does not take that type, or if it is a
 /// link of a chain for it.
 template <class F, int Operands, bool LinksFloats = false>
-block_function map_function(dtype t) {
+constexpr block_function map_function(dtype t) {
   constexpr std::make_integer_sequence<int, Operands> operands;
   if constexpr (requires { typename F::on_booleans; })
     if (t == dtype::boolean) return map_of<typename F::on_booleans, std::uint8_t>(operands);
@@ -215,7 +215,7 @@ block_function map_function(dtype t) {
   });
 }
 
-inline block_function compare_function(ops::direction d, dtype t) {
+constexpr block_function compare_function(ops::direction d, dtype t) {
   using enum ops::direction;
   switch (d) {
     case eq:
@@ -228,11 +228,12 @@ inline block_function compare_function(ops::direction d, dtype t) {
       return map_function<compare_lanes<le>, 2>(t);
     case gt:
       return map_function<compare_lanes<gt>, 2>(t);
-    default:
+    case ge:
       return map_function<compare_lanes<ge>, 2>(t);
   }
+  return nullptr;
 }
-inline block_function select_function(dtype t) {
+constexpr block_function select_function(dtype t) {
   switch (size_of(computed(t))) {
     case 1:
       return &select_block<std::uint8_t>;
@@ -240,9 +241,10 @@ inline block_function select_function(dtype t) {
       return &select_block<std::uint16_t>;
     case 4:
       return &select_block<std::uint32_t>;
-    default:
+    case 8:
       return &select_block<std::uint64_t>;
   }
+  return nullptr;
 }
 
 }  // namespace partita::run_detail

@@ -27,7 +27,7 @@ class fold_function {
     for (op::scalar_function::step s; f.next(s);) {
       value(s.type >= 0 ? static_cast<dtype>(s.type)
                         : values_[static_cast<std::size_t>(-1 - s.type)].declared);
-      steps_.push_back({s, block_of(s), values_.size() - 1});
+      steps_.push_back({s, block_of(s), link_of(s), values_.size() - 1});
     }
   }
 
@@ -62,6 +62,7 @@ class fold_function {
   struct compiled {
     op::scalar_function::step s;
     block_function block;
+    link as_link;
     std::size_t made;  ///< place of what it makes
   };
   const kernel_context& c_;
@@ -91,21 +92,25 @@ class fold_function {
     if (s.def == &def<op::convert> && last == to) return nullptr;
     return find_block(s.def, {s.attrs.data(), s.attrs.size()}, last, to);
   }
+  link link_of(const op::scalar_function::step& s) const {
+    return s.operands.empty() ? link::none : run_detail::link_of(s.def, last_operand(s).type);
+  }
   void run(const compiled& each, const register_type& to) const {
     const op::scalar_function::step& s = each.s;
     if (s.def == &def<op::constant>) return fill(to, s.attrs);
-    const void* in[3] = {};
+    void* in[3] = {};
     for (std::size_t i = 0; i < s.operands.size(); ++i)
       in[i] = values_[static_cast<std::size_t>(s.operands[i])].data;
+    if (each.as_link != link::none) return run_link(each.as_link, to, in);
     if (each.block != nullptr) return each.block(lanes_of(), in, to.data);
-    if (s.def == &def<op::convert>)
+    if (s.def == &def<op::convert>) {
       std::memcpy(to.data, in[0], bytes(to.type));
-    else if (s.def == &def<op::reduce_precision>)
-      round_to(s.attrs, static_cast<const std::byte*>(in[0]), to);
-    else if (to.type == dtype::f64)
-      calculate<double>(s.def, in, to.data);
-    else
-      calculate<float>(s.def, in, to.data);
+      return;
+    }
+    if (s.def == &def<op::reduce_precision>)
+      return round_to(s.attrs, static_cast<const std::byte*>(in[0]), to);
+    throw error(concat("P001 internal error: fold cannot compute ", s.def->name, " of ",
+                       name_of(last_operand(s).type), "; please report"));
   }
   void round_to(span<const std::int64_t> attrs, const std::byte* from,
                 const register_type& to) const {
@@ -120,17 +125,11 @@ class fold_function {
     narrow_function(x.declared)(lanes_of(), wide, rounded.data());
     widen_function(x.declared)(lanes_of(), narrow, x.data);
   }
-  /// What elsewhere is a link of a chain.
-  template <class T>
-  void calculate(const op_def* what, const void* const* in, void* out) const {
-    const auto *x = static_cast<const T*>(in[0]), *y = static_cast<const T*>(in[1]);
-    auto* z = static_cast<T*>(out);
-    for (std::int64_t i = 0; i < count_; ++i)
-      z[i] = what == &def<op::add>        ? x[i] + y[i]
-             : what == &def<op::subtract> ? x[i] - y[i]
-             : what == &def<op::multiply> ? x[i] * y[i]
-             : what == &def<op::divide>   ? x[i] / y[i]
-                                          : -x[i];
+  /// The chain of one link that computes `to` from one operand or two.
+  void run_link(link what, const register_type& to, void* const* in) const {
+    const chain_link links[] = {
+        {link::load, in[0], 1, 0}, {what, in[1], 1, 0}, {link::store, to.data, 1, 0}};
+    run_chain(to.type, 1, lanes_of(), links, 3);
   }
 };
 

@@ -48,7 +48,7 @@ struct chain_link {
 constexpr bool links_up(dtype t) { return t == dtype::f32 || t == dtype::f64; }
 
 /// The link that an op is, on elements of a computed type.
-inline link link_of(const op_def* op, dtype t) {
+constexpr link link_of(const op_def* op, dtype t) {
   if (!links_up(t)) return link::none;
   if (op == &def<op::add>) return link::add;
   if (op == &def<op::subtract>) return link::subtract;
