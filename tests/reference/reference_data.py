@@ -8,7 +8,7 @@ A data file is text, one case after the other:
     result i32[2, 2] 2 4 6 8                    one line per result
     bound ulp=2 abs=0x1p-20  the reason         or: bound exact
 
-Numbers are exact: a short decimal where that is the value, else a C99 hexadecimal float, inf or nan
+Numbers are exact: a short decimal where that is the value, else a C99 hexadecimal float, inf, nan or -nan
 (whose sign and payload are not compared; the sign of a zero is). An element is right if it lies
 within `ulp` units in the last place of its type or within `abs` of the expected one.
 """
@@ -167,7 +167,9 @@ def number(value, name):
     if name not in FLOATS:
         return str(int(value))
     value = float(value)
-    if math.isnan(value) or math.isinf(value):
+    if math.isnan(value):
+        return "-nan" if math.copysign(1, value) < 0 else "nan"
+    if math.isinf(value):
         return str(value)
     short = f"{value:.6g}"
     if len(short) <= 10 and Fraction(short) == Fraction(value):
@@ -202,6 +204,8 @@ class Writer:
                 array = np.asarray(array)
                 name = name_of(array)
                 shape = ", ".join(str(n) for n in array.shape)
+                if kind == "result" and name in FLOATS:  # (the sign of a NaN is open there)
+                    array = np.where(np.isnan(wide(array)), cast(name, nan), array)
                 row = " ".join(number(v, name) for v in array.ravel())
                 self.lines.append(f"{kind} {name}[{shape}] {row}".rstrip())
         self.lines.append(f"bound {bound}")

@@ -1,9 +1,11 @@
 /// sort and top_k.
 ///
-/// Floating-point order: -inf, ..., -0 = +0, ..., +inf, NaN. (StableHLO leaves the order to a
-/// comparison function; this one is that of jax.lax.sort.)
+/// Floating-point order of sort: -inf, ..., -0 = +0, ..., +inf, NaN. (StableHLO leaves the order to a
+/// comparison function; this one is that of jax.lax.sort.) That of top_k is the total order of IEEE
+/// 754, as that of jax.lax.top_k: -NaN, -inf, ..., -0, +0, ..., +inf, NaN.
 #pragma once
 
+#include <partita/op/bitcast_convert.hpp>
 #include <partita/op/constant.hpp>
 #include <partita/op/vocabulary.hpp>
 
@@ -61,8 +63,8 @@ struct sort {
   }
 };
 
-/// The k greatest elements along the last dimension, greatest first, each with its position. Of
-/// equal ones the one of the smallest position comes first.
+/// The k greatest elements along the last dimension in total order, greatest first, each with its
+/// position. Of equal ones the one of the smallest position comes first.
 ///
 /// Shapes    values (..., n), positions (..., n) of integers -> (..., k), (..., k)
 /// Attributes: k
@@ -159,11 +161,29 @@ constexpr void sort::derive(derive_context& c) {
   }
 }
 
-/// Sorted along the last dimension as top_k sorts: values, positions turned around, positions.
-constexpr value_id sort_pairs(builder& b, value_id values, value_id positions) {
-  const value_id operands[] = {values, ops::logical_not(b, positions), positions};
-  return b.failed() ? -1 : ops::sort(b, operands, b.type(values).shape.rank - 1, 2, true);
+/// Signed integers that are in the total order of floats: their bits, of negative numbers with all
+/// bits but the sign turned. Other numbers are returned as they are.
+constexpr value_id total_order_key(builder& b, value_id x) {
+  if (b.failed() || x < 0 || !is_floating(b.type(x).element)) return x;
+  const std::int64_t width = 8 * size_of(b.type(x).element);
+  const dtype t = width == 16 ? dtype::i16 : width == 32 ? dtype::i32 : dtype::i64;
+  const value_id bits = ops::bitcast_convert(b, x, t);
+  const value_id sign = ops::shift_right_arithmetic(b, bits, ops::integer(b, t, width - 1));
+  const value_id turned = ops::logical_and(b, sign, ops::integer(b, t, greatest_integer(t)));
+  return ops::logical_xor(b, bits, turned);
 }
+/// Values and positions sorted along the last dimension as top_k sorts them.
+struct sorted_pairs {
+  value_id values = -1, positions = -1;
+
+  constexpr sorted_pairs(builder& b, value_id given, value_id at) {
+    const value_id operands[] = {total_order_key(b, given), ops::logical_not(b, at), given, at};
+    if (b.failed()) return;
+    const value_id first = ops::sort(b, operands, b.type(given).shape.rank - 1, 2, true);
+    values = first + 2;
+    positions = first + 3;
+  }
+};
 /// Are these the positions along the last dimension themselves?
 constexpr bool count_along_last(const program& p, value_id positions) {
   const op_id o = p.producer(positions);
@@ -190,7 +210,7 @@ constexpr void top_k::derive(derive_context& c) {
   }
   tensor_type rest = from;
   rest.shape[last] -= k;
-  const value_id operands[] = {x, ops::logical_not(b, given),
+  const value_id operands[] = {total_order_key(b, x), ops::logical_not(b, given),
                                ops::iota(b, tensor_type{dtype::i64, from.shape}, last)};
   const value_id positions = 2 + ops::sort(b, operands, last, 2, true);
   if (b.failed()) return;

@@ -60,20 +60,21 @@ constexpr void read_trsm(op_context& c) {
   if (!c.failed()) c.give(ops::triangular_solve(c.b, c.x(0), c.x(1), {left, lower, unit, !plain}));
 }
 /// ApproxTopK(x, positions, greatest or least number, -1): the k greatest or least, all of them.
-/// The program is the comparison.
+/// The program is the comparison. The greatest are those in total order, as XLA takes them on CPUs.
 constexpr void read_approximate_top_k(op_context& c) {
-  vec<int> keys;
-  bool descending = false;
   if (!c.count(4) || !c.region_count(1)) return;
-  if (!find_order(c.regions[0], keys, descending) || keys.size() != 1 || keys[0] != 0)
+  const sort_order order = find_order(c.regions[0]);
+  if (order.keys.size() != 1 || order.keys[0] != 0)
     return c.fail("H009", "its program is no comparison LT or GT of its first operand");
   const int dim = c.dimension(configured(c, "reduction_dim"));
   const std::int64_t k = configured(c, "top_k");
   if (c.failed()) return;
   if (configured(c, "aggregate_to_topk") == 0)
     return c.fail("H013", "aggregate_to_topk = false is not supported");
-  const value_id operands[] = {c.x(0), c.x(1)};
-  const value_id sorted = ops::sort(c.b, operands, dim, 1, descending);
+  const bool total = order.total || order.descending;
+  const value_id operands[] = {total ? op::total_order_key(c.b, c.x(0)) : c.x(0), c.x(0), c.x(1)};
+  if (c.failed()) return;
+  const value_id sorted = 1 + ops::sort(c.b, operands, dim, 1, order.descending);
   if (c.failed()) return;
   const shape& s = c.type(0).shape;
   std::int64_t start[max_rank] = {}, limit[max_rank] = {};

@@ -56,16 +56,17 @@ constexpr value_id as_windows(builder& b, value_id x, const op::cumsum&,
   return ops::reduce_window(b, x, combine, op::cumsum::windows_of(from, inclusive).all());
 }
 
-/// The first k of each line, sorted by value and then by position.
+/// The first k of each line, sorted by value (in total order) and then by position.
 constexpr vec<value_id> as_sorted(builder& b, value_id values, value_id positions, std::int64_t k) {
-  const value_id sorted = op::sort_pairs(b, values, positions);
+  const op::sorted_pairs sorted(b, values, positions);
   if (b.failed()) return {};
   const shape from = b.type(values).shape;
   std::int64_t start[max_rank] = {}, limit[max_rank] = {};
   for (int d = 0; d < from.rank; ++d) limit[d] = d + 1 < from.rank ? from[d] : k;
   const auto rank = static_cast<std::size_t>(from.rank);
   vec<value_id> made;
-  for (int i : {0, 2}) made.push_back(ops::slice(b, sorted + i, {start, rank}, {limit, rank}));
+  for (const value_id v : {sorted.values, sorted.positions})
+    made.push_back(ops::slice(b, v, {start, rank}, {limit, rank}));
   return made;
 }
 

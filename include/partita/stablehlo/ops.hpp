@@ -211,29 +211,46 @@ constexpr void read_dynamic_update_slice(op_context& c) {
 
 // ---- Elementwise
 
-/// `LT`, as either form of compare has it.
-constexpr std::string_view comparison_direction(const op_context& c) {
-  if (!c.o.has("comparison_direction"))
-    return c.o.words.empty() ? std::string_view() : c.o.words[0];
-  std::string_view word = c.o.attribute("comparison_direction");
+/// `LT` of `LT`, `"LT"` or `#stablehlo<comparison_direction LT>`.
+constexpr std::string_view enumerator(std::string_view word) {
   if (const std::size_t at = word.rfind(' '); at != std::string_view::npos)
     word = word.substr(at + 1);
   while (!word.empty() && !is_word_char(word.back())) word.remove_suffix(1);
   while (!word.empty() && !is_word_char(word.front())) word.remove_prefix(1);
   return word;
 }
+/// True if a comparison is in the total order of floats; H005 if its type does not fit the operands.
+constexpr bool in_total_order(op_context& c) {
+  std::string_view word = c.o.words.size() > 1 ? c.o.words[1] : std::string_view();
+  if (c.o.has("compare_type")) word = enumerator(c.o.attribute("compare_type"));
+  if (word.empty() || word == "NOTYPE" || !c.count(2)) return false;
+  const dtype t = c.type(0).element;
+  const bool is_signed = is_integer(t) && !is_unsigned(t);
+  const bool fits = word == "FLOAT" || word == "TOTALORDER" ? is_floating(t)
+                    : word == "SIGNED"                      ? is_signed
+                    : word == "UNSIGNED"                    ? !is_floating(t) && !is_signed
+                                                            : false;
+  if (!fits)
+    c.fail("H005", "comparison type \"", word, "\" does not fit ", c.type(0),
+           "; FLOAT and TOTALORDER compare floats, SIGNED and UNSIGNED integers");
+  return fits && word == "TOTALORDER";
+}
 constexpr void read_compare(op_context& c) {
   using enum ops::direction;
-  const std::string_view word = comparison_direction(c);
+  std::string_view word = c.o.words.empty() ? std::string_view() : c.o.words[0];
+  if (c.o.has("comparison_direction")) word = enumerator(c.o.attribute("comparison_direction"));
+  const bool total = in_total_order(c);
   constexpr struct {
     std::string_view name;
     ops::direction direction;
   } known[] = {{"EQ", eq}, {"NE", ne}, {"GE", ge}, {"GT", gt}, {"LE", le}, {"LT", lt}};
-  for (const auto& k : known)
-    if (k.name == word) {
-      if (c.count(2)) c.give(ops::compare(c.b, k.direction, c.x(0), c.x(1)));
-      return;
-    }
+  for (const auto& k : known) {
+    if (k.name != word) continue;
+    if (!c.count(2)) return;
+    const auto key = [&](value_id x) { return total ? op::total_order_key(c.b, x) : x; };
+    const value_id x = key(c.x(0)), y = key(c.x(1));
+    return c.give(ops::compare(c.b, k.direction, x, y));
+  }
   c.fail("H005", "comparison direction \"", word, "\" is none of EQ, NE, GE, GT, LE, LT");
 }
 constexpr void read_square(op_context& c) {
@@ -742,26 +759,27 @@ constexpr void read_sort(op_context& c) {
   if (!c.failed() && dim >= c.type(0).shape.rank)
     c.fail("H005", "dimension ", dim, " is out of range of ", c.type(0));
   if (c.failed()) return;
-  vec<int> keys;
-  bool descending = false;
-  if (!c.captured.empty() || !find_order(c.regions[0], keys, descending))
-    return sort_by_program(c, dim);
-  // Keys first.
+  const sort_order order = find_order(c.regions[0]);
+  if (!c.captured.empty() || order.keys.empty()) return sort_by_program(c, dim);
+  // Keys first; of a total order of floats, integers that are in it.
   vec<value_id> operands;
   vec<std::size_t> place(c.operands.size(), 0);
-  for (int k : keys) {
-    place[static_cast<std::size_t>(k)] = operands.size();
-    operands.push_back(c.x(static_cast<std::size_t>(k)));
+  vec<char> placed(c.operands.size(), 0);
+  for (int k : order.keys) {
+    const auto i = static_cast<std::size_t>(k);
+    const value_id x = c.x(i), key = order.total ? op::total_order_key(c.b, x) : x;
+    place[i] = operands.size();
+    placed[i] = key == x ? 1 : 0;
+    operands.push_back(key);
   }
   for (std::size_t i = 0; i < c.operands.size(); ++i) {
-    bool is_key = false;
-    for (int k : keys) is_key = is_key || static_cast<std::size_t>(k) == i;
-    if (is_key) continue;
+    if (placed[i] != 0) continue;
     place[i] = operands.size();
     operands.push_back(c.x(i));
   }
+  if (c.failed()) return;
   const value_id first = ops::sort(c.b, {operands.data(), operands.size()}, dim,
-                                   static_cast<int>(keys.size()), descending);
+                                   static_cast<int>(order.keys.size()), order.descending);
   for (std::size_t i = 0; i < place.size(); ++i)
     c.give(first < 0 ? -1 : first + static_cast<int>(place[i]));
 }

@@ -58,14 +58,15 @@ class scalar_expression {
         parts.push_back(of(each));
         size += parts.back().size();
       }
-      if (size > 10000) return "too much";
+      if (size > most_characters) return "too much";
       std::string_view name = p_.op(o).def->name;
       text attrs;
       if (p_.op(o).def->id == def<op::compare>.id) {
         name = turned(static_cast<ops::direction>(p_.attrs(o)[0]), parts);
       } else {
         for (auto a : p_.attrs(o)) attrs << ',' << a;
-        if (p_.op(o).def->id == def<op::convert>.id) attrs << ',' << name_of(p_.type(v).element);
+        if (p_.op(o).def->id == def<op::convert>.id || p_.op(o).def->id == def<op::bitcast_convert>.id)
+          attrs << ',' << name_of(p_.type(v).element);
       }
       if (commutes(p_.op(o).def->id) && parts[1].view() < parts[0].view()) exchange(parts);
       made << name << attrs << '(';
@@ -77,6 +78,7 @@ class scalar_expression {
   }
 
  private:
+  static constexpr std::size_t most_characters = 40000;
   static constexpr void exchange(vec<text>& parts) {
     const text first = parts[0];
     parts[0] = parts[1];
@@ -125,58 +127,97 @@ constexpr bool find_extreme(const program& p, ops::extreme& out) {
   return false;
 }
 
-/// A comparison function of sort: by which operands, in which direction. Inputs are pairs (x0, x1),
-/// (x2, x3), ...: an element and another of each operand.
-constexpr bool find_order(const program& p, vec<int>& keys, bool& descending) {
-  if (p.output_count() != 1 || p.input_count() % 2 != 0) return false;
-  scalar_expression e(p);
-  const text found = e.of(p.outputs[0].value);
-  // jax.lax.sort makes all zeros and all NaN alike first.
-  const auto forms = [&](int i, int form) {
-    const text x = concat('x', i);
-    if (form == 0) return x;
-    const dtype t = p.input_type(i).element;
-    const auto number = [&](double v) {
-      return concat("constant,", std::bit_cast<std::int64_t>(v), "()");
-    };
-    static_cast<void>(t);
-    const text zero = number(0.), nan = number(std::bit_cast<double>(std::uint64_t{0x7ff8} << 48));
-    const auto equal = [](const text& a, const text& b) {
-      return a.view() < b.view() ? concat("=(", a, ' ', b, ')') : concat("=(", b, ' ', a, ')');
-    };
-    const text plain = concat("select(", equal(x, zero), ' ', zero, ' ', x, ')');
-    if (form == 1) return concat("select(!=(", x, ' ', x, ") ", nan, ' ', plain, ')');
-    const text other = concat("select(!=(", x, ' ', x, ") ", nan, ' ', x, ')');
-    return concat("select(", equal(x, zero), ' ', zero, ' ', other, ')');
+/// What a comparison function of sort compares.
+struct sort_order {
+  vec<int> keys;            ///< the operands, the first one first; none if it is another function
+  bool descending = false;  ///< by GT instead of LT
+  bool total = false;       ///< floats are compared in total order as they are
+};
+/// Finds the order of a comparison function. Inputs are pairs (x0, x1), (x2, x3), ...: an element
+/// and another of each operand. Of several keys the first differs, or it is equal and the next one
+/// differs, and so on.
+class order_finder {
+ public:
+  constexpr explicit order_finder(const program& p) : p_(p), forms_(p) {}
+
+  constexpr sort_order run() const {
+    sort_order found;
+    if (p_.output_count() != 1 || p_.input_count() % 2 != 0) return found;
+    const text wanted = scalar_expression(p_).of(p_.outputs[0].value);
+    const int operands = p_.input_count() / 2;
+    for (int first = 0; first < operands; ++first)
+      for (int count = 1; first + count <= operands; ++count)
+        for (const bool descending : {false, true})
+          for (int form = 0; form < form_count; ++form) {
+            if (function(first, count, descending, form).view() != wanted.view()) continue;
+            for (int k = first; k < first + count; ++k) found.keys.push_back(k);
+            found.descending = descending;
+            found.total = form == total_order;
+            return found;
+          }
+    return found;
+  }
+
+ private:
+  /// How floats are changed before they are compared. jax.lax.sort makes all zeros and all NaN
+  /// alike, in this order or the other, and compares in total order.
+  enum { plain, zeros_first, nans_first, total_order, total_zeros_first, total_nans_first };
+  static constexpr int form_count = 6;
+  /// The text of each input in each form.
+  struct form_texts {
+    vec<text> of;
+
+    constexpr explicit form_texts(const program& p) {
+      builder b;
+      vec<value_id> inputs, values;
+      for (int i = 0; i < p.input_count(); ++i)
+        inputs.push_back(ops::parameter(b, "", {p.input_type(i).element, {}}));
+      for (value_id x : inputs)
+        for (int form = 0; form < form_count; ++form) values.push_back(changed(b, x, form));
+      if (b.failed()) return;
+      scalar_expression e(b.p);
+      for (value_id v : values) of.push_back(e.of(v));
+    }
+    static constexpr value_id changed(builder& b, value_id x, int form) {
+      const dtype t = b.type(x).element;
+      if (!is_floating(t)) return x;
+      const auto alike = [&](bool zeros, value_id v) {
+        const auto nan = static_cast<std::int64_t>(support_detail::usual_nan);
+        const value_id one = b.scalar(def<op::constant>, t, zeros ? 0 : nan);
+        const value_id which = ops::compare(b, zeros ? ops::direction::eq : ops::direction::ne, x,
+                                            zeros ? one : x);
+        return ops::select(b, which, one, v);
+      };
+      const int how = form % total_order;
+      if (how != plain) {
+        const value_id inner = alike(how == zeros_first, x);
+        x = b.failed() ? -1 : alike(how != zeros_first, inner);
+      }
+      return form >= total_order ? op::total_order_key(b, x) : x;
+    }
   };
-  const auto less = [](const text& a, const text& b) { return concat("<(", a, ' ', b, ')'); };
-  const auto ordered = [](std::string_view name, const text& a, const text& b) {
+  const program& p_;
+  form_texts forms_;
+
+  constexpr const text& at(int key, bool left, int form) const {
+    return forms_.of[static_cast<std::size_t>((2 * key + (left ? 0 : 1)) * form_count + form)];
+  }
+  static constexpr text ordered(std::string_view name, const text& a, const text& b) {
     return a.view() < b.view() ? concat(name, '(', a, ' ', b, ')')
                                : concat(name, '(', b, ' ', a, ')');
-  };
-  const int operands = p.input_count() / 2;
-  for (int first = 0; first < operands; ++first)
-    for (const bool down : {false, true})
-      for (int form = 0; form < 3; ++form) {
-        // Of several keys: the first differs, or it is equal and the next one differs, ...
-        const auto at = [&](int k, bool left) {
-          return forms(2 * k + (left ? 0 : 1), is_floating(p.input_type(2 * k).element) ? form : 0);
-        };
-        const auto before = [&](int k) {
-          return down ? less(at(k, false), at(k, true)) : less(at(k, true), at(k, false));
-        };
-        for (int count = 1; first + count <= operands; ++count) {
-          text made = before(first + count - 1);
-          for (int k = first + count - 2; k >= first; --k)
-            made = ordered("or", before(k),
-                           ordered("and", ordered("=", at(k, true), at(k, false)), made));
-          if (made.view() != found.view()) continue;
-          for (int k = first; k < first + count; ++k) keys.push_back(k);
-          descending = down;
-          return true;
-        }
-      }
-  return false;
-}
+  }
+  constexpr text before(int key, bool descending, int form) const {
+    return concat("<(", at(key, !descending, form), ' ', at(key, descending, form), ')');
+  }
+  constexpr text function(int first, int count, bool descending, int form) const {
+    text made = before(first + count - 1, descending, form);
+    for (int k = first + count - 2; k >= first; --k) {
+      const text equal = ordered("=", at(k, true, form), at(k, false, form));
+      made = ordered("or", before(k, descending, form), ordered("and", equal, made));
+    }
+    return made;
+  }
+};
+constexpr sort_order find_order(const program& p) { return order_finder(p).run(); }
 
 }  // namespace partita::stablehlo_detail

@@ -47,7 +47,8 @@ class ranked_pairs {
       : c_(c),
         order_(drawing_of(c).add(order).drawn()),
         wanted_(wanted),
-        least_first_(order == least_first) {}
+        least_first_(order == least_first),
+        total_(order == of_top_k) {}
   static constexpr std::uint64_t of_top_k = 0, greatest_first = 1, least_first = 2;
 
   constexpr void add(const element& value, const element& position) {
@@ -91,9 +92,10 @@ class ranked_pairs {
   fingerprint order_, whole_;
   std::int64_t wanted_;
   vec<pair> pairs_;
-  bool least_first_, in_order_ = false;
+  bool least_first_, total_, in_order_ = false;
 
-  /// One pair, or numbers: of equal ones the one of the least position comes first.
+  /// One pair, or numbers: of equal ones the one of the least position comes first. (0 and -0 are
+  /// equal to who asks for an extreme; of_top_k is a total order.)
   constexpr bool order_numbers() {
     const dtype t = c_.types[0].element, positions = c_.types[1].element;
     in_order_ = pairs_.size() == 1;
@@ -108,11 +110,16 @@ class ranked_pairs {
       return is.known && is.number != 0;
     };
     const auto first = least_first_ ? ops::direction::lt : ops::direction::gt;
+    const auto is_positive = [&](const element& x) {
+      return is_floating(t) && std::bit_cast<std::int64_t>(real_of(x)) >= 0;
+    };
     if (!known) return false;
     vec<pair> sorted = pairs_;
     merge_sort(sorted, [&](const pair& x, const pair& y) {
-      return x.value == y.value ? holds(ops::direction::lt, positions, x.position, y.position)
-                                : holds(first, t, x.value, y.value);
+      if (x.value != y.value && !holds(ops::direction::eq, t, x.value, y.value))
+        return holds(first, t, x.value, y.value);
+      if (total_ && is_positive(x.value) != is_positive(y.value)) return is_positive(x.value);
+      return holds(ops::direction::lt, positions, x.position, y.position);
     });
     if (known) pairs_ = static_cast<vec<pair>&&>(sorted);
     return in_order_ = known;

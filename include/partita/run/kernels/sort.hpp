@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -31,11 +33,39 @@ int order_of(T a, T b) {
   }
 }
 
+/// The same in the total order of IEEE 754: -NaN, -inf, ..., -0, +0, ..., inf, NaN. (The bits of a
+/// float without its sign are in order.)
+template <class T>
+int total_order_of(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return order_of(a, b);
+  } else {
+    using bits = std::conditional_t<
+        sizeof(T) == 2, std::int16_t,
+        std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
+    const auto key = [](T v) {
+      const auto b = std::bit_cast<bits>(v);
+      return b < 0 ? static_cast<bits>(b ^ std::numeric_limits<bits>::max()) : b;
+    };
+    return order_of(key(a), key(b));
+  }
+}
+
 using order_function = int (*)(const std::byte* line, std::int64_t i, std::int64_t j);
 template <class T>
 int order_in_line(const std::byte* line, std::int64_t i, std::int64_t j) {
   const auto* x = reinterpret_cast<const T*>(line);
   return order_of(x[i], x[j]);
+}
+template <class T>
+int total_order_in_line(const std::byte* line, std::int64_t i, std::int64_t j) {
+  const auto* x = reinterpret_cast<const T*>(line);
+  return total_order_of(x[i], x[j]);
+}
+inline order_function total_order_function_of(dtype t) {
+  return with_type(t == dtype::boolean ? dtype::u8 : t, []<class T>(std::type_identity<T>) {
+    return static_cast<order_function>(&total_order_in_line<T>);
+  });
 }
 inline order_function order_function_of(dtype t) {
   return with_type(t == dtype::boolean ? dtype::u8 : t, []<class T>(std::type_identity<T>) {
@@ -103,7 +133,7 @@ inline void top_k_kernel(const kernel_context& c) {
   const std::int64_t n = from[from.rank - 1], k = c.attrs[0];
   if (c.result.shape.elements() == 0) return;
   const std::int64_t sizes[] = {size_of(c.types[0].element), size_of(c.types[1].element)};
-  const order_function value_order = order_function_of(c.types[0].element);
+  const order_function value_order = total_order_function_of(c.types[0].element);
   const order_function position_order = order_function_of(c.types[1].element);
   std::vector<std::int64_t> place(static_cast<std::size_t>(n));
   for (std::int64_t l = 0; l < from.elements() / n; ++l) {
