@@ -41,12 +41,12 @@ inline void add_order_cases(std::vector<op_case>& list) {
   put(pt::def<reduce>, {{dtype::bf16, {8, 4}}, i32({8, 4})}, {8, 1});
   put(pt::def<reduce>, {f64({9}), i32({9})}, {8, 0});
   put(pt::def<reduce>, {f32({4, 2}), i32({4, 2})}, {7});
-  // Does it commute; dims; identities; results; steps: op, type, operands, attributes. The greatest
+  // Does it commute; dims; identities, after their number; results; steps: op, type, operands, attributes. The greatest
   // (8: maximum), and of maps (a, b): x -> a x + b one after the other (6: multiply, 4: add).
   const auto put_greatest = [&](tensor_type t, ints dims) {
     ints attrs{1, static_cast<std::int64_t>(dims.size())};
     attrs.insert(attrs.end(), dims.begin(), dims.end());
-    attrs.push_back(pt::identity_bits(pt::combiner::max, t.element));
+    for (std::int64_t n : ints{1, pt::identity_bits(pt::combiner::max, t.element)}) attrs.push_back(n);
     for (std::int64_t n : ints{2, 8, -1, 2, 0, 1, 0}) attrs.push_back(n);
     put(pt::def<fold>, {t}, attrs);
   };
@@ -54,7 +54,8 @@ inline void add_order_cases(std::vector<op_case>& list) {
     const std::int64_t e = -1;  // the type of the first input
     ints attrs{0, static_cast<std::int64_t>(dims.size())};
     attrs.insert(attrs.end(), dims.begin(), dims.end());
-    attrs.push_back(pt::identity_bits(pt::combiner::multiply, t.element));
+    for (std::int64_t n : ints{2, pt::identity_bits(pt::combiner::multiply, t.element)})
+      attrs.push_back(n);
     for (std::int64_t n : ints{0, 4, 6, 6, e, 2, 2, 0, 0, 6, e, 2, 2, 1, 0, 4, e, 2, 5, 3, 0})
       attrs.push_back(n);
     put(pt::def<fold>, {t, t}, attrs);

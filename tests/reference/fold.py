@@ -17,7 +17,7 @@ def put(w, xs, dims, steps, results, ys, identities=None, commutes=True, note=""
         **bound):
     identities = [0] * len(xs) if identities is None else identities
     w.case("fold", xs, ys,
-           [int(commutes), len(dims), *dims, *identities, *results, *sum(steps, [])], note=note, **bound)
+           [int(commutes), len(dims), *dims, len(identities), *identities, *results, *sum(steps, [])], note=note, **bound)
 
 
 def composed(f, g):

@@ -116,19 +116,21 @@ inline void add_control_errors(std::vector<op_error>& list) {
 
   put("S198 fold: 1 operands and 1 attributes are no function of scalars", pt::def<fold>, {x}, {1});
   put("S198 fold: its steps make no scalar of the type of each operand", pt::def<fold>, {x},
-      {1, 1, 0, 0, 2, 8, 0, 2, 0, 7, 0});
+      {1, 1, 0, 1, 0, 2, 8, 0, 2, 0, 7, 0});
   put("S198 fold: its steps make no scalar of the type of each operand", pt::def<fold>, {x},
-      {1, 1, 0, 0, 2, 99, 0, 2, 0, 1, 0});
+      {1, 1, 0, 1, 0, 2, 99, 0, 2, 0, 1, 0});
   put("S198 fold: its steps make no scalar of the type of each operand", pt::def<fold>, {x},
-      {1, 1, 0, 0, 5, 8, 0, 2, 0, 1, 0});
+      {1, 1, 0, 1, 0, 5, 8, 0, 2, 0, 1, 0});
   put("S198 fold: its steps make no scalar of the type of each operand", pt::def<fold>, {x},
-      {1, 1, 0, 0, 2, 8, 1, 2, 0, 1, 0});
+      {1, 1, 0, 1, 0, 2, 8, 1, 2, 0, 1, 0});
   put("S198 fold: its steps make no scalar of the type of each operand", pt::def<fold>, {x},
-      {1, 1, 0, 0, 2, 8, -3, 2, 0, 1, 0});
+      {1, 1, 0, 1, 0, 2, 8, -3, 2, 0, 1, 0});
   put("S103 fold: shapes [4] and [5] differ", pt::def<fold>, {x, f32({5})},
-      {1, 1, 0, 0, 0, 0, 1, 8, 0, 2, 0, 1, 0});
+      {1, 1, 0, 2, 0, 0, 0, 1, 8, 0, 2, 0, 1, 0});
   put("S110 fold: dimension 1 is out of order or out of range for tensor<4xf32>", pt::def<fold>,
-      {x}, {1, 1, 1, 0, 2, 8, 0, 2, 0, 1, 0});
+      {x}, {1, 1, 1, 1, 0, 2, 8, 0, 2, 0, 1, 0});
+  put("S198 fold: dimension 0 of tensor<0xf32> is empty, and no identity is given", pt::def<fold>,
+      {f32({0})}, {1, 1, 0, 0, 2, 8, -1, 2, 0, 1, 0});
 
   put("P017 reduce: 1 operands are given; 2 (values, positions) are needed", pt::def<reduce>, {x},
       {7, 0});

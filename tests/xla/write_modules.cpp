@@ -1,6 +1,7 @@
 // Writes modules with their arguments and what our own run of them gives, for run_modules.py:
 //
 //   write_modules FOLDER ops|collectives|random|models|pipelines [FIRST LAST]
+//   write_modules FOLDER modules FROM     those in another folder, read and written again
 //
 // NAME.mlir with NAME.npz: arguments a0, a1, ... and results r0, r1, ... as whole arrays. Of a
 // program for one device of a mesh also sa0, ..., sr0, ...: where the pieces of each device start,
@@ -167,6 +168,29 @@ void write_ops() {
   for (std::size_t i = 0; i < windows.size(); ++i)
     if (i % 20 == 0) some.add(windows[i], ++seed);
   some.write();
+}
+
+// ---- Modules of others -----------------------------------------------------------------------
+
+/// NAME.mlir with NAME.npz: its arguments. Also for two devices, each with a part of the first
+/// argument along its first dimension.
+void write_modules_of(const std::string& from) {
+  for (const auto& entry : std::filesystem::directory_iterator(from)) {
+    if (entry.path().extension() != ".mlir") continue;
+    const std::string name = entry.path().stem().string();
+    const pt::program p = pt::read_stablehlo(pt::run_detail::read_file(entry.path().string()));
+    if (p.error) {
+      fail(name, p.error.message.view());
+      continue;
+    }
+    arrays given;
+    for (const auto& each : pt::read_npz(from + "/" + name + ".npz")) given.push_back(each.value);
+    const pt::results made = pt::evaluate(p, given);
+    write_source(name, p, given, made);
+    const std::string first(p.input_name(0));
+    const pt::partitioned q = pt::partition(p, pt::mesh{{"B", 2}}, pt::schedule(pt::manual("B", {{first, 0}})));
+    write_local(name + ".local", q.device, given, made);
+  }
 }
 
 // ---- Every collective ------------------------------------------------------------------------
@@ -501,6 +525,7 @@ int main(int count, char** words) try {
     return count > i ? std::strtoull(words[i], nullptr, 10) : otherwise;
   };
   if (what == "ops") write_ops();
+  if (what == "modules" && count > 3) write_modules_of(words[3]);
   if (what == "collectives") write_collectives();
   if (what == "random") write_random(number(3, 1), number(4, 40));
   if (what == "wild") write_random(number(3, 1), number(4, 40), true);

@@ -126,16 +126,18 @@ class scalar_function {
 
 /// Combines the elements along some dimensions, which disappear, by an associative function of the
 /// user's own, of n + n scalars: what stands before, then what stands behind, each one of every
-/// operand. It may swap them if it commutes. An empty dimension gives the identity.
+/// operand. It may swap them if it commutes. An empty dimension gives the identities, which the
+/// function must leave as they are combined with; where none are given, no dimension may be empty.
 ///
 /// Shapes    n times (s...) -> n times (s without dims)
 /// Attributes: 1 if it commutes, the number of dimensions and the dimensions, strictly increasing,
-///           n identities as `constant` stores them, the n results among inputs and steps, and the
-///           steps (see scalar_function)
+///           the number of identities (n or 0) and the identities as `constant` stores them, the n
+///           results among inputs and steps, and the steps (see scalar_function)
 /// Tile map  ([i, k]) -> ([i])  again={k}: what is made of pieces is combined once more. If it does
 ///           not commute only the first of the dimensions may be cut
 /// Cost      one flop per step and element
-/// Errors    S103 shapes differ, S110 bad dimensions, S198 the attributes are no such function
+/// Errors    S103 shapes differ, S110 bad dimensions, S198 the attributes are no such function, or
+///           a dimension is empty and no identities are given
 struct fold {
   static constexpr std::string_view name = "fold";
   /// The attributes, by what they mean.
@@ -146,12 +148,16 @@ struct fold {
     constexpr parts(span<const std::int64_t> attrs, std::size_t operands) {
       if (attrs.size() < 2 || attrs[1] < 0 || attrs[1] > max_rank) return;
       const auto count = static_cast<std::size_t>(attrs[1]);
-      if (attrs.size() < 2 + count + 2 * operands) return;
+      if (attrs.size() < 3 + count + operands) return;
+      const std::int64_t given = attrs[2 + count];
+      if (given != 0 && given != static_cast<std::int64_t>(operands)) return;
+      const auto before = 3 + count + static_cast<std::size_t>(given);
+      if (attrs.size() < before + operands) return;
       commutes = attrs[0] != 0;
       dims = attrs.subspan(2, count);
-      identities = attrs.subspan(2 + count, operands);
-      results = attrs.subspan(2 + count + operands, operands);
-      code = attrs.subspan(2 + count + 2 * operands);
+      identities = attrs.subspan(3 + count, static_cast<std::size_t>(given));
+      results = attrs.subspan(before, operands);
+      code = attrs.subspan(before + operands);
       good = attrs[0] == 0 || attrs[0] == 1;
     }
     constexpr bool reduces(int d) const {
@@ -198,6 +204,9 @@ struct fold {
         return c.fail("S110", name, ": dimension ", d, " is out of order or out of range for ",
                       c.operands[0]);
       previous = d;
+      if (from[static_cast<int>(d)] == 0 && p.identities.empty())
+        return c.fail("S198", name, ": dimension ", d, " of ", c.operands[0],
+                      " is empty, and no identity is given");
     }
     builder b;
     vec<value_id> scalars;
@@ -273,7 +282,7 @@ struct fold {
     const int n = static_cast<int>(f.operands.size());
     f.flag("commutes");
     f.counted("dims");
-    f.list("identity", n);
+    f.counted("identity");
     f.list("results", n);
     f.rest("steps");
   }
@@ -322,7 +331,7 @@ PARTITA_OP(op::fold)
 
 namespace partita::ops {
 
-/// `f`: a program of n + n scalars that gives n; identities as `constant` stores them.
+/// `f`: a program of n + n scalars that gives n; identities as `constant` stores them, or none.
 constexpr value_id fold(builder& b, span<const value_id> operands, ints dims, ints identities,
                         bool commutes, const program& f) {
   vec<std::int64_t> code, results;
@@ -341,8 +350,9 @@ constexpr value_id fold(builder& b, span<const value_id> operands, ints dims, in
     return -1;
   }
   vec<std::int64_t> attrs{commutes ? 1 : 0, static_cast<std::int64_t>(dims.size())};
-  for (ints list :
-       {dims, identities, ints(results.data(), results.size()), ints(code.data(), code.size())})
+  const std::int64_t given[] = {static_cast<std::int64_t>(identities.size())};
+  for (ints list : {dims, ints(given), identities, ints(results.data(), results.size()),
+                    ints(code.data(), code.size())})
     attrs.insert_back(list.begin(), list.end());
   return b.emit(def<op::fold>, operands, {attrs.data(), attrs.size()});
 }

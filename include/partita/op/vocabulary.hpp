@@ -209,7 +209,7 @@ constexpr value_id dynamic_update_slice(builder& b, value_id x, value_id update,
                                         span<const value_id> starts);
 
 // fold.hpp
-/// `f`: a program of n + n scalars that gives n; identities as `constant` stores them.
+/// `f`: a program of n + n scalars that gives n; identities as `constant` stores them, or none.
 constexpr value_id fold(builder& b, span<const value_id> operands, ints dims, ints identities,
                         bool commutes, const program& f);
 // sort.hpp

@@ -117,7 +117,14 @@ constexpr std::int64_t from_element_bits(dtype t, std::uint64_t bits) {
     }
     case dtype::boolean:
       return (bits & 1) != 0 ? 1 : 0;
-    default:
+    case dtype::i8:
+    case dtype::i16:
+    case dtype::i32:
+    case dtype::i64:
+    case dtype::u8:
+    case dtype::u16:
+    case dtype::u32:
+    case dtype::u64:
       break;
   }
   const int width = static_cast<int>(8 * size_of(t));

@@ -163,9 +163,8 @@ constexpr void fold(op_context& c, ops::ints dims) {
     return;
   }
   if (vec<std::int64_t> code, results; op::scalar_function::encode(c.regions[0], code, results)) {
-    const vec<std::int64_t> nothing(f.n, 0);  // (No dimension is empty.)
-    const value_id first = ops::fold(c.b, {xs.data(), xs.size()}, dims,
-                                     {nothing.data(), nothing.size()}, false, c.regions[0]);
+    // (Whether the initial values are identities is not known, and no dimension is empty.)
+    const value_id first = ops::fold(c.b, {xs.data(), xs.size()}, dims, {}, false, c.regions[0]);
     for (std::size_t i = 0; i < f.n && first >= 0; ++i) xs[i] = first + static_cast<int>(i);
     if (!c.failed()) f.give(xs);
     return;

@@ -73,9 +73,19 @@ constexpr std::uint64_t element_bits(dtype t, std::int64_t kept) {
       return bf16(static_cast<float>(number)).bits;
     case dtype::f16:
       return f16(static_cast<float>(number)).bits;
-    default:
-      return static_cast<std::uint64_t>(kept);
+    case dtype::f64:
+    case dtype::i8:
+    case dtype::i16:
+    case dtype::i32:
+    case dtype::i64:
+    case dtype::u8:
+    case dtype::u16:
+    case dtype::u32:
+    case dtype::u64:
+    case dtype::boolean:
+      break;
   }
+  return static_cast<std::uint64_t>(kept);
 }
 constexpr void write_hexadecimal(text& out, std::uint64_t bits, std::int64_t bytes) {
   out << "0x";

@@ -235,10 +235,13 @@ constexpr bool in_total_order(op_context& c) {
            "; FLOAT and TOTALORDER compare floats, SIGNED and UNSIGNED integers");
   return fits && word == "TOTALORDER";
 }
+constexpr std::string_view comparison_direction(const op_context& c) {
+  if (c.o.has("comparison_direction")) return enumerator(c.o.attribute("comparison_direction"));
+  return c.o.words.empty() ? std::string_view() : c.o.words[0];
+}
 constexpr void read_compare(op_context& c) {
   using enum ops::direction;
-  std::string_view word = c.o.words.empty() ? std::string_view() : c.o.words[0];
-  if (c.o.has("comparison_direction")) word = enumerator(c.o.attribute("comparison_direction"));
+  const std::string_view word = comparison_direction(c);
   const bool total = in_total_order(c);
   constexpr struct {
     std::string_view name;
@@ -638,6 +641,36 @@ constexpr program applied(op_context& c) {
     b.p.outputs.push_back({made, {}});
   return static_cast<program&&>(b.p);
 }
+/// True if the initial values of argmax or argmin lose against any element, or are its equal.
+constexpr bool is_nothing(const op_context& c, ops::extreme which, const vec<std::int64_t>& dims) {
+  const program& p = c.b.p;
+  const op_id at = p.producer(c.x(3)), positions = p.producer(c.x(1));
+  const combiner how = which == ops::extreme::argmax ? combiner::max : combiner::min;
+  if (!is_identity(c.b, c.x(2), how) || p.op(at).def->id != def<op::constant>.id) return false;
+  // Of equal values the one of the smallest position wins: the last position never does, and 0
+  // where all elements are equal does so as the first of the counted ones.
+  const std::int64_t start = p.attrs(at)[0];
+  const bool counted = p.op(positions).def->id == def<op::iota>.id && dims.size() == 1 &&
+                       p.attrs(positions)[0] == dims[0];
+  return start == identity_bits(combiner::min, c.type(1).element) || (start == 0 && counted);
+}
+/// argmax and argmin. (Of i1, bytes are compared.)
+constexpr void read_extreme(op_context& c, ops::extreme which, const vec<std::int64_t>& dims) {
+  const bool none = c.type(0).shape.elements() == 0;
+  if (none || !same_shape(c.type(0).shape, c.type(1).shape)) return fold(c, as_ints(dims));
+  const bool boolean = c.type(0).element == dtype::boolean;
+  const value_id x = boolean ? ops::convert(c.b, c.x(0), dtype::u8) : c.x(0);
+  const value_id first = ops::reduce(c.b, x, c.x(1), which, as_ints(dims));
+  if (c.failed()) return;
+  vec<value_id> made;
+  made.push_back(boolean ? ops::convert(c.b, first, dtype::boolean) : first);
+  made.push_back(first + 1);
+  if (is_nothing(c, which, dims)) {
+    for (value_id v : made) c.give(v);
+  } else if (const folder f(c); f.fits()) {
+    f.give(made);
+  }
+}
 constexpr void read_reduce(op_context& c) {
   auto dims = c.numbers("dimensions");
   // (A reduction over sorted dimensions is the same.)
@@ -659,15 +692,8 @@ constexpr void read_reduce(op_context& c) {
   if (!c.region_count(1) || !close_reduction(c)) return;
   ops::extreme which{};
   combiner how = combiner::add;
-  if (c.operands.size() == 4 && find_extreme(c.regions[0], which)) {
-    // (Of i1, bytes are compared.)
-    const bool boolean = c.type(0).element == dtype::boolean;
-    const value_id x = boolean ? ops::convert(c.b, c.x(0), dtype::u8) : c.x(0);
-    const value_id first = ops::reduce(c.b, x, c.x(1), which, as_ints(dims));
-    if (!boolean) return c.give(first, 2);
-    c.give(ops::convert(c.b, first, dtype::boolean));
-    return c.give(first < 0 ? -1 : first + 1);
-  }
+  if (c.operands.size() == 4 && find_extreme(c.regions[0], which))
+    return read_extreme(c, which, dims);
   if (c.operands.size() > 2 || !find_combiner(c.regions[0], how)) {
     fold(c, as_ints(dims));
     return c.keep_results(n);

@@ -105,13 +105,15 @@ class scalar_expression {
 
 /// (a, position of a, b, position of b) as jax.numpy.argmax combines them: the greater value, NaN
 /// before all numbers, and of equal values the first. Inputs are a, position of a, b, position of b
-/// in the order x0, x1, x2, x3.
+/// in the order x0, x1, x2, x3. (A function of floats that does not look for NaN gives another
+/// result where there is one.)
 constexpr bool find_extreme(const program& p, ops::extreme& out) {
   if (p.output_count() != 2 || p.input_count() != 4) return false;
   scalar_expression e(p);
   const text value = e.of(p.outputs[0].value), position = e.of(p.outputs[1].value);
   for (const auto which : {ops::extreme::argmax, ops::extreme::argmin})
     for (const bool nan : {true, false}) {
+      if (!nan && is_floating(p.input_type(0).element)) continue;
       const std::string_view better = which == ops::extreme::argmax ? "<(x2 x0)" : "<(x0 x2)";
       // What is compared for NaN comes first or second, as the parts are sorted.
       const text wins = nan ? concat("or(!=(x0 x0) ", better, ")") : text(better);

@@ -2,7 +2,7 @@
 ///
 /// An op of which StableHLO has none of its kind is a `stablehlo.composite "partita.NAME"` with our
 /// attributes, and a function of ops that it has: XLA puts that in its place, and the reader makes
-/// the op again.
+/// the op again, if the function is the one that is written here (see composites.hpp).
 ///
 /// Source    the StableHLO specification, version 1.0
 #pragma once
@@ -544,54 +544,81 @@ constexpr void write_reduce(body_writer& w, op_id o) {
   const auto to = w.result_types(o);
   w.signature(from, {to.data(), to.size()});
 }
-/// A reduction with a program, in a function: read again it is one that starts from nothing.
+/// The program of a reduction whose elements have a flag each, which says that they are elements:
+/// one that is none is an identity of any function.
+constexpr program flagged(const op::fold::parts& parts, const vec<tensor_type>& operands) {
+  builder b;
+  const std::size_t n = operands.size();
+  vec<value_id> x, flags;
+  for (int side = 0; side < 2; ++side) {
+    for (const auto& t : operands) x.push_back(ops::parameter(b, "", {t.element, {}}));
+    flags.push_back(ops::parameter(b, "", {dtype::boolean, {}}));
+  }
+  const vec<value_id> made = op::fold::emit(b, parts, x);
+  for (std::size_t i = 0; i < made.size() && !b.failed(); ++i) {
+    const value_id first = ops::select(b, flags[1], made[i], x[i]);
+    b.p.outputs.push_back({ops::select(b, flags[0], first, x[n + i]), {}});
+  }
+  b.p.outputs.push_back({ops::logical_or(b, flags[0], flags[1]), {}});
+  return static_cast<program&&>(b.p);
+}
+/// A reduction with a program, in a function. StableHLO's may combine its initial value with any
+/// elements, and any number of times; so that no identity of the function need be known, it is no
+/// element.
 constexpr void write_fold(body_writer& w, op_id o) {
   const op_node& n = w.p.op(o);
   const op::fold::parts parts(w.p.attrs(o), static_cast<std::size_t>(n.operand_count));
-  const auto from = w.operand_types(o), to = w.result_types(o);
-  const text name = w.m.new_name(n.def->name);
-  builder b;
-  vec<value_id> scalars;
-  for (int side = 0; side < 2; ++side)
-    for (const auto& t : from) scalars.push_back(ops::parameter(b, "", {t.element, {}}));
-  for (value_id v : op::fold::emit(b, parts, scalars)) b.p.outputs.push_back({v, {}});
-  w.m.error.record(b.p.error);
+  vec<tensor_type> from = w.operand_types(o), to = w.result_types(o);
+  bool none = false;
+  for (auto d : parts.dims) none = none || from[0].shape[static_cast<int>(d)] == 0;
+  if (none)
+    return write_composed(w, o, [&](builder& b, const vec<value_id>&) {
+      vec<value_id> list;
+      for (std::size_t i = 0; i < to.size(); ++i)
+        list.push_back(b.emit(def<op::constant>, {}, {parts.identities[i]}, to[i]));
+      return list;
+    });
+  const program f = flagged(parts, from);
+  w.m.error.record(f.error);
   if (w.m.error) return;
-  function_writer f;
-  body_writer all(w.m, f, w.p);
-  f.out << "  func.func private @" << name << '(';
-  append_list(f.out, n.operand_count, [&](int i) {
-    f.out << "%arg" << i << ": " << mlir_type{from[static_cast<std::size_t>(i)]};
-  });
-  f.out << ") -> (";
-  append_list(f.out, n.result_count,
-              [&](int i) { f.out << mlir_type{to[static_cast<std::size_t>(i)]}; });
-  f.out << ") {\n";
-  vec<tensor_type> types(from.begin(), from.end());
-  vec<ssa> initial, made;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    types.push_back({from[i].element, {}});
-    initial.push_back(all.constant(types.back(), parts.identities[i]));
+  const text name = w.m.new_name(n.def->name);
+  function_writer inner;
+  body_writer all(w.m, inner, w.p);
+  text& out = inner.out;
+  const auto list = [&](std::size_t count, const auto& each) {
+    append_list(out, static_cast<int>(count), [&](int i) { each(static_cast<std::size_t>(i)); });
+  };
+  out << "  func.func private @" << name << '(';
+  list(from.size(), [&](std::size_t i) { out << "%arg" << i << ": " << mlir_type{from[i]}; });
+  out << ") -> (";
+  list(to.size(), [&](std::size_t i) { out << mlir_type{to[i]}; });
+  out << ") {\n";
+  const std::size_t count = from.size() + 1;
+  const ssa flags = all.constant({dtype::boolean, from[0].shape}, 1);
+  from.push_back({dtype::boolean, from[0].shape});
+  to.push_back({dtype::boolean, to[0].shape});
+  vec<ssa> initial;
+  for (std::size_t i = 0; i < count; ++i) {
+    from.push_back({from[i].element, {}});
+    initial.push_back(all.constant(from.back(), 0));
   }
   all.indent();
   const ssa first = all.fresh();
-  f.out << first;
-  if (n.result_count > 1) f.out << ':' << n.result_count;
-  f.out << " = \"stablehlo.reduce\"(";
-  for (int i = 0; i < n.operand_count; ++i) f.out << "%arg" << i << ", ";
-  append_list(f.out, n.operand_count,
-              [&](int i) { f.out << initial[static_cast<std::size_t>(i)]; });
-  f.out << ") <{dimensions = ";
-  write_array(f.out, parts.dims);
-  f.out << "}> (";
-  all.region(b.p);
-  f.out << ')';
-  all.signature({types.data(), types.size()}, {to.data(), to.size()});
-  for (int i = 0; i < n.result_count; ++i)
-    made.push_back({first.number, n.result_count > 1 ? i : -1});
-  all.return_values("return", {made.data(), made.size()}, {to.data(), to.size()});
-  f.out << "  }\n";
-  w.m.functions << f.out;
+  out << first << ':' << count << " = \"stablehlo.reduce\"(";
+  for (std::size_t i = 0; i + 1 < count; ++i) out << "%arg" << i << ", ";
+  out << flags << ", ";
+  list(count, [&](std::size_t i) { out << initial[i]; });
+  out << ") <{dimensions = ";
+  write_array(out, parts.dims);
+  out << "}> (";
+  all.region(f);
+  out << ')';
+  all.signature({from.data(), from.size()}, {to.data(), to.size()});
+  vec<ssa> made;
+  for (int i = 0; i < n.result_count; ++i) made.push_back({first.number, i});
+  all.return_values("return", {made.data(), made.size()}, {to.data(), made.size()});
+  out << "  }\n";
+  w.m.functions << out;
   write_composite(w, o, name.view());
 }
 /// `window_dimensions = array<i64: 1, 2>, ...`
@@ -1181,6 +1208,18 @@ inline constexpr written_op written_ops[] = {
     {&def<op::triangular_solve>, &write_triangular_solve},
     {&def<op::while_loop>, &write_while},
 };
+
+/// The first op of the registry that is not written, or null. (Parameters are arguments.)
+constexpr const op_def* op_not_written() {
+  for (const op_def* d : registry) {
+    bool written = d->role == op_role::parameter;
+    for (const auto& each : written_elementwise) written = written || each.op == d;
+    for (const auto& each : written_ops) written = written || each.op == d;
+    if (!written) return d;
+  }
+  return nullptr;
+}
+static_assert(op_not_written() == nullptr, "an op of the registry is not written as StableHLO");
 
 /// Writes op `o`; false if there is no way to.
 constexpr bool write_op(body_writer& w, op_id o) {

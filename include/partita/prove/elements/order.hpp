@@ -238,6 +238,7 @@ class folded {
     return d.drawn();
   }
   constexpr bool is_identity(const element* tuple) const {
+    if (p_.identities.empty()) return false;
     for (std::size_t i = 0; i < c_.operands.size(); ++i)
       if (!(tuple[i] == number_of_bits(c_.types[i].element, p_.identities[i]))) return false;
     return true;

@@ -124,11 +124,16 @@ PARTITA_LINKAGE block_function find_block(const op_def* op, std::span<const std:
 /// The combinations of op and element type that no kernel computes. The compiler checks that there
 /// are none, so an op or a type that is added without its function does not compile.
 struct kernel_gaps {
-  /// The first elementwise op of the registry that lacks a function for a type it accepts, or null.
+  /// The first op of the registry without a kernel that does more than to pass on its operands and
+  /// has no nested programs; or the first elementwise one that lacks a function for a type that it
+  /// accepts; or null.
   static constexpr const op_def* in_registry() {
-    for (const op_def* each : registry)
-      if (each->elementwise && each->operand_count > 0 && !has_kernel(*each) && !computed(*each))
-        return each;
+    for (const op_def* each : registry) {
+      const bool runs = each->role != op_role::parameter && !each->identity && !each->passes_on &&
+                        each->wires == &no_wires && each != &def<op::reshape>;
+      const bool maps = each->elementwise && each->operand_count > 0;
+      if (runs && !has_kernel(*each) && !(maps && computed(*each))) return each;
+    }
     return nullptr;
   }
   /// The same of the ops that functions of scalars may use, which `fold_function` runs.
@@ -175,7 +180,7 @@ struct kernel_gaps {
     return true;
   }
 };
-static_assert(kernel_gaps::in_registry() == nullptr, "an elementwise op has no kernel for a type");
+static_assert(kernel_gaps::in_registry() == nullptr, "an op of the registry has no kernel, or none for a type");
 static_assert(kernel_gaps::in_steps() == nullptr, "fold cannot compute an op of op::step_ops");
 
 PARTITA_LINKAGE block_function find_combine(combiner c, dtype t) {
