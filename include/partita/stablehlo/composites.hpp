@@ -1,4 +1,6 @@
-/// Composites that stand for ops of ours, see write_ops.hpp.
+/// Composites that stand for ops of ours, see write_ops.hpp. Which op one is it says in attributes;
+/// what it computes is its decomposition. The reader believes the attributes only where the
+/// decomposition is the one that the writer writes for them; else it reads the decomposition.
 #pragma once
 
 #include <string_view>
@@ -40,20 +42,45 @@ constexpr std::string_view name_of_composite(const op_text& o) {
 constexpr bool is_composite_of_ours(const op_text& o) {
   return o.name.ends_with("composite") && name_of_composite(o).starts_with("partita.");
 }
-/// The op of ours that a composite stands for; `function` is what it is made of, `named` gives a
-/// function's program.
-template <class Named>
-constexpr vec<value_id> restored(syntax& in, builder& b, const op_text& o,
-                                 std::string_view function, const vec<value_id>& operands,
-                                 const Named& named) {
-  const std::string_view name = name_of_composite(o).substr(8);
-  const op_def* what = composite_named(name);
-  if (what == nullptr) {
-    in.fail(o.at, "H004", "composite \"partita.", short_name(name), "\" is no op");
-    return {};
-  }
+/// The op of ours that a composite says it is.
+struct composite_op {
+  const op_def* what = nullptr;
   vec<std::int64_t> attrs;
   text label;
+  tensor_type declared;
+  vec<program> regions;
+
+  constexpr vec<value_id> emit(builder& b, const vec<value_id>& operands) const {
+    vec<value_id> made;
+    vec<program> copies = regions;
+    const value_id first =
+        b.emit(*what, operands, attrs, declared, static_cast<vec<program>&&>(copies));
+    if (first < 0) return made;
+    if (!label.empty()) b.name_last(label.view());
+    const op_node& n = b.p.ops.back();
+    for (int r = 0; r < n.result_count; ++r) made.push_back(n.result + r);
+    return made;
+  }
+  /// The op alone, on operands of these types.
+  constexpr program alone(const vec<tensor_type>& types) const {
+    builder b;
+    vec<value_id> operands;
+    for (const auto& t : types) operands.push_back(ops::parameter(b, "", t));
+    for (value_id v : emit(b, operands)) b.p.outputs.push_back({v, {}});
+    return static_cast<program&&>(b.p);
+  }
+};
+/// Reads what a composite says. `function` is its decomposition, `named` gives a function's program.
+template <class Named>
+constexpr composite_op read_composite(syntax& in, const op_text& o, std::string_view function,
+                                      const Named& named) {
+  composite_op c;
+  const std::string_view name = name_of_composite(o).substr(8);
+  c.what = composite_named(name);
+  if (c.what == nullptr) {
+    in.fail(o.at, "H004", "composite \"partita.", short_name(name), "\" is no op");
+    return c;
+  }
   for (std::string_view part : parts_of(inside(o.attribute("composite_attributes"), '{', '}'))) {
     const std::size_t equal = part.find('=');
     if (equal == std::string_view::npos) continue;
@@ -61,25 +88,16 @@ constexpr vec<value_id> restored(syntax& in, builder& b, const op_text& o,
     bool splat = false;
     std::string_view list = value;
     while (!list.empty() && is_space(list.front())) list.remove_prefix(1);
-    if (part.starts_with("attributes") && !read_integers(list, attrs, splat))
+    if (part.starts_with("attributes") && !read_integers(list, c.attrs, splat))
       in.fail(o.at, "H005", "attributes of composite \"partita.", name, "\" are no numbers");
-    if (part.starts_with("name")) label = unescaped(inside(value, '"', '"'));
+    if (part.starts_with("name")) c.label = unescaped(inside(value, '"', '"'));
   }
-  vec<program> regions;
-  if (what->id == def<op::call>.id)
-    regions.push_back(named(function));
-  else if (what->id == def<op::scan>.id)
-    regions.push_back(named(concat(function, ".body").view()));
-  if (in.failed()) return {};
-  const tensor_type declared = o.result_types.empty() ? tensor_type() : o.result_types[0];
-  const value_id first =
-      b.emit(*what, operands, attrs, declared, static_cast<vec<program>&&>(regions));
-  vec<value_id> made;
-  if (first < 0) return made;
-  if (!label.empty()) b.name_last(label.view());
-  const op_node& n = b.p.ops.back();
-  for (int r = 0; r < n.result_count; ++r) made.push_back(n.result + r);
-  return made;
+  if (c.what->id == def<op::call>.id)
+    c.regions.push_back(named(function));
+  else if (c.what->id == def<op::scan>.id)
+    c.regions.push_back(named(concat(function, ".body").view()));
+  if (!o.result_types.empty()) c.declared = o.result_types[0];
+  return c;
 }
 
 }  // namespace partita::stablehlo_detail

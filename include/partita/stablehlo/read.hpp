@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include <partita/ir/equivalent.hpp>
+#include <partita/ir/same_code.hpp>
 #include <partita/ir/verify.hpp>
 #include <partita/op/reverse_mode.hpp>
 #include <partita/stablehlo/composites.hpp>
@@ -11,6 +13,7 @@
 #include <partita/stablehlo/read_collectives.hpp>
 #include <partita/stablehlo/tidy.hpp>
 #include <partita/stablehlo/value_scope.hpp>
+#include <partita/stablehlo/write_local.hpp>
 
 namespace partita {
 
@@ -60,6 +63,21 @@ class module_reader {
     if (!b.failed()) b.p.error.record(check_interface(b.p));
     return static_cast<program&&>(b.p);
   }
+  /// Instead of a run: the program of @main as it is written, with the decomposition of the first
+  /// composite in it. Composites are believed.
+  constexpr program run_decomposed() {
+    if (!in_.failed()) functions_.read();
+    main_ = functions_.main();
+    read_.resize(functions_.size(), {});
+    state_.resize(functions_.size(), 0);
+    believes_ = decomposes_ = true;
+    builder b;
+    if (!in_.failed()) read_main(b, main());
+    b.p.error.record(in_.error);
+    for (value_id v : b.p.inputs) b.p.op(b.p.producer(v)).name = {};
+    for (auto& out : b.p.outputs) out.name = {};
+    return static_cast<program&&>(b.p);
+  }
   /// After a run: the mesh, and the attributes of main's arguments and results.
   constexpr const mesh& of_mesh() const { return mesh_; }
   constexpr std::string_view input_attributes(int i) const {
@@ -84,6 +102,11 @@ class module_reader {
   std::int64_t ops_ = 0;
   int nesting_ = 0, main_ = -1;
   bool local_ = false, unrolls_ = false;
+  bool believes_ = false;    // that composites are what they say
+  bool decomposes_ = false;  // the next composite
+  bool checks_ = false;      // whether a composite is what it says
+  vec<std::size_t> checked_functions_;    // those that were read for that
+  vec<vec<program>> checked_composites_;  // by function: the ops, alone, that it was seen to be
 
   constexpr const function_text& main() const {
     return functions_[static_cast<std::size_t>(main_)];
@@ -283,9 +306,16 @@ class module_reader {
       if (o.has(attribute)) name = o.attribute(attribute);
     if (name.starts_with("@")) name.remove_prefix(1);
     name = without_quotes(name);
-    if (is_composite_of_ours(o))
-      return restored(in_, s.b, o, name, operands,
-                      [&](std::string_view f) { return function_named(o, f); });
+    if (is_composite_of_ours(o) && !decomposes_) {
+      const composite_op c = read_composite(
+          in_, o, name, [&](std::string_view f) { return function_named(o, f); });
+      if (in_.failed()) return {};
+      vec<tensor_type> types;
+      for (value_id v : operands) types.push_back(s.b.type(v));
+      if (believes_ || is_made_of(o, name, c, types)) return c.emit(s.b, operands);
+      if (in_.failed()) return {};
+    }
+    decomposes_ = false;
     program f = function_named(o, name);
     if (in_.failed()) return {};
     const std::size_t inputs = static_cast<std::size_t>(f.input_count());
@@ -301,6 +331,58 @@ class module_reader {
         return {};
       }
     return op_detail::append_as_it_is(s.b, static_cast<program&&>(f), operands);
+  }
+  /// True if the decomposition of a composite is the one that the writer writes for the op that the
+  /// composite says it is; or if there is no such op, which is a mistake that `emit` reports.
+  constexpr bool is_made_of(const op_text& o, std::string_view function, const composite_op& c,
+                            const vec<tensor_type>& types) {
+    if (c.what->id == def<op::call>.id) return true;  // (That is its decomposition.)
+    const program op = c.alone(types);
+    const int number = functions_.find(function);
+    if (op.error || number < 0) return number >= 0 || has_no_function(o, function);
+    checked_composites_.resize(functions_.size(), {});
+    vec<program>& known = checked_composites_[static_cast<std::size_t>(number)];
+    for (const program& each : known)
+      if (same_code(each, op)) return true;
+    const program wanted = written_decomposition(op);
+    if (wanted.error || !equivalent(decomposition(o, function), wanted)) return false;
+    checked_composites_[static_cast<std::size_t>(number)].push_back(op);
+    return true;
+  }
+  constexpr bool has_no_function(const op_text& o, std::string_view function) {
+    in_.fail(o.at, "H010", o.name, ": there is no function @", function);
+    return false;
+  }
+  constexpr program written_decomposition(const program& op) const {
+    if (!local_) {
+      const text module = write_stablehlo(op);
+      return module_reader(module.view(), {}).run_decomposed();
+    }
+    device_program d;
+    d.local = op;
+    d.mesh = mesh_;
+    const text module = write_stablehlo(d);
+    return module_reader(module.view(), {}, mesh_, false).run_decomposed();
+  }
+  /// The decomposition as it is written: loops are not unrolled, and no shardings are collected.
+  constexpr program decomposition(const op_text& o, std::string_view function) {
+    const bool outermost = !checks_, unrolls = unrolls_;
+    const bool apart = unrolls || shardings_.wanted();
+    checks_ = true;
+    unrolls_ = false;
+    shardings_.pause(true);
+    program made = function_named(o, function);
+    if (!outermost) return made;
+    checks_ = false;
+    unrolls_ = unrolls;
+    shardings_.pause(false);
+    if (apart)
+      for (const std::size_t n : checked_functions_) {
+        read_[n] = {};
+        state_[n] = 0;
+      }
+    checked_functions_.clear();
+    return made;
   }
   /// What a function computes, as a program.
   constexpr program function_named(const op_text& o, std::string_view name) {
@@ -334,6 +416,7 @@ class module_reader {
       for (value_id v : results) inner.p.outputs.push_back({v, {}});
     read_[n] = static_cast<program&&>(inner.p);
     state_[n] = 2;
+    if (checks_) checked_functions_.push_back(n);
     --nesting_;
   }
   constexpr bool deeper(const op_text& o) {

@@ -38,7 +38,9 @@ class sharding_collector {
   constexpr sharding_collector(syntax& in, const alias_table& aliases, sharding_list* to)
       : in_(in), aliases_(aliases), to_(to) {}
 
-  constexpr bool wanted() const { return to_ != nullptr; }
+  constexpr bool wanted() const { return to_ != nullptr && !paused_; }
+  /// While paused, nothing is collected.
+  constexpr void pause(bool paused) { paused_ = paused; }
   constexpr void add_mesh(std::size_t at, std::string_view name, std::string_view value) {
     if (in_.failed() || !wanted()) return;
     sharding_reader r(*to_);
@@ -114,6 +116,7 @@ class sharding_collector {
   syntax& in_;
   const alias_table& aliases_;
   sharding_list* to_;
+  bool paused_ = false;
   vec<tag_name> tags_;
   place_table places_;
 
