@@ -33,12 +33,20 @@ std::string called(const std::string& module) {
 /// is another one.
 std::vector<std::string> tampered(const std::string& module) {
   constexpr std::pair<std::string_view, std::string_view> changes[] = {
-      {"stablehlo.add ", "stablehlo.subtract "}, {"stablehlo.multiply ", "stablehlo.add "},
-      {"stablehlo.maximum ", "stablehlo.minimum "}, {"stablehlo.or ", "stablehlo.and "},
-      {"stablehlo.subtract ", "stablehlo.add "}, {"applies stablehlo.add", "applies stablehlo.maximum"},
-      {" GT, ", " LT, "}, {" LT, ", " GT, "}, {" GE, ", " LT, "},
-      {"dense<0>", "dense<1>"}, {"dense<true>", "dense<false>"}, {"dense<false>", "dense<true>"},
-      {"dense<0.000000e+00>", "dense<1.0>"}, {"dense<0.0>", "dense<1.0>"},
+      {"stablehlo.add ", "stablehlo.subtract "},
+      {"stablehlo.multiply ", "stablehlo.add "},
+      {"stablehlo.maximum ", "stablehlo.minimum "},
+      {"stablehlo.or ", "stablehlo.and "},
+      {"stablehlo.subtract ", "stablehlo.add "},
+      {"applies stablehlo.add", "applies stablehlo.maximum"},
+      {" GT, ", " LT, "},
+      {" LT, ", " GT, "},
+      {" GE, ", " LT, "},
+      {"dense<0>", "dense<1>"},
+      {"dense<true>", "dense<false>"},
+      {"dense<false>", "dense<true>"},
+      {"dense<0.000000e+00>", "dense<1.0>"},
+      {"dense<0.0>", "dense<1.0>"},
       {"return %arg0 : ", "return %arg1 : "}};
   std::vector<std::string> list;
   const std::size_t begin = module.find("func.func private");
@@ -103,7 +111,8 @@ TEST_CASE("a composite is the op it says it is, or what it is made of") {
     for (std::size_t k = 0; k < c.operands.size(); ++k)
       given.push_back(c.make != nullptr ? c.make(c.operands[k], k, r)
                                         : data::integers(c.operands[k], r, c.low, c.high));
-    const pt::program ours = pt::read_stablehlo(module), theirs = pt::read_stablehlo(called(module));
+    const pt::program ours = pt::read_stablehlo(module),
+                      theirs = pt::read_stablehlo(called(module));
     REQUIRE_MESSAGE(!ours.error, str(ours.error.message));
     REQUIRE_MESSAGE(!theirs.error, str(theirs.error.message));
     CHECK(has(ours, *c.op));
@@ -127,10 +136,13 @@ TEST_CASE("a composite is the op it says it is, or what it is made of") {
 }
 
 TEST_CASE("a fold is written so that no identity need be known") {
-  const pt::program p =
-      pt::trace([](auto x) { return std::tuple{pt::fold<greatest, 1>(x), pt::fold<greatest, 0, 1>(x)}; },
-                pt::input<float, 2, 3>("x"));
-  const pt::array x = data::fill({pt::dtype::f32, {2, 3}}, [](std::int64_t i) { return -1. - double(i); });
+  const pt::program p = pt::trace(
+      [](auto x) {
+        return std::tuple{pt::fold<greatest, 1>(x), pt::fold<greatest, 0, 1>(x)};
+      },
+      pt::input<float, 2, 3>("x"));
+  const pt::array x =
+      data::fill({pt::dtype::f32, {2, 3}}, [](std::int64_t i) { return -1. - double(i); });
   const pt::program made = pt::read_stablehlo(called(str(pt::write_stablehlo(p))));
   REQUIRE_MESSAGE(!made.error, str(made.error.message));
   const pt::results found = pt::evaluate(made, x);
@@ -141,8 +153,8 @@ TEST_CASE("a fold is written so that no identity need be known") {
 
 TEST_CASE("nothing is proved of a composite with another decomposition") {
   const pt::mesh m{{"B", 2}};
-  const auto rows = pt::schedule(pt::manual("B", {{"x", 0}})), columns =
-      pt::schedule(pt::manual("B", {{"x", 1}}));
+  const auto rows = pt::schedule(pt::manual("B", {{"x", 0}})),
+             columns = pt::schedule(pt::manual("B", {{"x", 1}}));
   const auto check = [&](auto model, const auto& schedule) {
     const pt::program source = pt::trace(model, pt::input<float, 4, 6>("x"));
     const pt::partitioned p = pt::partition(source, m, schedule);
@@ -174,8 +186,11 @@ TEST_CASE("nothing is proved of a composite with another decomposition") {
   check(sums, rows);
   check(sums, columns);
   const auto loop = [](auto x) {
-    return pt::output("y", pt::scan([](auto c, auto row) { return std::pair{c + row, c * row}; },
-                                    pt::sum<0>(x), x)
+    return pt::output("y", pt::scan(
+                               [](auto c, auto row) {
+                                 return std::pair{c + row, c * row};
+                               },
+                               pt::sum<0>(x), x)
                                .second);
   };
   check(loop, columns);

@@ -50,8 +50,7 @@ std::vector<std::vector<std::int64_t>> attributes_of(const pt::op_def& d) {
 std::vector<use> all_uses() {
   std::vector<use> list;
   for (const pt::op_def* d : pt::registry) {
-    if (d->operand_count < 1 ||
-        !(d->elementwise || d == &pt::def<pt::op::reduce_precision>) ||
+    if (d->operand_count < 1 || !(d->elementwise || d == &pt::def<pt::op::reduce_precision>) ||
         d == &pt::def<pt::op::bitcast_convert>)
       continue;
     for (int first = 0; first < pt::dtype_count; ++first)
@@ -79,8 +78,10 @@ std::vector<use> all_uses() {
 /// ranges.
 pt::array numbers(dtype t, data::random& r) {
   constexpr double inf = std::numeric_limits<double>::infinity();
-  constexpr double special[] = {0., -0., 1., -1., inf, -inf, std::numeric_limits<double>::quiet_NaN(),
-                                0.5, -0.5, 2.5, -2.5, 1e30, -1e30, 1e-30, 88.5, -104., 65504.};
+  constexpr double special[] = {
+      0.,   -0.,   1.,    -1.,  inf,  -inf,  std::numeric_limits<double>::quiet_NaN(),
+      0.5,  -0.5,  2.5,   -2.5, 1e30, -1e30, 1e-30,
+      88.5, -104., 65504.};
   return data::fill({t, {2, columns}}, [&](std::int64_t) -> double {
     if (t == dtype::boolean) return static_cast<double>(r.in(0, 1));
     if (!pt::is_floating(t)) return static_cast<double>(r.in(pt::is_unsigned(t) ? 0 : -100, 100));
@@ -158,8 +159,7 @@ pt::program in_all_places(const use& u, bool folds) {
       const value_id i = pt::ops::parameter(*each, "", {dtype::i32, {}});
       const value_id limit = pt::ops::integer(*each, dtype::i32, 1);
       if (each == &condition)
-        each->p.outputs.push_back(
-            {pt::ops::compare(*each, pt::ops::direction::lt, i, limit), {}});
+        each->p.outputs.push_back({pt::ops::compare(*each, pt::ops::direction::lt, i, limit), {}});
       else
         each->p.outputs.push_back({pt::ops::add(*each, i, limit), {}});
       for (dtype t : u.operands) {
@@ -205,13 +205,15 @@ std::string module_of(const use& u, std::string_view op, std::string_view attrib
   };
   std::vector<dtype> all = u.operands;
   all.push_back(u.result);
-  std::string arguments, operands, types, initials, initial_types, results, names, region, constants;
+  std::string arguments, operands, types, initials, initial_types, results, names, region,
+      constants;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string n = std::to_string(i), comma = i > 0 ? ", " : "";
     if (i + 1 < all.size())
       arguments += comma + "%t" + n + ": " + type(all[i], "2x37x");
     else
-      constants += "    %t" + n + " = stablehlo.constant dense<0> : " + type(all[i], "2x37x") + "\n";
+      constants +=
+          "    %t" + n + " = stablehlo.constant dense<0> : " + type(all[i], "2x37x") + "\n";
     if (pt::is_floating(all[i]) && i + 1 == all.size()) {
       const std::size_t zero = constants.rfind("<0>");
       constants.replace(zero, 3, "<0.0>");
@@ -225,15 +227,17 @@ std::string module_of(const use& u, std::string_view op, std::string_view attrib
     results += comma + type(all[i], std::string(result_rows) + "37x");
   }
   for (std::size_t i = 0; i < 2 * all.size(); ++i)
-    region += (i > 0 ? ", %arg" : "%arg") + std::to_string(i) + ": " + type(all[i % all.size()], "");
+    region +=
+        (i > 0 ? ", %arg" : "%arg") + std::to_string(i) + ": " + type(all[i % all.size()], "");
   const std::string last = std::to_string(all.size() - 1);
   return "module @m {\n  func.func public @main(" + arguments + ") -> " +
-         type(u.result, std::string(result_rows) + "37x") + " {\n" + constants + "    %r:" +
-         std::to_string(all.size()) + " = \"" + std::string(op) + "\"(" + operands + initials +
-         ") <{" + std::string(attributes) + "}> ({\n    ^bb0(" + region + "):\n" +
-         written.substr(body, back - body) + "    stablehlo." + written.substr(back + 4, end - back - 4) +
-         "\n    }) : (" + types + initial_types + ") -> (" + results + ")\n    return %r#" + last +
-         " : " + type(u.result, std::string(result_rows) + "37x") + written.substr(end);
+         type(u.result, std::string(result_rows) + "37x") + " {\n" + constants +
+         "    %r:" + std::to_string(all.size()) + " = \"" + std::string(op) + "\"(" + operands +
+         initials + ") <{" + std::string(attributes) + "}> ({\n    ^bb0(" + region + "):\n" +
+         written.substr(body, back - body) + "    stablehlo." +
+         written.substr(back + 4, end - back - 4) + "\n    }) : (" + types + initial_types +
+         ") -> (" + results + ")\n    return %r#" + last + " : " +
+         type(u.result, std::string(result_rows) + "37x") + written.substr(end);
 }
 
 }  // namespace
@@ -255,8 +259,8 @@ TEST_CASE("every elementwise op computes the same in every place") {
     for (const bool windows : {false, true}) {
       CAPTURE(windows);
       const std::string module =
-          windows ? module_of(u, "stablehlo.reduce_window",
-                              "window_dimensions = array<i64: 2, 1>", "1x")
+          windows ? module_of(u, "stablehlo.reduce_window", "window_dimensions = array<i64: 2, 1>",
+                              "1x")
                   : module_of(u, "stablehlo.reduce", "dimensions = array<i64: 0>", "");
       const pt::program read = pt::read_stablehlo(module);
       REQUIRE_MESSAGE(!read.error, str(read.error.message), "\n", module);

@@ -18,7 +18,8 @@ using data::str;
 namespace {
 
 constexpr float inf = std::numeric_limits<float>::infinity();
-const float positive_nan = std::bit_cast<float>(0x7fc00000u), negative_nan = std::bit_cast<float>(0xffc00000u);
+const float positive_nan = std::bit_cast<float>(0x7fc00000u),
+            negative_nan = std::bit_cast<float>(0xffc00000u);
 
 pt::array floats(const std::vector<float>& x) {
   pt::array a(pt::tensor_type{pt::dtype::f32, {static_cast<std::int64_t>(x.size())}});
@@ -43,13 +44,13 @@ std::vector<std::uint32_t> bits(const pt::array& a) {
 /// Sorts values with their positions, by a comparison of `t` floats.
 std::string sort_module(const std::string& how, const std::string& n) {
   const std::string t = "tensor<" + n + "xf32>", i = "tensor<" + n + "xi32>";
-  return modules::around("%x: " + t, "    %i = stablehlo.iota dim = 0 : " + i +
-                                         "\n    %s:2 = \"stablehlo.sort\"(%x, %i) <{dimension = 0 : "
-                                         "i64, is_stable = true}> ({\n    ^bb0(%a: tensor<f32>, %b: "
-                                         "tensor<f32>, %c: tensor<i32>, %d: tensor<i32>):\n" +
-                                         how + "      stablehlo.return %r : tensor<i1>\n    }) : (" +
-                                         t + ", " + i + ") -> (" + t + ", " + i +
-                                         ")\n    return %s#0, %s#1 : " + t + ", " + i);
+  return modules::around(
+      "%x: " + t, "    %i = stablehlo.iota dim = 0 : " + i +
+                      "\n    %s:2 = \"stablehlo.sort\"(%x, %i) <{dimension = 0 : "
+                      "i64, is_stable = true}> ({\n    ^bb0(%a: tensor<f32>, %b: "
+                      "tensor<f32>, %c: tensor<i32>, %d: tensor<i32>):\n" +
+                      how + "      stablehlo.return %r : tensor<i1>\n    }) : (" + t + ", " + i +
+                      ") -> (" + t + ", " + i + ")\n    return %s#0, %s#1 : " + t + ", " + i);
 }
 std::string compared(const std::string& direction, const std::string& type) {
   return "      %r = stablehlo.compare " + direction + ", %a, %b, " + type +
@@ -59,11 +60,13 @@ std::string compared(const std::string& direction, const std::string& type) {
 }  // namespace
 
 TEST_CASE("sorts in total order") {
-  const std::vector<float> x{0.f, -0.f, 1.f, positive_nan, negative_nan, -1.f, inf, -inf, -0.f, 0.f};
+  const std::vector<float> x{0.f,  -0.f, 1.f,  positive_nan, negative_nan,
+                             -1.f, inf,  -inf, -0.f,         0.f};
   const pt::array given = floats(x);
   const pt::results up = pt::evaluate(read(sort_module(compared("LT", "TOTALORDER"), "10")), given);
   CHECK(positions(up[1]) == std::vector<std::int32_t>{4, 7, 5, 1, 8, 0, 9, 2, 6, 3});
-  CHECK(bits(up[0]) == bits(floats({negative_nan, -inf, -1.f, -0.f, -0.f, 0.f, 0.f, 1.f, inf, positive_nan})));
+  CHECK(bits(up[0]) ==
+        bits(floats({negative_nan, -inf, -1.f, -0.f, -0.f, 0.f, 0.f, 1.f, inf, positive_nan})));
   const pt::results down =
       pt::evaluate(read(sort_module(compared("GT", "TOTALORDER"), "10")), given);
   CHECK(positions(down[1]) == std::vector<std::int32_t>{3, 6, 2, 0, 9, 1, 8, 5, 7, 4});
@@ -78,7 +81,8 @@ TEST_CASE("sorts in total order") {
 }
 
 TEST_CASE("compares in total order") {
-  const std::vector<float> ordered{negative_nan, -inf, -1.f, -0.f, 0.f, 1e-45f, 1.f, inf, positive_nan};
+  const std::vector<float> ordered{negative_nan, -inf, -1.f, -0.f,        0.f,
+                                   1e-45f,       1.f,  inf,  positive_nan};
   std::vector<float> x, y;
   for (float a : ordered)
     for (float b : ordered) x.push_back(a), y.push_back(b);
@@ -87,13 +91,13 @@ TEST_CASE("compares in total order") {
   for (const char* name : {"EQ", "NE", "LT", "LE", "GT", "GE"}) {
     const std::string t = "tensor<" + n + "xf32>", r = "tensor<" + n + "xi1>";
     const pt::program p = read(modules::around(
-        "%x: " + t + ", %y: " + t,
-        "    %r = stablehlo.compare " + std::string(name) + ", %x, %y,  TOTALORDER : (" + t + ", " +
-            t + ") -> " + r + "\n    return %r : " + r));
+        "%x: " + t + ", %y: " + t, "    %r = stablehlo.compare " + std::string(name) +
+                                       ", %x, %y,  TOTALORDER : (" + t + ", " + t + ") -> " + r +
+                                       "\n    return %r : " + r));
     const pt::array made = pt::evaluate(p, floats(x), floats(y))[0];
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::size_t a = i / ordered.size(), b = i % ordered.size();
-      const bool want[] = {a == b, a != b, a < b, a <= b, a > b, a >= b};
+      const bool want[] = {a == b, a != b, a<b, a <= b, a> b, a >= b};
       CHECK(made.data<bool>()[i] == want[direction]);
     }
     ++direction;
@@ -103,19 +107,20 @@ TEST_CASE("compares in total order") {
 TEST_CASE("a comparison type that does not fit is an error") {
   const auto error_of = [](const std::string& type, const std::string& element) {
     const std::string t = "tensor<4x" + element + ">";
-    return str(pt::read_stablehlo(
-                   modules::around("%x: " + t, "    %r = stablehlo.compare LT, %x, %x, " + type +
-                                                   " : (" + t + ", " + t +
-                                                   ") -> tensor<4xi1>\n    return %r : tensor<4xi1>"))
-                   .error.message);
+    return str(
+        pt::read_stablehlo(
+            modules::around("%x: " + t, "    %r = stablehlo.compare LT, %x, %x, " + type + " : (" +
+                                            t + ", " + t +
+                                            ") -> tensor<4xi1>\n    return %r : tensor<4xi1>"))
+            .error.message);
   };
-  for (const auto& [type, element] : {std::pair{"FLOAT", "f32"}, std::pair{"TOTALORDER", "bf16"},
-                                      std::pair{"SIGNED", "i32"}, std::pair{"UNSIGNED", "ui8"},
-                                      std::pair{"UNSIGNED", "i1"}})
+  for (const auto& [type, element] :
+       {std::pair{"FLOAT", "f32"}, std::pair{"TOTALORDER", "bf16"}, std::pair{"SIGNED", "i32"},
+        std::pair{"UNSIGNED", "ui8"}, std::pair{"UNSIGNED", "i1"}})
     CHECK(error_of(type, element) == "");
-  for (const auto& [type, element] : {std::pair{"FLOAT", "i32"}, std::pair{"TOTALORDER", "i32"},
-                                      std::pair{"SIGNED", "f32"}, std::pair{"UNSIGNED", "i32"},
-                                      std::pair{"SIGNED", "ui8"}, std::pair{"TOTAL", "f32"}})
+  for (const auto& [type, element] :
+       {std::pair{"FLOAT", "i32"}, std::pair{"TOTALORDER", "i32"}, std::pair{"SIGNED", "f32"},
+        std::pair{"UNSIGNED", "i32"}, std::pair{"SIGNED", "ui8"}, std::pair{"TOTAL", "f32"}})
     CHECK(error_of(type, element).starts_with("H005 stablehlo: 3:"));
 }
 
@@ -124,7 +129,8 @@ TEST_CASE("top_k takes the greatest in total order") {
       "%x: tensor<5xf32>",
       "    %v, %i = chlo.top_k(%x, k = 5) : tensor<5xf32> -> (tensor<5xf32>, tensor<5xi32>)\n"
       "    return %v, %i : tensor<5xf32>, tensor<5xi32>"));
-  const pt::results quotients = pt::evaluate(p, floats({negative_nan, 1.f, 1.f, negative_nan, 1.f}));
+  const pt::results quotients =
+      pt::evaluate(p, floats({negative_nan, 1.f, 1.f, negative_nan, 1.f}));
   CHECK(positions(quotients[1]) == std::vector<std::int32_t>{1, 2, 4, 0, 3});
   const pt::results zeros = pt::evaluate(p, floats({-0.f, positive_nan, 0.f, -inf, negative_nan}));
   CHECK(positions(zeros[1]) == std::vector<std::int32_t>{1, 2, 0, 3, 4});

@@ -188,7 +188,8 @@ void write_modules_of(const std::string& from) {
     const pt::results made = pt::evaluate(p, given);
     write_source(name, p, given, made);
     const std::string first(p.input_name(0));
-    const pt::partitioned q = pt::partition(p, pt::mesh{{"B", 2}}, pt::schedule(pt::manual("B", {{first, 0}})));
+    const pt::partitioned q =
+        pt::partition(p, pt::mesh{{"B", 2}}, pt::schedule(pt::manual("B", {{first, 0}})));
     write_local(name + ".local", q.device, given, made);
   }
 }

@@ -1,8 +1,8 @@
 /// sort and top_k.
 ///
-/// Floating-point order of sort: -inf, ..., -0 = +0, ..., +inf, NaN. (StableHLO leaves the order to a
-/// comparison function; this one is that of jax.lax.sort.) That of top_k is the total order of IEEE
-/// 754, as that of jax.lax.top_k: -NaN, -inf, ..., -0, +0, ..., +inf, NaN.
+/// Floating-point order of sort: -inf, ..., -0 = +0, ..., +inf, NaN. (StableHLO leaves the order to
+/// a comparison function; this one is that of jax.lax.sort.) That of top_k is the total order of
+/// IEEE 754, as that of jax.lax.top_k: -NaN, -inf, ..., -0, +0, ..., +inf, NaN.
 #pragma once
 
 #include <partita/op/bitcast_convert.hpp>

@@ -70,7 +70,8 @@ struct composite_op {
     return static_cast<program&&>(b.p);
   }
 };
-/// Reads what a composite says. `function` is its decomposition, `named` gives a function's program.
+/// Reads what a composite says. `function` is its decomposition, `named` gives a function's
+/// program.
 template <class Named>
 constexpr composite_op read_composite(syntax& in, const op_text& o, std::string_view function,
                                       const Named& named) {

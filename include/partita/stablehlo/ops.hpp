@@ -219,7 +219,8 @@ constexpr std::string_view enumerator(std::string_view word) {
   while (!word.empty() && !is_word_char(word.front())) word.remove_prefix(1);
   return word;
 }
-/// True if a comparison is in the total order of floats; H005 if its type does not fit the operands.
+/// True if a comparison is in the total order of floats; H005 if its type does not fit the
+/// operands.
 constexpr bool in_total_order(op_context& c) {
   std::string_view word = c.o.words.size() > 1 ? c.o.words[1] : std::string_view();
   if (c.o.has("compare_type")) word = enumerator(c.o.attribute("compare_type"));

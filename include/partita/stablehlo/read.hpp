@@ -102,9 +102,9 @@ class module_reader {
   std::int64_t ops_ = 0;
   int nesting_ = 0, main_ = -1;
   bool local_ = false, unrolls_ = false;
-  bool believes_ = false;    // that composites are what they say
-  bool decomposes_ = false;  // the next composite
-  bool checks_ = false;      // whether a composite is what it says
+  bool believes_ = false;                 // that composites are what they say
+  bool decomposes_ = false;               // the next composite
+  bool checks_ = false;                   // whether a composite is what it says
   vec<std::size_t> checked_functions_;    // those that were read for that
   vec<vec<program>> checked_composites_;  // by function: the ops, alone, that it was seen to be
 
@@ -307,8 +307,8 @@ class module_reader {
     if (name.starts_with("@")) name.remove_prefix(1);
     name = without_quotes(name);
     if (is_composite_of_ours(o) && !decomposes_) {
-      const composite_op c = read_composite(
-          in_, o, name, [&](std::string_view f) { return function_named(o, f); });
+      const composite_op c =
+          read_composite(in_, o, name, [&](std::string_view f) { return function_named(o, f); });
       if (in_.failed()) return {};
       vec<tensor_type> types;
       for (value_id v : operands) types.push_back(s.b.type(v));

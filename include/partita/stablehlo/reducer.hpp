@@ -65,7 +65,8 @@ class scalar_expression {
         name = turned(static_cast<ops::direction>(p_.attrs(o)[0]), parts);
       } else {
         for (auto a : p_.attrs(o)) attrs << ',' << a;
-        if (p_.op(o).def->id == def<op::convert>.id || p_.op(o).def->id == def<op::bitcast_convert>.id)
+        if (p_.op(o).def->id == def<op::convert>.id ||
+            p_.op(o).def->id == def<op::bitcast_convert>.id)
           attrs << ',' << name_of(p_.type(v).element);
       }
       if (commutes(p_.op(o).def->id) && parts[1].view() < parts[0].view()) exchange(parts);
@@ -186,8 +187,8 @@ class order_finder {
       const auto alike = [&](bool zeros, value_id v) {
         const auto nan = static_cast<std::int64_t>(support_detail::usual_nan);
         const value_id one = b.scalar(def<op::constant>, t, zeros ? 0 : nan);
-        const value_id which = ops::compare(b, zeros ? ops::direction::eq : ops::direction::ne, x,
-                                            zeros ? one : x);
+        const value_id which =
+            ops::compare(b, zeros ? ops::direction::eq : ops::direction::ne, x, zeros ? one : x);
         return ops::select(b, which, one, v);
       };
       const int how = form % total_order;

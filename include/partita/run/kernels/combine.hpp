@@ -49,8 +49,8 @@ struct combine {
 template <class T>
 using wider = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
-/// Calls `f(combine<C>{})` for a combiner that elements of type T have. Of bool, sums and maxima are
-/// "or", products and minima are "and".
+/// Calls `f(combine<C>{})` for a combiner that elements of type T have. Of bool, sums and maxima
+/// are "or", products and minima are "and".
 template <class T, class F>
 decltype(auto) with_combiner(combiner c, F&& f) {
   using enum combiner;

@@ -40,9 +40,8 @@ int total_order_of(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     return order_of(a, b);
   } else {
-    using bits = std::conditional_t<
-        sizeof(T) == 2, std::int16_t,
-        std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
+    using bits = std::conditional_t<sizeof(T) == 2, std::int16_t,
+                                    std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
     const auto key = [](T v) {
       const auto b = std::bit_cast<bits>(v);
       return b < 0 ? static_cast<bits>(b ^ std::numeric_limits<bits>::max()) : b;

@@ -180,7 +180,8 @@ struct kernel_gaps {
     return true;
   }
 };
-static_assert(kernel_gaps::in_registry() == nullptr, "an op of the registry has no kernel, or none for a type");
+static_assert(kernel_gaps::in_registry() == nullptr,
+              "an op of the registry has no kernel, or none for a type");
 static_assert(kernel_gaps::in_steps() == nullptr, "fold cannot compute an op of op::step_ops");
 
 PARTITA_LINKAGE block_function find_combine(combiner c, dtype t) {
