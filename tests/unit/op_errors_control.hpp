@@ -114,6 +114,16 @@ inline void add_control_errors(std::vector<op_error>& list) {
   put("S120 top_k: element type f32 of the positions is not an integer type", pt::def<top_k>,
       {x, x}, {2});
 
+  const pt::tensor_type square = f32({4, 4});
+  put("S199 dot_general: 2 attributes behind the dimensions are not a precision",
+      pt::def<dot_general>, {square, square}, {0, 1, 1, 0, 3, 0});
+  put("S199 dot_general: 1 attributes behind the dimensions are not a precision",
+      pt::def<dot_general>, {square, square}, {0, 1, 1, 0, 2});
+  put("S199 convolution: 9 attributes behind the groups are not two precisions",
+      pt::def<convolution>, {square, square},
+      {0, 1, 0, 1, 0, 1, 0, 1, 2, 2, 14, 14, 14, 1, 1, 1, 0});
+  put("S199 exp: 1 attributes, of which the first is 2, are not an accuracy", pt::def<pt::op::exp>,
+      {x}, {2});
   put("S198 fold: 1 operands and 1 attributes are no function of scalars", pt::def<fold>, {x}, {1});
   put("S198 fold: its steps make no scalar of the type of each operand", pt::def<fold>, {x},
       {1, 1, 0, 1, 0, 2, 8, 0, 2, 0, 7, 0});

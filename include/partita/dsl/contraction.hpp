@@ -8,7 +8,10 @@ namespace partita {
 
 /// Matrix product of the last two dimensions: (..., m, k) x (k, n) or (..., m, k) x (..., k, n),
 /// leading dimensions equal.
-template <Tensor L, Tensor R>
+///
+/// `matmul<precision::highest>(x, w)` asks for more than the usual precision, a `dot_algorithm`
+/// says how it is computed.
+template <product_precision Exactness = product_precision(), Tensor L, Tensor R>
 constexpr auto matmul(const L& lhs, const R& rhs) {
   return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) -> value_id {
@@ -30,20 +33,22 @@ constexpr auto matmul(const L& lhs, const R& rhs) {
         for (int i = 0; i < max_rank; ++i) batch[i] = i;
         const ops::ints lead{batch, static_cast<std::size_t>(r.rank - 2)};
         const std::int64_t k_left[] = {l.rank - 1}, k_right[] = {r.rank - 2};
-        return ops::dot_general(b, v[0], v[1], {lead, lead, k_left, k_right});
+        return ops::dot_general(b, v[0], v[1], {lead, lead, k_left, k_right, Exactness});
       },
       lhs, rhs);
 }
 
 /// `dot_general<axes<0>, axes<0>, axes<2>, axes<1>>(x, y)`: batch dimensions of both, then
 /// contracted dimensions of both. Result: batch, free dimensions of lhs, free dimensions of rhs.
-template <class LhsBatch, class RhsBatch, class LhsContract, class RhsContract, Tensor L, Tensor R>
+template <class LhsBatch, class RhsBatch, class LhsContract, class RhsContract,
+          product_precision Exactness = product_precision(), Tensor L, Tensor R>
 constexpr auto dot_general(const L& lhs, const R& rhs) {
   return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         return ops::dot_general(
             b, v[0], v[1],
-            {LhsBatch::list(), RhsBatch::list(), LhsContract::list(), RhsContract::list()});
+            {LhsBatch::list(), RhsBatch::list(), LhsContract::list(), RhsContract::list(),
+             Exactness});
       },
       lhs, rhs);
 }
@@ -57,11 +62,11 @@ constexpr auto dot_general(const L& lhs, const R& rhs) {
 /// Errors    S160 the text is no formula for the operands, S161 a letter stands twice in one term,
 ///           S162 an output letter is not in the operands, S163 an operand has another rank,
 ///           S164 extents of one letter differ
-template <fixed_text Formula, Tensor... Xs>
+template <fixed_text Formula, product_precision Exactness = product_precision(), Tensor... Xs>
 requires(sizeof...(Xs) > 0) constexpr auto einsum(const Xs&... xs) {
   return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
-        return dsl_detail::emit_einsum(b, Formula.view(), {v, sizeof...(Xs)});
+        return dsl_detail::emit_einsum(b, Formula.view(), {v, sizeof...(Xs)}, Exactness);
       },
       xs...);
 }

@@ -25,8 +25,9 @@ struct einsum_term {
 /// A formula for operands of known types, and its evaluation.
 class einsum_formula {
  public:
-  constexpr einsum_formula(builder& b, std::string_view formula, span<const value_id> operands)
-      : b_(b), formula_(formula), values_(operands.data(), operands.data() + operands.size()) {}
+  constexpr einsum_formula(builder& b, std::string_view formula, span<const value_id> operands,
+                           const product_precision& exactness)
+      : b_(b), formula_(formula), exactness_(exactness), values_(operands.data(), operands.data() + operands.size()) {}
 
   constexpr value_id emit() {
     read_terms();
@@ -43,6 +44,7 @@ class einsum_formula {
  private:
   builder& b_;
   std::string_view formula_;
+  product_precision exactness_;  ///< of each product
   vec<value_id> values_;
   vec<einsum_term> terms_;
   einsum_term output_;
@@ -202,17 +204,19 @@ class einsum_formula {
                                   {{batch[0], batches},
                                    {batch[1], batches},
                                    {contract[0], contracted},
-                                   {contract[1], contracted}});
+                                   {contract[1], contracted},
+                                   exactness_});
     terms_[0] = product;
   }
 };
 
 /// See the function of the same name in contraction.hpp.
 constexpr value_id emit_einsum(builder& b, std::string_view formula,
-                               span<const value_id> operands) {
+                               span<const value_id> operands,
+                               const product_precision& exactness = {}) {
   for (value_id v : operands)
     if (v < 0 || b.failed()) return -1;
-  return einsum_formula(b, formula, operands).emit();
+  return einsum_formula(b, formula, operands, exactness).emit();
 }
 
 }  // namespace partita::dsl_detail

@@ -91,6 +91,14 @@ class attribute_writer {
   constexpr void rest(std::string_view label) {
     print_ints(start(label), take(static_cast<int>(attrs_.size())));
   }
+  /// All numbers that are left, in a form of their own (`Form::print`, `Form::parse`); left out if
+  /// there are none. `what` names the form in messages.
+  template <class Form>
+  constexpr void tail(std::string_view) {
+    if (attrs_.empty()) return;
+    Form::print(start(""), attrs_);
+    attrs_ = {};
+  }
   constexpr bool any() const { return any_; }
 
  private:
@@ -177,6 +185,16 @@ class attribute_reader {
   }
   constexpr void rest(std::string_view label) {
     if (expect(label)) integers(-1);
+  }
+  template <class Form>
+  constexpr void tail(std::string_view what) {
+    if (error || in_.empty()) return;
+    if (any_ && in_.substr(0, 2) == ", ") in_ = in_.substr(2);
+    scanner in(in_);
+    if (Form::parse(in, attrs_))
+      in_ = in.rest();
+    else
+      fail('"', short_name(in_), "\" is not ", what);
   }
   /// To be called last: nothing may be left.
   constexpr void finish() {

@@ -125,6 +125,7 @@ constexpr void no_derivative(derive_context&) {}
 constexpr std::int64_t no_flops(const cost_context&) { return 0; }  ///< data movement
 constexpr product_shape no_product(const cost_context&) { return {}; }
 constexpr void no_attributes(print_context&) {}
+constexpr span<const std::int64_t> no_numerics(span<const std::int64_t>, int) { return {}; }
 constexpr void no_attributes_to_read(parse_context& c) {
   if (!c.in.empty()) c.error.record("P011", "parse: attributes of an op that has none: ", c.in);
 }
@@ -159,6 +160,9 @@ struct op_def {
   product_shape (*product)(const cost_context&) = &no_product;
   void (*print)(print_context&) = &no_attributes;  ///< appends " {attributes}"
   void (*parse)(parse_context&) = &no_attributes_to_read;
+  /// The attributes that say how exactly it is computed, which are the last ones: none in the usual
+  /// way, see op/numerics.hpp. Their number depends on the rank of the first operand, too.
+  span<const std::int64_t> (*numerics)(span<const std::int64_t> attrs, int rank) = &no_numerics;
   /// How values pass into and out of nested programs, see wires.hpp.
   void (*wires)(const program&, op_id, wire_list&) = &no_wires;
   /// Corrects the attributes after some operands and results were dropped (0) with their wires.
@@ -237,6 +241,7 @@ constexpr op_def define_op() {
   }
   if constexpr (requires { &Op::print; }) d.print = &Op::print;
   if constexpr (requires { &Op::parse; }) d.parse = &Op::parse;
+  if constexpr (requires { &Op::numerics; }) d.numerics = &Op::numerics;
   if constexpr (requires { Op::stops_gradient; }) d.stops_gradient = Op::stops_gradient;
   if constexpr (requires { Op::elementwise; }) d.elementwise = Op::elementwise;
   if constexpr (requires { Op::linear; }) d.linear = Op::linear;
@@ -349,6 +354,12 @@ struct program {
   constexpr span<const std::int64_t> attrs(op_id o) const {
     const op_node& n = ops[o];
     return {attr_list.data() + n.attr_begin, static_cast<std::size_t>(n.attr_count)};
+  }
+  /// The attributes that say how exactly an op is computed; none in the usual way.
+  constexpr span<const std::int64_t> numerics(op_id o) const {
+    const op_node& n = ops[o];
+    if (n.attr_count == 0 || n.operand_count == 0) return {};
+    return n.def->numerics(attrs(o), types[operand_list[n.operand_begin]].shape.rank);
   }
   /// What a collective does; of an op that is none, nothing that can be used.
   constexpr collective collective_of(op_id o) const { return ops[o].def->describe(attrs(o)); }

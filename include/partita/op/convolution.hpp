@@ -22,7 +22,8 @@ namespace partita::op {
 ///           input feature, output feature, spatial...; those of the result that are batch,
 ///           feature, spatial...; then one number per spatial dimension each: strides, lhs
 ///           dilations, rhs dilations, low padding, high padding, 1 if reversed; then 1 if there
-///           are feature groups (else 0), and the number of batch groups
+///           are feature groups (else 0), the number of batch groups, and how exactly it is
+///           computed (see numerics.hpp)
 /// Tile map  ([b, i, x~], [i, o, 3]) -> ([b, o, x])  reduce={i:add}
 ///           ([b, i, x~], [i, o, x], more taps than positions) -> ([b, o, 3])  reduce={i:add,
 ///           x:add}
@@ -32,7 +33,8 @@ namespace partita::op {
 /// Cost      2 flop per product with an element (padding and holes of dilation take none)
 /// Errors    S102 element types differ, S104 not a number, S118 too many places, S150 count of
 /// attributes, S151 a number
-///           out of range, S156 bad dimension numbers, S157 features do not fit, S158 bad groups
+///           out of range, S156 bad dimension numbers, S157 features do not fit, S158 bad groups,
+///           S199 bad precision
 struct convolution {
   static constexpr std::string_view name = "convolution";
   static constexpr int operand_count = 2;
@@ -44,6 +46,7 @@ struct convolution {
     windows window;
     bool grouped = false;
     std::int64_t batch_groups = 1;
+    product_precision exactness = {};  ///< of what a derivative makes
 
     constexpr roles(const std::int64_t* a, const shape& rhs_shape)
         : rank(rhs_shape.rank), spatial(rhs_shape.rank - 2) {
@@ -66,6 +69,10 @@ struct convolution {
   static constexpr std::size_t attr_count(int rank) {
     return static_cast<std::size_t>(3 * rank + windows::lists * (rank - 2) + 2);
   }
+  /// How exactly it is computed: the attributes behind the others.
+  static constexpr span<const std::int64_t> numerics(span<const std::int64_t> attrs, int rank) {
+    return attrs.subspan(attr_count(rank));
+  }
   static constexpr void infer(infer_context& c) {
     same_elements(c, name);
     need_number(c, name);
@@ -74,9 +81,14 @@ struct convolution {
     if (ls.rank != rs.rank || ls.rank < 2)
       return c.fail("S156", "convolution: ", c.operands[0], " and ", c.operands[1],
                     " do not have the same rank, 2 or more");
-    if (c.attrs.size() != attr_count(ls.rank))
+    const std::size_t count = attr_count(ls.rank);
+    if (c.attrs.size() < count)
       return c.fail("S150", "convolution: ", c.attrs.size(), " attributes for ", c.operands[0],
-                    "; ", attr_count(ls.rank), " are needed");
+                    "; ", count, " are needed");
+    if (product_precision how; !product_precision::load(numerics(c.attrs, ls.rank), how) ||
+                               how.has_algorithm)
+      return c.fail("S199", "convolution: ", c.attrs.size() - count,
+                    " attributes behind the groups are not two precisions");
     const std::int64_t* a = c.attrs.data();
     for (std::string_view which : {"lhs", "rhs", "result"}) {
       if (!permutation(a, ls.rank)) {
@@ -89,7 +101,7 @@ struct convolution {
     }
     if (!check_windows(c, name, a, ls.rank - 2, false)) return;
     for (const std::int64_t* flag = a + 5 * (ls.rank - 2);
-         flag + 1 != c.attrs.data() + c.attrs.size(); ++flag)
+         flag + 1 != c.attrs.data() + count; ++flag)
       if (*flag != 0 && *flag != 1)
         return c.fail("S151", "convolution: flag ", *flag, " is neither 0 nor 1");
     const roles r(c.attrs.data(), rs);
@@ -181,7 +193,7 @@ struct convolution {
   static constexpr void cut_groups(halo_context& c, const roles& r) {
     c.possible = r.batch_groups % c.pieces == 0;
     for (int k = 0; k < 2; ++k) c.ranges[k] = halo_range::exact(c.operand_extent(k), c.pieces);
-    c.attrs.back() = r.batch_groups / c.pieces;
+    c.attrs[attr_count(r.rank) - 1] = r.batch_groups / c.pieces;
   }
   /// Which spatial dimension the factor slices.
   static constexpr int cut_dim(const halo_context& c, const roles& r) {
@@ -212,7 +224,8 @@ struct convolution {
     const value_id lhs = b.p.operand(c.op, 0), rhs = b.p.operand(c.op, 1);
     const shape ls = b.type(lhs).shape, rs = b.type(rhs).shape, to = b.type(c.cotangent).shape;
     if (ls.elements() == 0 || rs.elements() == 0 || to.elements() == 0) return;  // no cotangent
-    const roles r(b.p.attrs(c.op).data(), rs);
+    roles r(b.p.attrs(c.op).data(), rs);
+    product_precision::load(numerics(b.p.attrs(c.op), r.rank), r.exactness);
     if (c.wanted[0]) c.operands[0] = lhs_cotangent(b, rhs, c.cotangent, r, ls, rs, to);
     if (c.wanted[1]) c.operands[1] = rhs_cotangent(b, lhs, c.cotangent, r, ls, rs, to);
   }
@@ -260,6 +273,7 @@ struct convolution {
     f.list_or("reversed", spatial, 0);
     f.flag("feature_groups");
     f.number_or("batch_groups", 1);
+    f.template tail<product_precision>("a precision");
   }
 
  private:
@@ -353,7 +367,8 @@ struct convolution {
       t.window.at[d] = r.window.at[d].transposed(ls[r.lhs[2 + d]], to[r.result[2 + d]]);
       t.window.at[d].reversed = !r.window.at[d].reversed;
     }
-    const value_id g = emit(b, cotangent, weights, r.result, t.rhs, r.lhs, t.window, groups, 1);
+    const value_id g = emit(b, cotangent, weights, r.result, t.rhs, r.lhs, t.window, groups, 1,
+                            r.exactness);
     return move_groups(b, g, r.batch_groups, r.lhs[1], r.lhs[0]);
   }
   /// The cotangent is the window that slides over lhs, with features as batch and batch as
@@ -366,14 +381,15 @@ struct convolution {
     for (int d = 0; d < r.spatial; ++d)
       t.window.at[d] = r.window.at[d].exchanged(ls[r.lhs[2 + d]], to[r.result[2 + d]]);
     value_id g = emit(b, lhs, cotangent, t.lhs, r.result, r.rhs, t.window, r.batch_groups,
-                      r.feature_groups(ls, rs));
+                      r.feature_groups(ls, rs), r.exactness);
     for (int d = 0; d < r.spatial; ++d)
       if (r.window.at[d].reversed) g = reverse(b, g, r.rhs[2 + d]);
     return g;
   }
   static constexpr value_id emit(builder& b, value_id lhs, value_id rhs, const int* lhs_dims,
                                  const int* rhs_dims, const int* result_dims, const windows& w,
-                                 std::int64_t feature_groups, std::int64_t batch_groups) {
+                                 std::int64_t feature_groups, std::int64_t batch_groups,
+                                 const product_precision& exactness) {
     std::int64_t dims[3][max_rank] = {};
     const auto rank = static_cast<std::size_t>(w.rank + 2);
     for (std::size_t i = 0; i < rank; ++i) {
@@ -383,7 +399,8 @@ struct convolution {
     }
     return ops::convolution(
         b, lhs, rhs,
-        {{dims[0], rank}, {dims[1], rank}, {dims[2], rank}, w.all(), feature_groups, batch_groups});
+        {{dims[0], rank}, {dims[1], rank}, {dims[2], rank}, w.all(), feature_groups, batch_groups,
+         exactness});
   }
 };
 
@@ -421,6 +438,7 @@ constexpr value_id convolution(builder& b, value_id lhs, value_id rhs, const con
   for (const auto& w : s.windows) attrs.push_back(w.reversed ? 1 : 0);
   attrs.push_back(s.feature_groups == 1 ? 0 : 1);
   attrs.push_back(s.batch_groups);
+  s.exactness.store(attrs);
   const value_id operands[] = {lhs, rhs};
   return b.emit(def<op::convolution>, operands, {attrs.data(), attrs.size()});
 }

@@ -10,10 +10,11 @@ namespace partita::op {
 /// Tile map  ([b, m, k], [b, k, n]) -> ([b, m, n])  reduce={k:add}
 /// Cost      2 b m n k flop
 /// Errors    S101 contracted extents differ, S102 element types differ, S104 not a number,
-///           S105 batch extents differ, S106 bad dimension numbers
+///           S105 batch extents differ, S106 bad dimension numbers, S199 bad precision
 ///
 /// Attributes: how many batch and contracted dimensions, then lhs batch, rhs batch, lhs contracted,
-/// rhs contracted dimensions. Prints as `matmul` where it is the product of two matrices.
+/// rhs contracted dimensions, and how exactly it is computed (see numerics.hpp). Prints as `matmul`
+/// where it is the product of two matrices in the usual precision.
 struct dot_general {
   static constexpr std::string_view name = "dot_general";
   static constexpr int operand_count = 2;
@@ -28,7 +29,7 @@ struct dot_general {
     constexpr roles(const std::int64_t* a, int count, int lhs_rank, int rhs_rank)
         : lhs_batch{}, rhs_batch{}, lhs_contract{}, rhs_contract{} {
       if (count < 2 || a[0] < 0 || a[1] < 0 || a[0] > max_rank || a[1] > max_rank ||
-          count != 2 + 2 * (a[0] + a[1])) {
+          count < 2 + 2 * (a[0] + a[1])) {
         good = false;
         return;
       }
@@ -53,6 +54,11 @@ struct dot_general {
     }
   };
 
+  /// How exactly it is computed: the attributes behind the dimensions.
+  static constexpr span<const std::int64_t> numerics(span<const std::int64_t> attrs, int = 0) {
+    return attrs.subspan(static_cast<std::size_t>(2 + 2 * (attrs[0] + attrs[1])));
+  }
+
   static constexpr void infer(infer_context& c) {
     const auto& [lt, ls] = c.operands[0];
     const auto& [rt, rs] = c.operands[1];
@@ -62,6 +68,9 @@ struct dot_general {
                     "dot_general: the batch and contracted dimensions are repeated or out of "
                     "range for ",
                     c.operands[0], " and ", c.operands[1]);
+    if (product_precision how; !product_precision::load(numerics(c.attrs), how))
+      return c.fail("S199", "dot_general: ", numerics(c.attrs).size(),
+                    " attributes behind the dimensions are not a precision");
     if (lt != rt)
       return c.fail("S102", "dot_general: element types ", name_of(lt), " and ", name_of(rt),
                     " differ; use convert");
@@ -106,7 +115,8 @@ struct dot_general {
   }
 
   /// The cotangent of one operand is the product of the result's cotangent with the other operand,
-  /// over the other operand's free dimensions.
+  /// over the other operand's free dimensions. It keeps the precision, of the cotangent that of lhs,
+  /// as in JAX.
   static constexpr void derive(derive_context& c) {
     for (int side = 0; side < 2; ++side)
       if (c.wanted[static_cast<std::size_t>(side)])
@@ -166,14 +176,16 @@ struct dot_general {
       return identity;
     };
     std::int64_t direct[max_rank] = {}, swapped[max_rank] = {};
+    product_precision how;
+    product_precision::load(numerics(attrs), how);
     const bool use_direct = place(true, direct) || !place(false, swapped);
     const value_id product =
         use_direct
             ? ops::dot_general(b, c.cotangent, other,
-                               {{g_batch, batch}, {o_batch, batch}, {g_free, free}, {o_free, free}})
+                               {{g_batch, batch}, {o_batch, batch}, {g_free, free}, {o_free, free}, how})
             : ops::dot_general(
                   b, other, c.cotangent,
-                  {{o_batch, batch}, {g_batch, batch}, {o_free, free}, {g_free, free}});
+                  {{o_batch, batch}, {g_batch, batch}, {o_free, free}, {g_free, free}, how.swapped()});
     return ops::transpose(b, product,
                           {use_direct ? direct : swapped, static_cast<std::size_t>(my_rank)});
   }
@@ -203,7 +215,7 @@ struct dot_general {
 
   static constexpr bool is_matmul(const program& p, op_id o) {
     const auto a = p.attrs(o);
-    return a[0] == 0 && a[1] == 1 && a[2] == 1 && a[3] == 0 &&
+    return a.size() == 4 && a[0] == 0 && a[1] == 1 && a[2] == 1 && a[3] == 0 &&
            p.type(p.operand(o, 0)).shape.rank == 2 && p.type(p.operand(o, 1)).shape.rank == 2;
   }
   static constexpr void print(print_context& c) {
@@ -222,12 +234,17 @@ struct dot_general {
     print_ints(c.out, a.subspan(2 + 2 * batch, contract));
     c.out << 'x';
     print_ints(c.out, a.subspan(2 + 2 * batch + contract, contract));
+    if (const auto how = numerics(a); !how.empty()) {
+      c.out << ", ";
+      product_precision::print(c.out, how);
+    }
     c.out << '}';
   }
-  /// `batch=[0]x[0], contract=[2]x[1]`; nothing stands for the product of two matrices.
+  /// `batch=[0]x[0], contract=[2]x[1], precision=[high, high]`; nothing stands for the product of two
+  /// matrices.
   static constexpr void parse(parse_context& c) {
     scanner in(c.in);
-    vec<std::int64_t> batch[2], contract[2];
+    vec<std::int64_t> batch[2], contract[2], how;
     const auto both = [&](vec<std::int64_t>* lists) {
       return in.integers(lists[0]) && in.accept("x") && in.integers(lists[1]) &&
              lists[0].size() == lists[1].size();
@@ -238,7 +255,9 @@ struct dot_general {
       contract[1].push_back(0);
     } else {
       if (in.accept("batch=")) good = both(batch) && in.accept(", ");
-      good = good && in.accept("contract=") && both(contract) && in.done();
+      good = good && in.accept("contract=") && both(contract);
+      if (good && in.accept(", ")) good = product_precision::parse(in, how);
+      good = good && in.done();
     }
     if (!good)
       c.error.record("P011",
@@ -249,6 +268,7 @@ struct dot_general {
     for (const auto* lists : {batch, contract})
       for (int side = 0; side < 2; ++side)
         c.attrs.insert_back(lists[side].begin(), lists[side].end());
+    c.attrs.insert_back(how.begin(), how.end());
   }
 };
 
@@ -268,7 +288,10 @@ constexpr value_id dot_general(builder& b, value_id lhs, value_id rhs, const dot
     for (auto dim : part)
       if (count < 2 + 4 * max_rank) attrs[count++] = dim;
   const value_id operands[] = {lhs, rhs};
-  return b.emit(def<op::dot_general>, operands, {attrs, count});
+  if (d.exactness.is_usual()) return b.emit(def<op::dot_general>, operands, {attrs, count});
+  vec<std::int64_t> all(attrs, attrs + count);
+  d.exactness.store(all);
+  return b.emit(def<op::dot_general>, operands, {all.data(), all.size()});
 }
 
 }  // namespace partita::ops

@@ -17,19 +17,59 @@ struct math_op : one_type_op<Op, need_floating, 1> {
   }
 };
 
+/// The same, of functions whose accuracy can be asked for (see numerics.hpp).
+///
+/// Errors    S199 the attributes are not an accuracy
+template <class Op>
+struct accurate_op : math_op<Op> {
+  static constexpr void infer(infer_context& c) {
+    math_op<Op>::infer(c);
+    if (accuracy how; !c.attrs.empty() && !accuracy::load(c.attrs, how))
+      c.fail("S199", Op::name, ": ", c.attrs.size(), " attributes, of which the first is ",
+             c.attrs[0], ", are not an accuracy");
+  }
+  static constexpr void print(print_context& c) {
+    if (c.p.op(c.op).attr_count == 0) return;
+    c.out << " {";
+    accuracy::print(c.out, c.p.attrs(c.op));
+    c.out << '}';
+  }
+  static constexpr void parse(parse_context& c) {
+    scanner in(c.in);
+    if (!in.done() && !(accuracy::parse(in, c.attrs) && in.done()))
+      c.error.record("P011", "parse: attributes of ", Op::name, ": \"accuracy=highest\" or ",
+                     "\"accuracy=[absolute, relative, ulps]\" expected, found \"", c.in, '"');
+  }
+  static constexpr span<const std::int64_t> numerics(span<const std::int64_t> attrs, int) {
+    return attrs;
+  }
+  static constexpr accuracy of(const program& p, op_id o) {
+    accuracy how;
+    accuracy::load(p.attrs(o), how);
+    return how;
+  }
+};
+template <class Op>
+constexpr value_id emit_accurate(builder& b, value_id x, const accuracy& how) {
+  if (how.mode == accuracy::standard) return b.emit(def<Op>, {x});
+  vec<std::int64_t> attrs;
+  how.store(attrs);
+  return b.emit(def<Op>, span<const value_id>(&x, 1), {attrs.data(), attrs.size()});
+}
+
 /// A number as a scalar of the element type of `like`.
 constexpr value_id number_like(builder& b, value_id like, double v) {
   return ops::scalar(b, b.type(like).element, v);
 }
 
-struct exp : math_op<exp> {
+struct exp : accurate_op<exp> {
   static constexpr std::string_view name = "exp";
   static constexpr bool costly = true;
   static constexpr value_id slope(builder&, value_id, value_id y) { return y; }
 };
 
 /// exp(x) - 1, accurate near 0. (StableHLO's exponential_minus_one.)
-struct expm1 : math_op<expm1> {
+struct expm1 : accurate_op<expm1> {
   static constexpr std::string_view name = "expm1";
   static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id, value_id y) {
@@ -37,7 +77,7 @@ struct expm1 : math_op<expm1> {
   }
 };
 
-struct log : math_op<log> {
+struct log : accurate_op<log> {
   static constexpr std::string_view name = "log";
   static constexpr bool costly = true;
   static constexpr void derive(derive_context& c) {
@@ -46,7 +86,7 @@ struct log : math_op<log> {
 };
 
 /// log(1 + x), accurate near 0. (StableHLO's log_plus_one.)
-struct log1p : math_op<log1p> {
+struct log1p : accurate_op<log1p> {
   static constexpr std::string_view name = "log1p";
   static constexpr bool costly = true;
   static constexpr void derive(derive_context& c) {
@@ -56,7 +96,7 @@ struct log1p : math_op<log1p> {
 };
 
 /// 1 / (1 + exp(-x)).
-struct logistic : math_op<logistic> {
+struct logistic : accurate_op<logistic> {
   static constexpr std::string_view name = "logistic";
   static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id, value_id y) {
@@ -64,7 +104,7 @@ struct logistic : math_op<logistic> {
   }
 };
 
-struct tanh : math_op<tanh> {
+struct tanh : accurate_op<tanh> {
   static constexpr std::string_view name = "tanh";
   static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id, value_id y) {
@@ -97,12 +137,24 @@ PARTITA_OP(op::erf)
 
 namespace partita::ops {
 
-constexpr value_id exp(builder& b, value_id x) { return b.emit(def<op::exp>, {x}); }
-constexpr value_id expm1(builder& b, value_id x) { return b.emit(def<op::expm1>, {x}); }
-constexpr value_id log(builder& b, value_id x) { return b.emit(def<op::log>, {x}); }
-constexpr value_id log1p(builder& b, value_id x) { return b.emit(def<op::log1p>, {x}); }
-constexpr value_id logistic(builder& b, value_id x) { return b.emit(def<op::logistic>, {x}); }
-constexpr value_id tanh(builder& b, value_id x) { return b.emit(def<op::tanh>, {x}); }
+constexpr value_id exp(builder& b, value_id x, const accuracy& how) {
+  return op::emit_accurate<op::exp>(b, x, how);
+}
+constexpr value_id expm1(builder& b, value_id x, const accuracy& how) {
+  return op::emit_accurate<op::expm1>(b, x, how);
+}
+constexpr value_id log(builder& b, value_id x, const accuracy& how) {
+  return op::emit_accurate<op::log>(b, x, how);
+}
+constexpr value_id log1p(builder& b, value_id x, const accuracy& how) {
+  return op::emit_accurate<op::log1p>(b, x, how);
+}
+constexpr value_id logistic(builder& b, value_id x, const accuracy& how) {
+  return op::emit_accurate<op::logistic>(b, x, how);
+}
+constexpr value_id tanh(builder& b, value_id x, const accuracy& how) {
+  return op::emit_accurate<op::tanh>(b, x, how);
+}
 constexpr value_id erf(builder& b, value_id x) { return b.emit(def<op::erf>, {x}); }
 
 }  // namespace partita::ops

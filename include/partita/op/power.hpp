@@ -36,7 +36,7 @@ struct power : one_type_op<power, need_number, 2> {
   }
 };
 
-struct sqrt : math_op<sqrt> {
+struct sqrt : accurate_op<sqrt> {
   static constexpr std::string_view name = "sqrt";
   static constexpr bool costly = true;
   static constexpr void derive(derive_context& c) {
@@ -46,7 +46,7 @@ struct sqrt : math_op<sqrt> {
   }
 };
 
-struct rsqrt : math_op<rsqrt> {
+struct rsqrt : accurate_op<rsqrt> {
   static constexpr std::string_view name = "rsqrt";
   static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id, value_id y) {
@@ -56,7 +56,7 @@ struct rsqrt : math_op<rsqrt> {
 };
 
 /// The real cube root; that of a negative number is negative.
-struct cbrt : math_op<cbrt> {
+struct cbrt : accurate_op<cbrt> {
   static constexpr std::string_view name = "cbrt";
   static constexpr bool costly = true;
   static constexpr void derive(derive_context& c) {
@@ -80,8 +80,14 @@ namespace partita::ops {
 constexpr value_id power(builder& b, value_id x, value_id y) {
   return b.emit(def<op::power>, {x, y});
 }
-constexpr value_id sqrt(builder& b, value_id x) { return b.emit(def<op::sqrt>, {x}); }
-constexpr value_id rsqrt(builder& b, value_id x) { return b.emit(def<op::rsqrt>, {x}); }
-constexpr value_id cbrt(builder& b, value_id x) { return b.emit(def<op::cbrt>, {x}); }
+constexpr value_id sqrt(builder& b, value_id x, const accuracy& how) {
+  return op::emit_accurate<op::sqrt>(b, x, how);
+}
+constexpr value_id rsqrt(builder& b, value_id x, const accuracy& how) {
+  return op::emit_accurate<op::rsqrt>(b, x, how);
+}
+constexpr value_id cbrt(builder& b, value_id x, const accuracy& how) {
+  return op::emit_accurate<op::cbrt>(b, x, how);
+}
 
 }  // namespace partita::ops

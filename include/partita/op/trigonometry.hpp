@@ -8,21 +8,26 @@
 
 namespace partita::op {
 
-struct sine : math_op<sine> {
+struct sine : accurate_op<sine> {
   static constexpr std::string_view name = "sine";
   static constexpr bool costly = true;
-  static constexpr value_id slope(builder& b, value_id x, value_id) { return ops::cosine(b, x); }
-};
-
-struct cosine : math_op<cosine> {
-  static constexpr std::string_view name = "cosine";
-  static constexpr bool costly = true;
-  static constexpr value_id slope(builder& b, value_id x, value_id) {
-    return ops::negate(b, ops::sine(b, x));
+  /// The cosine is as accurate as the sine.
+  static constexpr void derive(derive_context& c) {
+    const value_id x = c.b.p.operand(c.op, 0);
+    c.operands[0] = ops::multiply(c.b, c.cotangent, ops::cosine(c.b, x, of(c.b.p, c.op)));
   }
 };
 
-struct tan : math_op<tan> {
+struct cosine : accurate_op<cosine> {
+  static constexpr std::string_view name = "cosine";
+  static constexpr bool costly = true;
+  static constexpr void derive(derive_context& c) {
+    const value_id x = c.b.p.operand(c.op, 0), sine = ops::sine(c.b, x, of(c.b.p, c.op));
+    c.operands[0] = ops::multiply(c.b, c.cotangent, ops::negate(c.b, sine));
+  }
+};
+
+struct tan : accurate_op<tan> {
   static constexpr std::string_view name = "tan";
   static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id, value_id y) {
@@ -56,9 +61,15 @@ PARTITA_OP(op::atan2)
 
 namespace partita::ops {
 
-constexpr value_id sine(builder& b, value_id x) { return b.emit(def<op::sine>, {x}); }
-constexpr value_id cosine(builder& b, value_id x) { return b.emit(def<op::cosine>, {x}); }
-constexpr value_id tan(builder& b, value_id x) { return b.emit(def<op::tan>, {x}); }
+constexpr value_id sine(builder& b, value_id x, const accuracy& how) {
+  return op::emit_accurate<op::sine>(b, x, how);
+}
+constexpr value_id cosine(builder& b, value_id x, const accuracy& how) {
+  return op::emit_accurate<op::cosine>(b, x, how);
+}
+constexpr value_id tan(builder& b, value_id x, const accuracy& how) {
+  return op::emit_accurate<op::tan>(b, x, how);
+}
 constexpr value_id atan2(builder& b, value_id y, value_id x) {
   return b.emit(def<op::atan2>, {y, x});
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <partita/ir/builder.hpp>
+#include <partita/op/numerics.hpp>
 #include <partita/op/window.hpp>
 
 namespace partita::ops {
@@ -81,12 +82,12 @@ constexpr value_id ceil(builder& b, value_id x);
 constexpr value_id round_nearest_even(builder& b, value_id x);
 constexpr value_id round_nearest_away(builder& b, value_id x);
 // math.hpp
-constexpr value_id exp(builder& b, value_id x);
-constexpr value_id expm1(builder& b, value_id x);
-constexpr value_id log(builder& b, value_id x);
-constexpr value_id log1p(builder& b, value_id x);
-constexpr value_id logistic(builder& b, value_id x);
-constexpr value_id tanh(builder& b, value_id x);
+constexpr value_id exp(builder& b, value_id x, const accuracy& how = {});
+constexpr value_id expm1(builder& b, value_id x, const accuracy& how = {});
+constexpr value_id log(builder& b, value_id x, const accuracy& how = {});
+constexpr value_id log1p(builder& b, value_id x, const accuracy& how = {});
+constexpr value_id logistic(builder& b, value_id x, const accuracy& how = {});
+constexpr value_id tanh(builder& b, value_id x, const accuracy& how = {});
 constexpr value_id erf(builder& b, value_id x);
 // special.hpp
 constexpr value_id erfc(builder& b, value_id x);
@@ -95,13 +96,13 @@ constexpr value_id lgamma(builder& b, value_id x);
 constexpr value_id digamma(builder& b, value_id x);
 // power.hpp
 constexpr value_id power(builder& b, value_id x, value_id y);
-constexpr value_id sqrt(builder& b, value_id x);
-constexpr value_id rsqrt(builder& b, value_id x);
-constexpr value_id cbrt(builder& b, value_id x);
+constexpr value_id sqrt(builder& b, value_id x, const accuracy& how = {});
+constexpr value_id rsqrt(builder& b, value_id x, const accuracy& how = {});
+constexpr value_id cbrt(builder& b, value_id x, const accuracy& how = {});
 // trigonometry.hpp
-constexpr value_id sine(builder& b, value_id x);
-constexpr value_id cosine(builder& b, value_id x);
-constexpr value_id tan(builder& b, value_id x);
+constexpr value_id sine(builder& b, value_id x, const accuracy& how = {});
+constexpr value_id cosine(builder& b, value_id x, const accuracy& how = {});
+constexpr value_id tan(builder& b, value_id x, const accuracy& how = {});
 constexpr value_id atan2(builder& b, value_id y, value_id x);
 // logical.hpp
 constexpr value_id logical_and(builder& b, value_id x, value_id y);
@@ -149,6 +150,7 @@ constexpr value_id reshape(builder& b, value_id x, const shape& to);
 // dot_general.hpp
 struct dot_dimensions {
   kept_ints lhs_batch = {}, rhs_batch = {}, lhs_contract = {}, rhs_contract = {};
+  product_precision exactness = {};
 };
 constexpr value_id dot_general(builder& b, value_id lhs, value_id rhs, const dot_dimensions& d);
 // gather.hpp, scatter.hpp
@@ -179,6 +181,7 @@ struct convolution_spec {
   kept_ints lhs = {}, rhs = {}, result = {};
   kept<window_dim> windows = {};  ///< per spatial dimension; their sizes are those of rhs
   std::int64_t feature_groups = 1, batch_groups = 1;
+  product_precision exactness = {};  ///< (without an algorithm)
 };
 constexpr value_id convolution(builder& b, value_id lhs, value_id rhs, const convolution_spec& s);
 // gather.hpp

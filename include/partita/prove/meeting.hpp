@@ -12,6 +12,21 @@
 
 namespace partita::prove_detail {
 
+/// True if both ops are computed equally exactly (see op/numerics.hpp). A product whose operands are
+/// swapped has the precisions of its operands swapped, too.
+constexpr bool same_numerics(const site& a, const site& b) {
+  const auto of = [](const site& s) {
+    return s.op < 0 ? span<const std::int64_t>() : s.p->numerics(s.op);
+  };
+  const auto x = of(a), y = of(b);
+  if (x.empty() && y.empty()) return true;
+  if (a.swapped == b.swapped) return same_elements(x, y);
+  product_precision p;
+  vec<std::int64_t> turned;
+  if (!product_precision::load(x, p)) return false;
+  p.swapped().store(turned);
+  return same_elements(span<const std::int64_t>(turned), y);
+}
 /// Are attributes equal, but for the numbers of dimensions?
 constexpr bool same_attributes(const site& a, const site& b) {
   if (a.def().id == def<op::dot_general>.id) return true;
@@ -104,6 +119,15 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
     if (w.all.terms[t].element != type.element ||
         w.all.terms[t].at.result_count() != at.result_count() || !sees_moved_whole(w, t, moved))
       continue;
+    if (!same_numerics(w.all.terms[t].at, at)) {
+      text why = "it is computed with ";
+      print_numerics(why, at.p->numerics(at.op));
+      why << ", in the source with ";
+      const site& source = w.all.terms[t].at;
+      print_numerics(why, source.p->numerics(source.op));
+      w.explain(2, why);
+      continue;
+    }
     pending sums, input;
     if (!starts_once(w, at, input) && !joint_sums(w, *at.p, at.op, sums)) {
       w.explain(1, concat(an_operand_is_pending));

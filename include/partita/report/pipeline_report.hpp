@@ -90,6 +90,7 @@ constexpr text report(const pipelined& p, int limit = 12) {
   const pipeline_figures all(p);
   schedule_detail::print_notes(out, p.removed, all.unknown);
   for (const text& note : p.notes) out << "note: " << note << '\n';
+  if (const text note = ignored_exactness(p.source); !note.empty()) out << "note: " << note << '\n';
   report_detail::pipeline_lines(p, all).print(out);
   return out;
 }

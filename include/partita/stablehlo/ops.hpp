@@ -8,6 +8,7 @@
 #include <partita/stablehlo/folding.hpp>
 #include <partita/stablehlo/loops.hpp>
 #include <partita/stablehlo/normalization.hpp>
+#include <partita/stablehlo/numerics.hpp>
 #include <partita/stablehlo/op_context.hpp>
 #include <partita/stablehlo/philox.hpp>
 #include <partita/stablehlo/products.hpp>
@@ -419,7 +420,9 @@ constexpr void read_dot_general(op_context& c) {
     y = ops::convert(c.b, y, to);
   }
   c.give(ops::dot_general(
-      c.b, x, y, {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]), as_ints(lists[3])}));
+      c.b, x, y,
+      {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]), as_ints(lists[3]),
+       read_product_precision(c)}));
 }
 /// The last dimension of lhs with the first of rhs.
 constexpr void read_dot(op_context& c) {
@@ -431,7 +434,7 @@ constexpr void read_dot(op_context& c) {
     x = ops::convert(c.b, x, to);
     y = ops::convert(c.b, y, to);
   }
-  c.give(ops::dot_general(c.b, x, y, {{}, {}, last, first}));
+  c.give(ops::dot_general(c.b, x, y, {{}, {}, last, first, read_product_precision(c)}));
 }
 
 /// `[b, 0, 1, f]`: where each is; batch (or input feature) first, then feature, then spatial.
@@ -510,7 +513,8 @@ constexpr void read_convolution(op_context& c) {
                            as_ints(result),
                            {windows.data(), windows.size()},
                            c.number("feature_group_count", 1),
-                           c.number("batch_group_count", 1)}));
+                           c.number("batch_group_count", 1),
+                           read_product_precision(c)}));
 }
 
 // ---- Gather and scatter
@@ -1010,7 +1014,15 @@ constexpr bool make_op(op_context& c, std::string_view name) {
   }
   for (const auto& same : same_ops)
     if (same.name == name) {
-      c.give(c.b.emit(*same.op, {c.operands.data(), c.operands.size()}, {}));
+      vec<std::int64_t> attrs;
+      if (c.o.has("result_accuracy")) {
+        read_accuracy(c).store(attrs);
+        if (!has_accuracy(*same.op))
+          c.fail("H005", "attribute result_accuracy is not one of this op");
+      }
+      if (!c.failed())
+        c.give(c.b.emit(*same.op, {c.operands.data(), c.operands.size()},
+                        {attrs.data(), attrs.size()}));
       return true;
     }
   for (const auto& each : read_ops)

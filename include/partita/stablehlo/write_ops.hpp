@@ -9,6 +9,7 @@
 
 #include <partita/stablehlo/decompositions.hpp>
 #include <partita/stablehlo/module_writer.hpp>
+#include <partita/stablehlo/numerics.hpp>
 
 namespace partita::stablehlo_detail {
 
@@ -219,6 +220,7 @@ constexpr void write_elementwise(body_writer& w, op_id o, std::string_view name)
   w.out() << name << ' ';
   append_list(w.out(), static_cast<int>(x.size()),
               [&](int i) { w.out() << x[static_cast<std::size_t>(i)]; });
+  write_accuracy(w.out(), w.p.attrs(o));
   const bool typed_twice = name.starts_with("chlo");
   if (w.type_of(o, 0).element == result.element) {
     w.out() << " : ";
@@ -342,6 +344,7 @@ constexpr void write_dot_general(body_writer& w, op_id o) {
   write_list(w.out(), a.subspan(2 + 2 * batch, contract));
   w.out() << " x ";
   write_list(w.out(), a.subspan(2 + 2 * batch + contract, contract));
+  write_product_precision(w.out(), op::dot_general::numerics(a));
   w.signature(o);
 }
 /// `[b, f, 0, 1]`: what each dimension is, given where batch, feature and the others are.
@@ -387,7 +390,9 @@ constexpr void write_convolution(body_writer& w, op_id o) {
   list(", rhs_dilate", [&](const window_dim& d) { out << d.dilation; });
   list(", reverse", [&](const window_dim& d) { out << (d.reversed ? "true" : "false"); });
   out << "} {batch_group_count = " << r.batch_groups
-      << " : i64, feature_group_count = " << r.feature_groups(ls, rs) << " : i64}";
+      << " : i64, feature_group_count = " << r.feature_groups(ls, rs) << " : i64";
+  write_precision_config(out, op::convolution::numerics(w.p.attrs(o), r.rank));
+  out << '}';
   w.signature(o);
 }
 constexpr std::string_view boolean(bool b) { return b ? "true" : "false"; }

@@ -5,10 +5,33 @@
 
 namespace partita::prove_detail::elements {
 
+/// A product of real numbers in more than the usual precision is another one: it is scaled by a
+/// number that is drawn for each precision. So sums of such products are still sums.
+class scaled_by_precision {
+ public:
+  constexpr scaled_by_precision(const op_elements& c, span<const std::int64_t> numerics) : c_(c) {
+    if (numerics.empty() || !is_floating(c.type())) return;
+    any_ = true;
+    drawing d(0x9c);
+    for (const std::int64_t n : numerics) d.add(n);
+    by_ = c.a.at_numbers ? real(0.5 * static_cast<double>(3 + d.drawn().a % 13))
+                         : c.a.function(c.def.id, c.type(), c.type(), {}, d.drawn().a);
+  }
+  constexpr element operator()(const element& sum) const {
+    return any_ ? c_.a.product(c_.type(), sum, by_) : sum;
+  }
+
+ private:
+  const op_elements& c_;
+  bool any_ = false;
+  element by_;
+};
+
 constexpr void dot(const op_elements& c) {
   const shape &ls = c.shape_of(0), &rs = c.shape_of(1);
   const op::dot_general::roles r(c.attrs.data(), static_cast<int>(c.attrs.size()), ls.rank,
                                  rs.rank);
+  const scaled_by_precision scaled(c, op::dot_general::numerics(c.attrs));
   shape summed;
   for (int k = 0; k < r.contract; ++k) summed.push_back(ls[r.lhs_contract[k]]);
   c.fill([&](const place& i) {
@@ -25,7 +48,7 @@ constexpr void dot(const op_elements& c) {
       ++c.a.steps;
       sum = c.a.sum(c.type(), sum, c.a.product(c.type(), c.read(0, x), c.read(1, y)));
     });
-    return sum;
+    return scaled(sum);
   });
 }
 
@@ -43,6 +66,7 @@ constexpr void convolution(const op_elements& c) {
   const op::convolution::roles r(c.attrs.data(), rs);
   const std::int64_t groups = r.feature_groups(ls, rs), outputs = rs[r.rhs[1]];
   const std::int64_t batch = ls[r.lhs[0]] / r.batch_groups;
+  const scaled_by_precision scaled(c, op::convolution::numerics(c.attrs, r.rank));
   shape taps{rs[r.rhs[0]]};
   for (int d = 0; d < r.spatial; ++d) taps.push_back(rs[r.rhs[2 + d]]);
   c.fill([&](const place& i) {
@@ -64,7 +88,7 @@ constexpr void convolution(const op_elements& c) {
       }
       sum = c.a.sum(c.type(), sum, c.a.product(c.type(), c.read(0, x), c.read(1, y)));
     });
-    return sum;
+    return scaled(sum);
   });
 }
 
