@@ -23,6 +23,7 @@ inline std::vector<op_case> all_cases() {
     put(*op, {i1({1, 5, 8})});
     put(*op, {i32({})});
   }
+  for (const std::int64_t memory : {0, 1, 2}) put(pt::def<place>, {f32({4, 6})}, {memory});
   put(pt::def<constant>, {}, {pt::ops::constant_bits(dtype::f32, 2.5)}, f32({4, 1, 6}));
   put(pt::def<constant>, {}, {7}, i32({12}));
   put(pt::def<constant>, {}, {1}, i1({5, 2}));

@@ -131,7 +131,12 @@ inline bool draw_math(writer& w) {
   const auto t = w.element(x);
   const value_info i = w.info(x);
   const auto function = [&](const pt::op_def& d, value_id of, double lo, double hi) {
-    return w.emit(d, {of}, {lo, hi, false}, t);
+    const bool has_accuracy = &d != &def<op::erf> && &d != &def<op::erfc> &&
+                              &d != &def<op::erf_inv> && &d != &def<op::lgamma> &&
+                              &d != &def<op::digamma>;
+    ints accuracy;
+    if (has_accuracy && w.r.one_in(4)) accuracy.push_back(pt::accuracy::highest);
+    return w.emit(d, {of}, {lo, hi, false}, t, accuracy);
   };
   switch (w.r.in(0, 17)) {
     case 0:
@@ -309,6 +314,10 @@ inline bool draw_constant(writer& w) {
 inline bool draw_identity(writer& w) {
   const auto x = w.any();
   if (w.r.one_in(5)) return w.done(pt::ops::stop_gradient(w.b, x), w.info(x));
+  if (w.r.one_in(5)) {
+    const auto where = static_cast<pt::memory_space>(w.r.in(0, 2));
+    return w.done(pt::ops::place(w.b, x, where), w.info(x));
+  }
   if (w.r.one_in(2))
     return w.done(pt::ops::tag(w.b, "t" + std::to_string(w.state.names++), x), w.info(x));
   std::vector<value_id> values{x};

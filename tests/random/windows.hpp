@@ -158,7 +158,8 @@ inline bool draw_convolution(writer& w) {
   const auto out = sum(product(w.info(x), w.info(y)), count, w.element(x));
   if (size > most_elements || !w.exact(w.element(x), wrapped(w.element(x), out))) return false;
   return w.done(
-      pt::ops::convolution(w.b, x, y, {lhs, rhs, result, windows, feature_groups, batch_groups}),
+      pt::ops::convolution(w.b, x, y, {lhs, rhs, result, windows, feature_groups, batch_groups,
+                                        w.exactness()}),
       out);
 }
 
@@ -201,7 +202,7 @@ inline bool draw_dot(writer& w) {
   if (rank > 5 || size > most_elements) return false;
   const auto out = sum(product(w.info(x), w.info(y)), k, w.element(x));
   if (!w.exact(w.element(x), wrapped(w.element(x), out))) return false;
-  return w.done(pt::ops::dot_general(w.b, x, y, {lb, rb, lc, rc}), out);
+  return w.done(pt::ops::dot_general(w.b, x, y, {lb, rb, lc, rc, w.exactness()}), out);
 }
 
 /// matmul, then perhaps a residual: what tactics meet most.

@@ -145,7 +145,8 @@ TEST_CASE("kernels give what NumPy, SciPy and JAX give") {
 TEST_CASE("every op of the registry has five reference cases") {
   // These compute nothing: the result is the operand, or the argument of the program.
   const pt::op_def* const pass_on[] = {&pt::def<pt::op::parameter>, &pt::def<pt::op::tag>,
-                                       &pt::def<pt::op::tiling>, &pt::def<pt::op::stop_gradient>};
+                                       &pt::def<pt::op::tiling>, &pt::def<pt::op::stop_gradient>,
+                                       &pt::def<pt::op::place>};
   std::map<std::string, int> cases;
   for (const reference& c : all()) ++cases[c.op];
   for (const pt::op_def* op : pt::registry) {

@@ -81,6 +81,7 @@ struct flat_program {
     }
     p.error = source.error;
     p.labels = source.labels;
+    p.interface = source.interface;
     program_copier copy(source, p);
     add(source, 0, copy);
     copy.interface();

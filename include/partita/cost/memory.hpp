@@ -13,7 +13,8 @@
 namespace partita {
 
 /// What a value in memory is to a training step. Programs without derivatives have inputs and
-/// temporaries; so have modules that were read, which do not say what in them is a derivative.
+/// temporaries. Of modules that were read, which do not say what in them is a derivative, see
+/// memory_roles.
 enum class memory_kind : std::uint8_t {
   parameter,        ///< an input whose next state is an output, and that the model reads
   optimizer_state,  ///< such an input that the model does not read
@@ -45,55 +46,147 @@ struct memory_peak {
   std::int64_t of[memory_kinds] = {};
   std::int64_t nested = 0;  ///< of programs nested in the op, their arguments not counted
   vec<resident> largest;    ///< of the program itself, largest first
+  /// False for a module that was read and does not tell what in it is a derivative: activations and
+  /// gradients are temporaries then.
+  bool knows_derivatives = true;
 
   constexpr std::int64_t operator[](memory_kind k) const { return of[static_cast<int>(k)]; }
 };
 
 namespace cost_detail {
 
-/// Tells what values are to a training step, by where ops come from.
+/// Tells what values are to a training step: by where ops come from, or, of a module that was read,
+/// by names and by what is made of what.
+///
+/// Of such a module an input with a next state (an output of its name) is a state. What any other
+/// floating-point output needs is the model. Ops that work element by element between the rest and
+/// next states are the update. What is left is the derivative. A state that anything but the update
+/// reads is a parameter, another one is of the optimizer; but the first part `params`, `opt`,
+/// `opt_state` or `optimizer` of an input's path decides, if it has one. Without states, or without
+/// an output beside them, nothing is known of derivatives (`knows_derivatives`).
 class memory_roles {
  public:
   constexpr explicit memory_roles(const program& p, const live_bytes& live)
-      : p_(p), live_(live), kinds_(p.types.size(), memory_kind::temporary) {
-    find_model();
-    vec<char> read_by_model(p.types.size(), 0);
-    for (op_id o = 0; o < p.op_count(); ++o)
-      for (value_id v : p.operands(o))
-        if (in_model(o) || derives(o)) read_by_model[v] = 1;
-    name_table outputs(p.outputs.size());
-    for (int k = 0; k < p.output_count(); ++k) outputs.insert(p.output_name(k), k);
-    for (int i = 0; i < p.input_count(); ++i)
-      kinds_[p.inputs[i]] = derived_.empty() || outputs.find(p.input_name(i)) < 0
-                                ? memory_kind::input
-                            : read_by_model[p.inputs[i]] != 0 ? memory_kind::parameter
-                                                              : memory_kind::optimizer_state;
+      : p_(p),
+        live_(live),
+        kinds_(p.types.size(), memory_kind::temporary),
+        by_op_(p.ops.size(), other) {
+    find_states();
+    if (find_by_origin())
+      find_inputs(false);
+    else if (p.interface.known() && find_by_structure())
+      find_inputs(true);
+    else
+      find_named_inputs();
     for (value_id v = 0; v < p.value_count(); ++v)
       if (!p.is(p.producers[v], op_role::parameter)) kinds_[v] = kind_of(v);
   }
   constexpr memory_kind operator[](value_id v) const { return kinds_[v]; }
+  /// Is it told which ops are of a derivative, if any is?
+  constexpr bool knows_derivatives() const { return known_; }
 
  private:
+  enum part : char { other, model, derivative, update };
   const program& p_;
   const live_bytes& live_;
   vec<memory_kind> kinds_;
-  vec<char> derived_;  ///< by op of the source: does it have a derivative in the program?
+  vec<part> by_op_;
+  vec<int> next_of_;     ///< by input: the output of its name, or -1
+  vec<char> is_next_;    ///< by output
+  bool known_ = false;
 
-  constexpr void find_model() {
+  constexpr void find_states() {
+    next_of_.resize(p_.inputs.size(), -1);
+    is_next_.resize(p_.outputs.size(), 0);
+    name_table outputs(p_.outputs.size());
+    for (int k = 0; k < p_.output_count(); ++k) outputs.insert(p_.output_name(k), k);
+    for (int i = 0; i < p_.input_count(); ++i) {
+      const int k = outputs.find(p_.input_name(i));
+      if (k >= 0) next_of_[i] = k, is_next_[k] = 1;
+    }
+  }
+  /// False if no op is a derivative of another one.
+  constexpr bool find_by_origin() {
+    vec<char> derived;  // by op of the source: does it have a derivative in the program?
     for (op_id o = 0; o < p_.op_count(); ++o) {
       const int origin = p_.op(o).marks.origin;
       if (origin < 0) continue;
-      if (static_cast<std::size_t>(origin) >= derived_.size())
-        derived_.resize(static_cast<std::size_t>(origin) + 1, 0);
-      derived_[origin] = 1;
+      if (static_cast<std::size_t>(origin) >= derived.size())
+        derived.resize(static_cast<std::size_t>(origin) + 1, 0);
+      derived[origin] = 1;
+    }
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      const op_marks& m = p_.op(o).marks;
+      const bool has = m.source >= 0 && static_cast<std::size_t>(m.source) < derived.size() &&
+                       derived[m.source] != 0;
+      by_op_[o] = m.origin >= 0 ? derivative : has ? model : other;
+    }
+    return known_ = !derived.empty();
+  }
+  /// False if there are no states, or nothing but states is returned.
+  constexpr bool find_by_structure() {
+    bool states = false, losses = false;
+    vec<char> needed(p_.types.size(), 0), updates(p_.types.size(), 0);
+    for (int k = 0; k < p_.output_count(); ++k) {
+      const value_id v = p_.outputs[k].value;
+      states = states || is_next_[k] != 0;
+      if (is_next_[k] != 0) {
+        updates[v] = 1;
+      } else if (is_floating(p_.types[v].element)) {
+        needed[v] = 1;
+        losses = losses || !p_.is(p_.producers[v], op_role::parameter);
+      }
+    }
+    if (!states || !losses) return false;
+    for (op_id o = p_.op_count(); o-- > 0;) {
+      const op_node& n = p_.op(o);
+      bool is_needed = false, is_update = n.def->elementwise || n.def->identity || n.def->repeats;
+      for (value_id v = n.result; v < n.result + n.result_count; ++v) {
+        is_needed = is_needed || needed[v] != 0;
+        is_update = is_update && updates[v] == 1;
+      }
+      by_op_[o] = is_needed ? model : is_update ? update : derivative;
+      // (What anything but an update reads, too, is not part of it.)
+      for (const value_id v : p_.operands(o)) {
+        if (is_needed) needed[v] = 1;
+        updates[v] = by_op_[o] == update && updates[v] != 2 ? 1 : 2;
+      }
+    }
+    return known_ = true;
+  }
+  constexpr void find_inputs(bool names) {
+    vec<char> read_by_model(p_.types.size(), 0);
+    for (op_id o = 0; o < p_.op_count(); ++o)
+      for (value_id v : p_.operands(o))
+        if (by_op_[o] == model || by_op_[o] == derivative) read_by_model[v] = 1;
+    for (int i = 0; i < p_.input_count(); ++i) {
+      const value_id v = p_.inputs[i];
+      memory_kind& kind = kinds_[v];
+      kind = next_of_[i] < 0         ? memory_kind::input
+             : read_by_model[v] != 0 ? memory_kind::parameter
+                                     : memory_kind::optimizer_state;
+      if (names) kind = by_name(p_.input_name(i), kind);
     }
   }
-  constexpr bool derives(op_id o) const { return p_.op(o).marks.origin >= 0; }
-  constexpr bool in_model(op_id o) const {
-    const int source = p_.op(o).marks.source;
-    return source >= 0 && static_cast<std::size_t>(source) < derived_.size() &&
-           derived_[source] != 0 && !derives(o);
+  constexpr void find_named_inputs() {
+    for (int i = 0; i < p_.input_count(); ++i)
+      kinds_[p_.inputs[i]] = p_.interface.known()
+                                 ? by_name(p_.input_name(i), memory_kind::input)
+                                 : memory_kind::input;
   }
+  /// What the path of an input says that it is, or `otherwise`.
+  static constexpr memory_kind by_name(std::string_view path, memory_kind otherwise) {
+    while (!path.empty()) {
+      const std::size_t dot = path.find('.');
+      const std::string_view part = path.substr(0, dot);
+      for (const std::string_view word : {"opt", "opt_state", "optimizer"})
+        if (part == word) return memory_kind::optimizer_state;
+      if (part == "params" && dot != std::string_view::npos) return memory_kind::parameter;
+      path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+    }
+    return otherwise;
+  }
+  constexpr bool derives(op_id o) const { return by_op_[o] == derivative; }
   constexpr memory_kind kind_of(value_id v) const {
     const op_id made = p_.producers[v], last = live_.last_use[v];
     const bool used = last >= 0 && last < p_.op_count();
@@ -151,6 +244,7 @@ constexpr memory_peak peak_of(const device_program& d, int most = 10) {
   const fused_kernels kernels(p);
   const cost_detail::memory_roles roles(p, live);
   memory_peak peak;
+  peak.knows_derivatives = roles.knows_derivatives() || !p.interface.known();
   peak.bytes = live.peak();
   for (op_id o = 0; o < p.op_count(); ++o)
     if (peak.op < 0 || live.during[o] > live.during[peak.op]) peak.op = o;
@@ -163,7 +257,7 @@ constexpr memory_peak peak_of(const device_program& d, int most = 10) {
   };
   for (value_id v = 0; v < p.value_count(); ++v) {
     const bool argument = p.is(p.producers[v], op_role::parameter);
-    if (!argument && !lies_there(v)) continue;
+    if (argument ? live.donated[v] != 0 : !lies_there(v)) continue;
     const resident r{v, p.types[v].bytes(), roles[v]};
     std::int64_t& of = peak.of[static_cast<int>(r.kind)];
     of = saturating_add(of, r.bytes);

@@ -32,7 +32,7 @@ class memory_course {
     for (value_id v = 0; v < p.value_count(); ++v) {
       const op_id made = p.producers[v];
       const bool argument = p.is(made, op_role::parameter);
-      if (!argument && (!kernels.stored(v) || live.donated[v] != 0)) continue;
+      if (live.donated[v] != 0 || (!argument && !kernels.stored(v))) continue;
       const op_id last = live.last_use[v] - (live.overwritten[v] != 0 ? 1 : 0);
       const op_id first = argument ? 0 : made, end = argument || last >= ops_ ? ops_
                                                      : last < made            ? made + 1

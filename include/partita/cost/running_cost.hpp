@@ -74,6 +74,7 @@ class running_books : public running_steps {
     finishing_[v] = seconds;
     held_[v] = bytes(v, have);
     if (c_.p.is(c_.p.producers[v], op_role::parameter)) {
+      if (is_on_host(v)) return;
       arguments_[mesh_of(c_.p.producers[v])] += held_[v] - weight_[v];
       weight_[v] = held_[v];
       return;

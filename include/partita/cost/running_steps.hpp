@@ -4,7 +4,7 @@
 #include <partita/core/core_program.hpp>
 #include <partita/cost/staged_work.hpp>
 #include <partita/ir/fusion.hpp>
-#include <partita/support/name_table.hpp>
+#include <partita/ir/next_states.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita::cost_detail {
@@ -76,6 +76,8 @@ class running_steps {
   vec<vec<int>> scopes_;               ///< by nested program: its steps
   vec<int> first_step_of_, steps_of_;  ///< by op, in rows: the steps that compute it
   vec<interval> lives_;                ///< by value
+  vec<char> on_host_;                  ///< see values_on_host
+  constexpr bool is_on_host(value_id v) const { return !on_host_.empty() && on_host_[v] != 0; }
   vec<interval> buffer_lives_;         ///< by place in the list of operands
   vec<value_id> root_;  ///< by value: whose memory it is, or -1 if it never lies there
   vec<int> made_at_;    ///< by op: the first step that computes it, or -1
@@ -253,12 +255,14 @@ class running_steps {
           last[v] = last[by.result];
       }
     lives_.assign(values, {});
+    on_host_ = values_on_host(c_.p);
     buffer_lives_.assign(c_.p.operand_list.size(), {});
     for (value_id v = 0; v < c_.p.value_count(); ++v) {
       if (root_[v] != v) continue;
       const op_id o = c_.p.producers[v];
       const op_role role = c_.p.ops[o].def->role;
       if (role == op_role::parameter) continue;  // it lives throughout
+      if (is_on_host(v)) continue;
       if (role == op_role::wire)
         lives_[v] = c_.nested.value_scope[v] == c_.nested.scope[o]
                         ? interval{made_at_[c_.nested.control_of(o)->marker], last[v]}
@@ -323,19 +327,17 @@ class running_steps {
   /// The next state lies where the state does, see live_bytes.
   constexpr void donate(const vec<int>& last) {
     const program& p = c_.p;
-    name_table inputs(p.inputs.size());
-    for (int i = 0; i < p.input_count(); ++i) inputs.insert(p.input_name(i), i);
-    vec<char> taken(p.inputs.size(), 0);
+    const vec<int> reused = reused_inputs(p);
     for (int k = 0; k < p.output_count(); ++k) {
-      const int i = inputs.find(p.output_name(k));
+      const int i = reused[k];
       const value_id to = root_[p.outputs[k].value];
-      if (i < 0 || taken[i] != 0 || to < 0 || lives_[to].end < 0) continue;
+      if (i < 0 || to < 0 || lives_[to].end < 0) continue;
       const value_id from = p.inputs[i];
+      if (is_on_host(from)) continue;
       const op_id made = p.producers[to];
       const int at = made_at_[made];
       const bool free = last[from] < at || (last[from] == at && p.ops[made].def->in_place);
       if (p.is(made, op_role::parameter) || p.types[to] != p.types[from] || !free) continue;
-      taken[i] = 1;
       lives_[to] = {};
       donate_brought(p.outputs[k].value, to);
     }

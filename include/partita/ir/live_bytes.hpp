@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include <partita/ir/fusion.hpp>
+#include <partita/ir/next_states.hpp>
 #include <partita/ir/program.hpp>
-#include <partita/support/name_table.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -14,8 +14,9 @@ namespace partita {
 /// only what kernels write to memory counts. A value lives from the kernel that makes it to the
 /// last one that reads it. A kernel has what it reads and its results at once, but for a result
 /// that is written over an operand of its size (op_def::in_place) that dies there. Arguments stay
-/// alive throughout. An output that has the name and the type of an input is its next state, and
-/// lies where that input does, unless the input is still needed then. Figures stop at `saturated`.
+/// alive throughout. An output that has the memory of an input (see reused_inputs) lies where that
+/// input does, unless the input is still needed then. What lies in the memory of the host takes
+/// none. Figures stop at `saturated`.
 ///
 /// Source    the last rule: donated buffers, as XLA has them
 struct live_bytes {
@@ -24,7 +25,7 @@ struct live_bytes {
   vec<std::int64_t> inside;  ///< by op: that of nested programs alone, their arguments not counted
   vec<op_id> last_use;  ///< by value: the op whose kernel reads it last (the number of ops if it is
                         ///< returned, -1 if nothing does, or if it never lies in memory)
-  vec<char> donated;    ///< by value: does it lie where the input does whose next state it is?
+  vec<char> donated;    ///< by value: does it lie where an input does, or in the host's memory?
   vec<char> overwritten;  ///< by value: does its last reader write its result there?
 
   constexpr std::int64_t peak() const { return saturating_add(arguments, beyond_arguments()); }
@@ -61,19 +62,21 @@ struct live_bytes {
   }
 
  private:
-  constexpr void find_donated(const program& p, const fused_kernels& kernels) {
-    name_table inputs(p.inputs.size());
-    for (int i = 0; i < p.input_count(); ++i) inputs.insert(p.input_name(i), i);
-    vec<char> taken(p.inputs.size(), 0);
+  template <class Elsewhere>
+  constexpr void find_donated(const program& p, const fused_kernels& kernels,
+                              const Elsewhere& is_elsewhere) {
+    const vec<int> reused = reused_inputs(p);
     for (int k = 0; k < p.output_count(); ++k) {
-      const int i = inputs.find(p.output_name(k));
-      if (i < 0 || taken[i] != 0) continue;
+      const int i = reused[k];
+      if (i < 0) continue;
       const value_id to = kernels.root(p.outputs[k].value), from = p.inputs[i];
       const op_id made = p.producers[to];
       const bool free =
           last_use[from] < made || (last_use[from] == made && p.ops[made].def->in_place);
-      if (p.is(made, op_role::parameter) || p.types[to] != p.types[from] || !free) continue;
-      donated[to] = taken[i] = 1;
+      if (p.is(made, op_role::parameter) || p.types[to] != p.types[from] || !free ||
+          is_elsewhere(from) != is_elsewhere(to))
+        continue;
+      donated[to] = 1;
     }
   }
   /// The operand that an op updates, or -1 if its results can lie over any.
@@ -114,24 +117,31 @@ struct live_bytes {
         kernels.for_each_read(o, [&](value_id v) { last_use[v] = o; });
       else
         for_each_held(p, kernels, o, [&](value_id v) { last_use[v] = o; });
-    find_donated(p, kernels);
+    const vec<char> on_host = values_on_host(p);
+    const auto is_elsewhere = [&](value_id v) { return !on_host.empty() && on_host[v] != 0; };
+    find_donated(p, kernels, is_elsewhere);
     for (const auto& out : p.outputs) last_use[kernels.root(out.value)] = count;
     for (int i = 0; i < p.input_count(); ++i)
-      arguments = saturating_add(arguments, p.input_type(i).bytes());
+      if (!is_elsewhere(p.inputs[i]))
+        arguments = saturating_add(arguments, p.input_type(i).bytes());
+    if (!on_host.empty())  // (what lies elsewhere is not counted, as what lies where an input does)
+      for (value_id v = 0; v < p.value_count(); ++v)
+        if (on_host[v] != 0) donated[v] = 1;
     level live;
     vec<value_id> dying;
     for (op_id o = 0; o < count; ++o) {
       if (!kernels.runs(o)) {
         during[o] = live.value();
         for_each_held(p, kernels, o, [&](value_id v) {
-          if (last_use[v] == o) live.remove(p.types[v].bytes());
+          if (last_use[v] == o && !is_elsewhere(v)) live.remove(p.types[v].bytes());
         });
         continue;
       }
       const op_node& n = p.ops[o];
       dying.clear();
       kernels.for_each_read(o, [&](value_id v) {
-        if (last_use[v] == o && p.ops[p.producers[v]].def->role != op_role::parameter)
+        if (last_use[v] == o && p.ops[p.producers[v]].def->role != op_role::parameter &&
+            !is_elsewhere(v))
           dying.push_back(v);
       });
       level now = live;

@@ -8,6 +8,7 @@
 #include <partita/ir/attributes.hpp>
 #include <partita/ir/collective.hpp>
 #include <partita/ir/halo.hpp>
+#include <partita/ir/interface_list.hpp>
 #include <partita/ir/label_list.hpp>
 #include <partita/ir/mesh.hpp>
 #include <partita/ir/scope_list.hpp>
@@ -189,6 +190,7 @@ struct op_def {
   bool identity = false;    ///< the result is the operand (or, for a parameter, the argument)
   bool passes_on = false;  ///< each result is the operand of its number; further ones are only held
   bool collective = false;  ///< has a function `describe`
+  bool chooses_memory = false;  ///< the first attribute is the result's memory; 0: the device's
   int operand_count = -1;   ///< -1: any number but none
   op_role role = op_role::compute;
 };
@@ -251,6 +253,7 @@ constexpr op_def define_op() {
   if constexpr (requires { Op::needs_whole; }) d.needs_whole = Op::needs_whole;
   if constexpr (requires { Op::identity; }) d.identity = Op::identity;
   if constexpr (requires { Op::passes_on; }) d.passes_on = Op::passes_on;
+  if constexpr (requires { Op::chooses_memory; }) d.chooses_memory = Op::chooses_memory;
   if constexpr (requires { Op::costly; }) d.costly = Op::costly;
   if constexpr (requires { Op::repeats; }) d.repeats = Op::repeats;
   if constexpr (requires { Op::reads_part; }) d.reads_part = Op::reads_part;
@@ -326,7 +329,9 @@ struct program {
   vec<program> regions;
   label_list labels;  ///< of a whole program: names of its ops, those of nested programs included
   scope_list scopes;  ///< of a whole program: the parts of it that its model names
+  interface_list interface;  ///< of a whole program: what its module says of arguments and results
   int nesting = 0;    ///< how deep programs are nested in this one
+  bool any_placed = false;  ///< does an op, those of nested programs included, choose a memory?
   failure error;      ///< what went wrong while it was built; then the rest is not to be used
 
   constexpr int op_count() const { return static_cast<int>(ops.size()); }
@@ -423,6 +428,7 @@ struct program {
     n.result_count = n.region_begin = n.region_count = 0;
     const value_id* const values = operands.data();
     const std::int64_t* const numbers = attrs.data();
+    if (n.def->chooses_memory) any_placed = true;
     if (n.operand_count > 0) operand_list.insert_back(values, values + n.operand_count);
     if (n.attr_count > 0) attr_list.insert_back(numbers, numbers + n.attr_count);
     ops.push_back(n);
@@ -445,6 +451,7 @@ struct program {
   constexpr void append_region(program&& r) {
     if (ops.back().region_count++ == 0) ops.back().region_begin = static_cast<int>(regions.size());
     if (r.nesting >= nesting) nesting = r.nesting + 1;
+    if (r.any_placed) any_placed = true;
     regions.push_back(static_cast<program&&>(r));
   }
 };

@@ -1,4 +1,4 @@
-/// Ops that pass their operand on: parameter, tag, stop_gradient.
+/// Ops that pass their operand on: parameter, tag, stop_gradient, place.
 #pragma once
 
 #include <partita/op/elementwise.hpp>
@@ -60,6 +60,31 @@ struct stop_gradient : identity_op {
   static constexpr void derive(derive_context&) {}
 };
 
+/// Copies a value into another memory: offloading to the host, and back. Its elements are the same.
+/// What lies in the memory of the host takes none of the device's.
+///
+/// Attributes: the memory, see memory_space
+/// Errors    S200 the attribute is not a memory
+/// Source    XLA, the custom call annotate_device_placement, as JAX writes device_put
+struct place : identity_op {
+  static constexpr std::string_view name = "place";
+  static constexpr bool chooses_memory = true;
+  static constexpr fusion_kind fusion = fusion_kind::none;
+  static constexpr std::string_view memories[] = {"device", "pinned_host", "unpinned_host"};
+  static constexpr void infer(infer_context& c) {
+    if (c.attrs.size() != 1 || c.attrs[0] < 0 || c.attrs[0] > 2)
+      return c.fail("S200", "place: ", c.attrs.size(),
+                    " attributes; one of device, pinned_host, unpinned_host is needed");
+    c.result = c.operands[0];
+  }
+  /// The cotangent stays on the device.
+  static constexpr void derive(derive_context& c) { c.operands[0] = c.cotangent; }
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    f.word("", memories);
+  }
+};
+
 }  // namespace partita::op
 
 namespace partita {
@@ -67,6 +92,7 @@ PARTITA_OP(op::parameter)
 PARTITA_OP(op::tag)
 PARTITA_OP(op::tiling)
 PARTITA_OP(op::stop_gradient)
+PARTITA_OP(op::place)
 }  // namespace partita
 
 namespace partita::ops {
@@ -86,6 +112,9 @@ constexpr value_id tag(builder& b, std::string_view name, value_id x) {
 }
 constexpr value_id stop_gradient(builder& b, value_id x) {
   return b.emit(def<op::stop_gradient>, {x});
+}
+constexpr value_id place(builder& b, value_id x, memory_space where) {
+  return b.emit(def<op::place>, {x}, {static_cast<std::int64_t>(where)});
 }
 
 }  // namespace partita::ops

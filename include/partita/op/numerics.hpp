@@ -1,8 +1,8 @@
 /// How exactly products and functions are computed: what a TPU or GPU trades for speed.
 ///
 /// An op stores it as numbers after its other attributes, and stores none for the usual way. So
-/// every pass that copies attributes keeps it, ops that differ in it are different ops, and programs
-/// without it print and hash as if it did not exist.
+/// every pass that copies attributes keeps it, ops that differ in it are different ops, and
+/// programs without it print and hash as if it did not exist.
 #pragma once
 
 #include <bit>
@@ -216,8 +216,8 @@ struct accuracy {
   }
 };
 
-/// `precision=[high, high]` or `accuracy=highest`, as the op prints it: of products or of a function,
-/// whose numbers are never equally many.
+/// `precision=[high, high]` or `accuracy=highest`, as the op prints it: of products or of a
+/// function, whose numbers are never equally many.
 constexpr void print_numerics(text& out, span<const std::int64_t> numbers) {
   if (numbers.empty())
     out << "the usual precision";

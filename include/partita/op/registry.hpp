@@ -53,6 +53,7 @@ inline constexpr const op_def* registry[] = {
     &def<op::tag>,
     &def<op::tiling>,
     &def<op::stop_gradient>,
+    &def<op::place>,
     &def<op::constant>,
     &def<op::literal>,
     &def<op::iota>,

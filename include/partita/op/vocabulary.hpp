@@ -11,6 +11,11 @@
 #include <partita/op/numerics.hpp>
 #include <partita/op/window.hpp>
 
+namespace partita {
+/// A memory that values may lie in, see op::place. Those of the host take none of a device's.
+enum class memory_space : std::uint8_t { device, pinned_host, unpinned_host };
+}  // namespace partita
+
 namespace partita::ops {
 
 /// Numbers of dimensions, extents: `{0, 1}`, an array, a vec. Looks at them for the time of a call.
@@ -56,6 +61,7 @@ enum class direction : std::uint8_t { eq, ne, lt, le, gt, ge };
 constexpr value_id parameter(builder& b, std::string_view name, const tensor_type& type);
 constexpr value_id tag(builder& b, std::string_view name, value_id x);
 constexpr value_id stop_gradient(builder& b, value_id x);
+constexpr value_id place(builder& b, value_id x, memory_space where);
 // constant.hpp
 constexpr value_id constant(builder& b, const tensor_type& type, double v);
 constexpr value_id scalar(builder& b, dtype t, double v);

@@ -38,6 +38,9 @@ constexpr text print_peak(const Partitioned& p, int most = 10) {
   for (int k = 0; k < memory_kinds; ++k) line(name_of(static_cast<memory_kind>(k)), peak.of[k]);
   line("of nested programs", peak.nested);
   kinds.print(out, "  ");
+  if (!peak.knows_derivatives)
+    out << "  (the module does not return next states and another result: what in it is an activation "
+           "or a gradient is not known, and counts as temporary)\n";
   if (peak.largest.empty()) return out;
   out << "largest values there:\n";
   for (const resident& r : peak.largest)

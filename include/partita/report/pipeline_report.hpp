@@ -67,6 +67,24 @@ class pipeline_lines {
   }
 };
 
+/// Arguments and results with attributes that functions of a pipeline do not have, or nothing.
+/// (Donation is decided anew for each function; what is placed in another memory stays so.)
+constexpr text attributes_left_out(const program& p) {
+  text names;
+  int count = 0;
+  const auto look = [&](const vec<interface_port>& ports, const auto& name) {
+    for (std::size_t i = 0; i < ports.size(); ++i)
+      if (!ports[i].attributes.empty() || !ports[i].frontend.empty())
+        if (count++ < 4) names << (count > 1 ? ", \"" : "\"") << name(static_cast<int>(i)) << '"';
+  };
+  look(p.interface.inputs, [&](int i) { return p.input_name(i); });
+  look(p.interface.outputs, [&](int k) { return p.output_name(k); });
+  if (count == 0) return {};
+  if (count > 4) names << " and " << count - 4 << " more";
+  return concat("functions of a pipeline do not have the attributes that the module gives to ",
+                names);
+}
+
 }  // namespace report_detail
 
 /// After each tactic: actions, collectives of a step, which inputs are sharded how, and on which
@@ -90,6 +108,9 @@ constexpr text report(const pipelined& p, int limit = 12) {
   const pipeline_figures all(p);
   schedule_detail::print_notes(out, p.removed, all.unknown);
   for (const text& note : p.notes) out << "note: " << note << '\n';
+  for (const text& note : p.source.interface.notes) out << "note: " << note << '\n';
+  if (const text note = report_detail::attributes_left_out(p.source); !note.empty())
+    out << "note: " << note << '\n';
   if (const text note = ignored_exactness(p.source); !note.empty()) out << "note: " << note << '\n';
   report_detail::pipeline_lines(p, all).print(out);
   return out;

@@ -187,6 +187,7 @@ constexpr text reported(const partitioned& p, int limit) {
     out << "note: the schedule is empty: every device holds and computes everything\n";
   schedule_detail::print_notes(out, p.removed, p.cost.unknown);
   for (const text& note : clamped_indices(p.source, limit)) out << "note: " << note << '\n';
+  for (const text& note : p.source.interface.notes) out << "note: " << note << '\n';
   if (const text note = ignored_exactness(p.source); !note.empty()) out << "note: " << note << '\n';
   out << "per device: ";
   report_detail::print_sizes(out, figures(p));

@@ -181,7 +181,10 @@ constexpr vec<rewritten_by> rewrite(partitioned& r, const Schedule& tactics) {
   });
   r.error.record(work.error);
   r.rewritten = static_cast<program&&>(work.p);
-  if (!r.rewritten.ops.empty()) r.rewritten.labels = r.source.labels;
+  if (!r.rewritten.ops.empty()) {
+    r.rewritten.labels = r.source.labels;
+    r.rewritten.interface = r.source.interface;
+  }
   return list;
 }
 

@@ -167,7 +167,7 @@ class lowering {
     for (int r = 0; r < n.result_count; ++r) have_[v + r] = sums.made(v + r);
     if (c_.has_halo(o)) {
       lower_with_halos(o);
-    } else if (n.def->identity && n.operand_count == 1) {
+    } else if (n.def->identity && n.operand_count == 1 && !n.def->chooses_memory) {
       local_[v] = operands_[0];
     } else if (const true_taps taps(c_, o); taps.any()) {
       local_[v] = taps.append(out(), operands_, c_.p.attrs(o), local_type(v, have_[v]));
@@ -686,9 +686,10 @@ constexpr lowered lower(const Core& c, const lowering_options& options = {},
   lowered l;
   l.error = spmd_detail::check_options(options);
   if (l.error) return l;
-  if (!options.fuse)
-    return spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes, more);
-  l = spmd_detail::lowered_by<spmd_detail::fused_rules>(c, options.passes, more);
+  l = options.fuse ? spmd_detail::lowered_by<spmd_detail::fused_rules>(c, options.passes, more)
+                   : spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes, more);
+  l.device.local.interface = c.p.interface;
+  if (!options.fuse) return l;
   spmd_detail::run_passes(l, c.p, options.passes);
   return l;
 }

@@ -40,6 +40,7 @@ constexpr program rewritten(const program& p, const rewrite& w, const Nest& nest
   }
   for (value_id v : p.inputs) copy.input(v);
   for (const auto& out : p.outputs) copy.output(out, w.replaced[out.value]);
+  q.interface = p.interface;
   return q;
 }
 /// Nested programs are moved out of `p`.

@@ -94,10 +94,24 @@ constexpr std::string_view target_of(const op_context& c) {
   return c.o.has("call_target_name") ? without_quotes(c.o.attribute("call_target_name"))
                                      : c.o.symbol;
 }
+/// `mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}`
+constexpr void read_placement(op_context& c) {
+  const std::string_view attributes = c.o.attribute("mhlo.frontend_attributes");
+  constexpr std::string_view name = "_xla_buffer_placement";
+  std::string_view where;
+  for (std::string_view part : parts_of(inside(attributes, '{', '}')))
+    if (part.starts_with(name)) where = inside(part, '"', '"');
+  for (std::size_t i = 0; i < std::size(op::place::memories); ++i)
+    if (op::place::memories[i] == where) {
+      if (c.count(1)) c.give(ops::place(c.b, c.x(0), static_cast<memory_space>(i)));
+      return;
+    }
+  c.fail("H013", "memory \"", where, "\" is none of device, pinned_host, unpinned_host");
+}
 constexpr void read_custom_call(op_context& c) {
   const std::string_view target = target_of(c);
-  for (std::string_view known :
-       {"Sharding", "annotate_device_placement", "xla.sdy.FuncResultSharding", "LayoutConstraint"})
+  if (target == "annotate_device_placement") return read_placement(c);
+  for (std::string_view known : {"Sharding", "xla.sdy.FuncResultSharding", "LayoutConstraint"})
     if (target == known) {
       if (c.count(1)) c.give(c.x(0));
       return;

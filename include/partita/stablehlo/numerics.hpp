@@ -40,8 +40,8 @@ constexpr float_format format_of(op_context& c, std::string_view algorithm, std:
   c.fail("H005", "algorithm: ", name, " = \"", word, "\" is not a floating-point format");
   return {};
 }
-/// `precision = [DEFAULT, HIGHEST], algorithm = <lhs_precision_type = tf32, ...>`, or in the generic
-/// form `precision_config = [#stablehlo<precision DEFAULT>, ...]`.
+/// `precision = [DEFAULT, HIGHEST], algorithm = <lhs_precision_type = tf32, ...>`, or in the
+/// generic form `precision_config = [#stablehlo<precision DEFAULT>, ...]`.
 constexpr product_precision read_product_precision(op_context& c) {
   product_precision p;
   for (std::string_view name : {"precision", "precision_config"}) {

@@ -11,6 +11,7 @@
 #include <partita/stablehlo/interface_names.hpp>
 #include <partita/stablehlo/module_items.hpp>
 #include <partita/stablehlo/read_collectives.hpp>
+#include <partita/stablehlo/states.hpp>
 #include <partita/stablehlo/tidy.hpp>
 #include <partita/stablehlo/value_scope.hpp>
 #include <partita/stablehlo/write_local.hpp>
@@ -56,6 +57,7 @@ class module_reader {
     if (!in_.failed()) read_main(b, main());
     if (!in_.failed() && !b.failed()) name_tags_apart(b.p);
     if (!in_.failed() && !b.failed()) b.p = without_unused(static_cast<program&&>(b.p));
+    if (!in_.failed() && !b.failed()) keep_ports(b.p);
     b.p.error.record(in_.error);
     if (in_.error.is_set) b.p.error.set(in_.error.message);
     if (!b.failed()) scopes_.name(b.p);
@@ -110,6 +112,28 @@ class module_reader {
 
   constexpr const function_text& main() const {
     return functions_[static_cast<std::size_t>(main_)];
+  }
+
+  /// What arguments and results say of themselves; results that are states get their names.
+  constexpr void keep_ports(program& p) {
+    interface_list ports;
+    bool any = false;
+    const auto read = [&](std::size_t at, std::string_view attributes) {
+      text fault;
+      interface_port port = read_port(attributes, aliases_, fault);
+      if (!fault.empty()) in_.fail(at, "H005", fault);
+      any = any || port.donated || !port.attributes.empty() || !port.frontend.empty();
+      return port;
+    };
+    for (const auto& a : main().arguments) ports.inputs.push_back(read(a.at, a.attributes));
+    for (const auto& each : main().result_attributes) ports.outputs.push_back(read(main().at, each));
+    for (int i = 0; i < static_cast<int>(ports.inputs.size()); ++i)
+      if (const int k = ports.inputs[static_cast<std::size_t>(i)].alias; k >= p.output_count())
+        in_.fail(main().arguments[static_cast<std::size_t>(i)].at, "H005",
+                 "tf.aliasing_output = ", k, " is not the number of a result; there are ",
+                 p.output_count());
+    p.interface = static_cast<interface_list&&>(ports);
+    if (!local_) state_names(p).run();
   }
 
   static constexpr std::int64_t most_ops = 20'000'000;

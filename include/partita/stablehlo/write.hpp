@@ -1,6 +1,7 @@
 /// Programs as StableHLO text, which JAX's libraries parse and XLA compiles.
 #pragma once
 
+#include <partita/stablehlo/ports.hpp>
 #include <partita/stablehlo/write_ops.hpp>
 
 namespace partita {
@@ -10,7 +11,7 @@ namespace stablehlo_detail {
 /// `func.func public @main(%arg0: tensor<4xf32> loc("x"), ...) -> (tensor<f32> {jax.result_info =
 /// "result.loss"}) { ... }`
 ///
-/// `inputs`, `outputs`: an attribute of each, or none.
+/// `inputs`, `outputs`: attributes of each, which may be empty; or no texts at all.
 constexpr void write_main(module_writer& m, text& out, const program& p,
                           const vec<text>& inputs = {}, const vec<text>& outputs = {}) {
   function_writer f;
@@ -20,7 +21,8 @@ constexpr void write_main(module_writer& m, text& out, const program& p,
     const ssa argument{-1 - i, -1};
     f.out << argument << ": ";
     write_type(f.out, p.input_type(i));
-    if (!inputs.empty()) f.out << " {" << inputs[static_cast<std::size_t>(i)] << '}';
+    if (!inputs.empty() && !inputs[static_cast<std::size_t>(i)].empty())
+      f.out << " {" << inputs[static_cast<std::size_t>(i)] << '}';
     if (!p.input_name(i).empty()) {
       f.out << " loc(";
       write_quoted(f.out, p.input_name(i), true);
@@ -31,7 +33,8 @@ constexpr void write_main(module_writer& m, text& out, const program& p,
   f.out << ") -> (";
   append_list(f.out, p.output_count(), [&](int i) {
     write_type(f.out, p.output_type(i));
-    const bool named = !p.output_name(i).empty(), more = !outputs.empty();
+    const bool named = !p.output_name(i).empty();
+    const bool more = !outputs.empty() && !outputs[static_cast<std::size_t>(i)].empty();
     if (!named && !more) return;
     f.out << " {";
     if (named) {
@@ -51,7 +54,8 @@ constexpr void write_main(module_writer& m, text& out, const program& p,
 }  // namespace stablehlo_detail
 
 /// The program as a StableHLO module with a function @main. Names of arguments are locations,
-/// names of results are `jax.result_info`. Nothing is written where something cannot be: then the
+/// names of results are `jax.result_info`; other attributes of both are those that were read.
+/// Nothing is written where something cannot be: then the
 /// text is the message, behind "error: ".
 ///
 /// Law       read_stablehlo(write_stablehlo(p)) is p without constants that nothing uses, with
@@ -63,7 +67,13 @@ constexpr text write_stablehlo(const program& p) {
   if (p.error) return out << "error: " << p.error.message << '\n';
   stablehlo_detail::module_writer m;
   out << "module @partita {\n";
-  stablehlo_detail::write_main(m, out, p);
+  stablehlo_detail::port_texts inputs(p.interface.inputs, p.inputs.size()),
+      outputs(p.interface.outputs, p.outputs.size());
+  stablehlo_detail::add_donations(inputs, p.interface, [&](int i, int k) {
+    return k < p.output_count() && p.input_type(i) == p.output_type(k);
+  });
+  stablehlo_detail::write_main(m, out, p, inputs.finish(),
+                               outputs.finish());
   out << "}\n";
   if (!m.error) return out;
   text failed;

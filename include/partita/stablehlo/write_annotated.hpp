@@ -18,16 +18,14 @@ constexpr void write_mesh(text& out, const mesh& m) {
   out << "]>\n";
 }
 /// `sdy.sharding = #sdy.sharding<@mesh, [{"B"}, {}]>`: as a layout is printed, parts of axes too.
-constexpr vec<text> shardings(const vec<layout>& layouts, const vec<tensor_type>& types,
-                              const mesh& m) {
-  vec<text> list;
+constexpr void add_shardings(port_texts& to, const vec<layout>& layouts,
+                             const vec<tensor_type>& types, const mesh& m) {
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     text each = "sdy.sharding = #sdy.sharding<@mesh, ";
     print_layout(each, layouts[i], types[i].shape.rank, m);
     each << '>';
-    list.push_back(each);
+    to.add(i, each);
   }
-  return list;
 }
 
 /// Of the first result of each op, in the order in which a program is read.
@@ -85,8 +83,16 @@ constexpr text write_annotated(const program& source, const device_program& d,
   out << "module @partita attributes {mhlo.num_partitions = " << d.mesh.devices()
       << " : i32, mhlo.num_replicas = 1 : i32} {\n";
   write_mesh(out, d.mesh);
-  write_main(m, out, source, shardings(d.inputs, d.input_types, d.mesh),
-             shardings(d.outputs, d.output_types, d.mesh));
+  port_texts inputs(source.interface.inputs, d.inputs.size()),
+      outputs(source.interface.outputs, d.outputs.size());
+  add_donations(inputs, source.interface, [&](int i, int k) {
+    return k < source.output_count() && d.input_types[i] == d.output_types[k] &&
+           d.inputs[i] == d.outputs[k];
+  });
+  add_shardings(inputs, d.inputs, d.input_types, d.mesh);
+  add_shardings(outputs, d.outputs, d.output_types, d.mesh);
+  write_main(m, out, source, inputs.finish(),
+             outputs.finish());
   out << "}\n";
   if (!m.error) return out;
   return failed << "error: " << m.error.message << '\n';

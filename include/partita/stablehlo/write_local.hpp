@@ -17,26 +17,13 @@ namespace stablehlo_detail {
 
 /// How pieces lie on the mesh, for read_local_stablehlo; XLA keeps what it does not know:
 /// `mhlo.frontend_attributes = {partita.layout = "[{\22B\22}, {}]"}`.
-constexpr vec<text> written_layouts(const vec<layout>& layouts, const vec<tensor_type>& types,
-                                    const mesh& m) {
-  vec<text> list;
+constexpr void add_layouts(port_texts& to, const vec<layout>& layouts,
+                           const vec<tensor_type>& types, const mesh& m) {
   for (std::size_t i = 0; i < layouts.size(); ++i) {
-    text how, each = "mhlo.frontend_attributes = {partita.layout = ";
+    text how, each = "partita.layout = ";
     print_layout(how, layouts[i], types[i].shape.rank, m);
     write_quoted(each, how.view(), false);
-    each << '}';
-    list.push_back(each);
-  }
-  return list;
-}
-/// Source    JAX: `jax.buffer_donor`, and `tf.aliasing_output` for a result that is known
-constexpr void write_donations(vec<text>& list, const vec<argument_donation>& donations) {
-  for (std::size_t i = 0; i < donations.size(); ++i) {
-    if (!donations[i].donated) continue;
-    if (donations[i].alias >= 0)
-      list[i] << ", tf.aliasing_output = " << donations[i].alias << " : i32";
-    else
-      list[i] << ", jax.buffer_donor = true";
+    append_attribute(to.frontend[i], each.view());
   }
 }
 
@@ -44,8 +31,9 @@ constexpr void write_donations(vec<text>& list, const vec<argument_donation>& do
 
 /// The program that each device of the mesh runs as a StableHLO module: as many replicas as there
 /// are devices, numbered as the mesh numbers them, and collectives over groups of replicas.
-/// Arguments and results are the pieces that a device holds, with their layouts as attributes. Tags
-/// are left out. `donations`: of each argument, or none.
+/// Arguments and results are the pieces that a device holds, with their layouts as attributes, and
+/// those that were read. Tags are left out. `donations`: of each argument; empty: as the module
+/// says that was read.
 ///
 /// Cost      linear in ops, and in devices for each list of axes that collectives use
 /// Errors    W001 an op that cannot be written, W002 more than 2^20 devices
@@ -64,11 +52,25 @@ constexpr text write_stablehlo(const device_program& d,
   if (!m.error) {
     out << "module @partita attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = "
         << devices << " : i32} {\n";
-    vec<text> arguments = stablehlo_detail::written_layouts(d.inputs, d.input_types, d.mesh);
-    stablehlo_detail::write_donations(arguments, donations);
-    stablehlo_detail::write_main(
-        m, out, d.local, arguments,
-        stablehlo_detail::written_layouts(d.outputs, d.output_types, d.mesh));
+    const program& p = d.local;
+    interface_list ports = p.interface;
+    if (!donations.empty()) {
+      ports.inputs.resize(donations.size(), {});
+      for (std::size_t i = 0; i < donations.size(); ++i) {
+        ports.inputs[i].donated = donations[i].donated;
+        ports.inputs[i].alias = donations[i].alias;
+      }
+    }
+    stablehlo_detail::port_texts inputs(ports.inputs, d.inputs.size()),
+        outputs(ports.outputs, d.outputs.size());
+    stablehlo_detail::add_layouts(inputs, d.inputs, d.input_types, d.mesh);
+    stablehlo_detail::add_layouts(outputs, d.outputs, d.output_types, d.mesh);
+    stablehlo_detail::add_donations(inputs, ports, [&](int i, int k) {
+      return k < p.output_count() && p.input_type(i) == p.output_type(k);
+    });
+    stablehlo_detail::write_main(m, out, p,
+                                 inputs.finish(),
+                                 outputs.finish());
     out << "}\n";
   }
   if (!m.error) return out;

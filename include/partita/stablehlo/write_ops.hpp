@@ -71,6 +71,16 @@ constexpr void write_name(body_writer& w, op_id o) {
   write_composed(w, o, [](builder&, const vec<value_id>& x) { return one(x[0]); });
 }
 
+/// `@annotate_device_placement`, as JAX writes it.
+constexpr void write_place(body_writer& w, op_id o) {
+  w.begin(o);
+  w.out() << "stablehlo.custom_call @annotate_device_placement(" << w.operand(o, 0)
+          << ") {backend_config = \"\", has_side_effect = true, mhlo.frontend_attributes = "
+             "{_xla_buffer_placement = \""
+          << op::place::memories[w.p.attrs(o)[0]] << "\"}}";
+  w.signature(o);
+}
+
 // ---- Constants and shapes --------------------------------------------------------------------
 
 constexpr void write_constant(body_writer& w, op_id o) {
@@ -1190,6 +1200,7 @@ inline constexpr written_op written_ops[] = {
     {&def<op::literal>, &write_literal},
     {&def<op::optimization_barrier>, &write_barrier},
     {&def<op::pad>, &write_pad},
+    {&def<op::place>, &write_place},
     {&def<op::random_bits>, &write_random_bits},
     {&def<op::reduce>, &write_reduce},
     {&def<op::reduce_precision>, &write_reduce_precision},

@@ -1,0 +1,88 @@
+/// Which outputs lie where inputs did.
+#pragma once
+
+#include <partita/ir/program.hpp>
+#include <partita/ir/wires.hpp>
+#include <partita/support/name_table.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// By output: the input whose memory it may have, or -1. An output that has the name and the type
+/// of an input is its next state, and has its memory; but where a module says which arguments are
+/// donated, only these give it away. A donated argument without a next state gives its memory to
+/// the result that the module names, or else to the first one of its type that has none.
+///
+/// Cost      linear in inputs and outputs
+/// Source    JAX, `tf.aliasing_output` and `jax.buffer_donor`
+constexpr vec<int> reused_inputs(const program& p) {
+  vec<int> by_output(p.outputs.size(), -1);
+  const bool told = p.interface.says_donations();
+  name_table inputs(p.inputs.size());
+  for (int i = 0; i < p.input_count(); ++i) inputs.insert(p.input_name(i), i);
+  vec<char> taken(p.inputs.size(), 0);
+  const auto give = [&](int i, int k) {
+    by_output[k] = i;
+    taken[i] = 1;
+  };
+  for (int k = 0; k < p.output_count(); ++k) {
+    const int i = inputs.find(p.output_name(k));
+    if (i < 0 || taken[i] != 0 || p.input_type(i) != p.output_type(k)) continue;
+    if (!told || p.interface.donated(i)) give(i, k);
+  }
+  if (!told) return by_output;
+  const auto fits = [&](int i, int k) {
+    return k >= 0 && k < p.output_count() && by_output[k] < 0 &&
+           p.input_type(i) == p.output_type(k) && inputs.find(p.output_name(k)) < 0;
+  };
+  for (int i = 0; i < p.input_count(); ++i) {
+    if (taken[i] != 0 || !p.interface.donated(i)) continue;
+    int k = p.interface.inputs[i].alias;
+    if (!fits(i, k))
+      for (k = 0; k < p.output_count() && !fits(i, k);) ++k;
+    if (fits(i, k)) give(i, k);
+  }
+  return by_output;
+}
+
+/// By value: does it lie in the memory of the host? An argument that the module says is there, what
+/// an op places there, and what a nested program returns of it. Empty if none does.
+///
+/// Cost      linear in ops, those of nested programs included
+constexpr vec<char> values_on_host(const program& p) {
+  vec<char> on_host;
+  const auto add = [&](value_id v) {
+    on_host.resize(p.types.size(), 0);
+    on_host[v] = 1;
+  };
+  for (int i = 0; i < static_cast<int>(p.interface.inputs.size()) && i < p.input_count(); ++i)
+    if (p.interface.on_host(i)) add(p.inputs[i]);
+  for (op_id o = 0; p.any_placed && o < p.op_count(); ++o) {
+    const op_node& n = p.ops.data()[o];
+    if (n.def->chooses_memory && p.attrs(o)[0] != 0) add(n.result);
+    if (n.def->role == op_role::wire && !on_host.empty())  // (of a flat program)
+      for (const value_id v : p.operands(o))
+        if (on_host[v] != 0 && n.result_count > 0) add(n.result);
+    if (n.region_count == 0) continue;
+    vec<vec<char>> inside;
+    bool any = false;
+    for (const program& r : p.regions_of(o)) {
+      inside.push_back(values_on_host(r));
+      any = any || !inside.back().empty();
+    }
+    if (!any) continue;
+    wire_list list;
+    n.def->wires(p, o, list);
+    for (const wire& each : list.wires)
+      for (const wire_end& from : each.ends) {
+        if (from.kind != wire_end::output || inside[from.region].empty() ||
+            inside[from.region][p.region(o, from.region).outputs[from.index].value] == 0)
+          continue;
+        for (const wire_end& to : each.ends)
+          if (to.kind == wire_end::result) add(n.result + to.index);
+      }
+  }
+  return on_host;
+}
+
+}  // namespace partita

@@ -1,0 +1,113 @@
+/// Attributes of arguments and results: what the program keeps of them, and how they are written.
+#pragma once
+
+#include <partita/ir/interface_list.hpp>
+#include <partita/ir/layout.hpp>
+#include <partita/stablehlo/scopes.hpp>
+
+namespace partita::stablehlo_detail {
+
+// ---- Reading ---------------------------------------------------------------------------------
+
+/// `name = value` in parts; `"name" = value`, and a name alone.
+struct written_attribute {
+  std::string_view name, value;
+
+  constexpr explicit written_attribute(std::string_view part) {
+    std::size_t equal = 0;
+    for (bool quoted = false; equal < part.size() && (quoted || part[equal] != '='); ++equal)
+      if (part[equal] == '"') quoted = !quoted;
+    name = trimmed(part.substr(0, equal));
+    if (name.size() > 1 && name.front() == '"') name = name.substr(1, name.size() - 2);
+    if (equal < part.size()) value = trimmed(part.substr(equal + 1));
+  }
+  static constexpr std::string_view trimmed(std::string_view s) {
+    while (!s.empty() && is_space(s.front())) s.remove_prefix(1);
+    while (!s.empty() && is_space(s.back())) s.remove_suffix(1);
+    return s;
+  }
+};
+constexpr void append_attribute(text& list, std::string_view attribute) {
+  list << (list.empty() ? "" : ", ") << attribute;
+}
+/// What an argument or a result says of itself. Its name (`jax.result_info`) and its sharding are
+/// read elsewhere, and so is our own layout.
+///
+/// `fault`: why an attribute is not understood.
+constexpr interface_port read_port(std::string_view attributes, const alias_table& aliases,
+                                   text& fault) {
+  interface_port port;
+  for (const std::string_view part : parts_of(inside(attributes, '{', '}'))) {
+    const written_attribute a(part);
+    if (a.name == "jax.result_info" || a.name == "sdy.sharding" || a.name == "mhlo.sharding")
+      continue;
+    if (a.name == "tf.aliasing_output") {
+      std::int64_t result = -1;
+      port.donated = read_integer(a.value, result) && result >= 0 && result < INT32_MAX;
+      port.alias = port.donated ? static_cast<int>(result) : -1;
+      if (!port.donated)
+        fault << "tf.aliasing_output = " << a.value << " is not the number of a result";
+    } else if (a.name == "jax.buffer_donor") {
+      port.donated = port.donated || a.value.empty() || a.value.starts_with("true");
+    } else if (a.name == "mhlo.frontend_attributes") {
+      for (const std::string_view each : parts_of(inside(a.value, '{', '}'))) {
+        const written_attribute inner(each);
+        if (inner.name != "partita.layout" && !inner.name.starts_with("xla.sdy."))
+          append_attribute(port.frontend, each);
+      }
+    } else {
+      port.on_host = port.on_host || (a.name == "mhlo.memory_kind" && a.value.ends_with("host\""));
+      const std::string_view meant = aliases.alias_of(a.value);
+      append_attribute(port.attributes,
+                       meant.empty() ? text(part).view() : concat(a.name, " = ", meant).view());
+    }
+  }
+  return port;
+}
+
+// ---- Writing ---------------------------------------------------------------------------------
+
+/// Adds what ports say to attributes that are to be written, `frontend` being those inside of
+/// `mhlo.frontend_attributes`; of each argument or result one text.
+struct port_texts {
+  vec<text> attributes, frontend;
+
+  constexpr port_texts(const vec<interface_port>& ports, std::size_t count)
+      : attributes(count, text()), frontend(count, text()) {
+    for (std::size_t i = 0; i < ports.size() && i < count; ++i) {
+      attributes[i] = ports[i].attributes;
+      frontend[i] = ports[i].frontend;
+    }
+  }
+  constexpr void add(std::size_t i, const text& attribute) {
+    append_attribute(attributes[i], attribute.view());
+  }
+  /// The attributes as they are written, `{...}` around them left out.
+  constexpr vec<text> finish() const {
+    vec<text> list;
+    for (std::size_t i = 0; i < attributes.size(); ++i) {
+      text all;
+      if (!frontend[i].empty()) all << "mhlo.frontend_attributes = {" << frontend[i] << '}';
+      if (!attributes[i].empty()) append_attribute(all, attributes[i].view());
+      list.push_back(all);
+    }
+    return list;
+  }
+};
+/// Donated arguments: each goes on giving its memory to the result that the module names, if both
+/// lie alike (`alike(input, output)`); else it gives it to whichever fits.
+///
+/// Source    JAX: `jax.buffer_donor`, and `tf.aliasing_output` for a result that is known
+template <class Alike>
+constexpr void add_donations(port_texts& arguments, const interface_list& of, const Alike& alike) {
+  for (std::size_t i = 0; i < of.inputs.size() && i < arguments.attributes.size(); ++i) {
+    const interface_port& port = of.inputs[i];
+    if (!port.donated) continue;
+    if (port.alias >= 0 && alike(static_cast<int>(i), port.alias))
+      arguments.add(i, concat("tf.aliasing_output = ", port.alias, " : i32"));
+    else
+      arguments.add(i, text("jax.buffer_donor = true"));
+  }
+}
+
+}  // namespace partita::stablehlo_detail
