@@ -177,8 +177,8 @@ struct live_program {
 /// that only these need. Inputs and outputs stay. No op has an effect but for its results. An
 /// optimization_barrier that passes on a live value holds all of its operands.
 ///
-/// Numbers of ops (op_marks::source), labels and scopes stay as they are. Cost: linear in ops,
-/// those of nested programs included.
+/// Numbers of ops (op_marks::source), labels, scopes and the interface stay as they are. Cost:
+/// linear in ops, those of nested programs included.
 constexpr live_program without_dead_code(const program& p) {
   live_program out;
   if (p.error || (p.regions.empty() && ir_detail::all_used(p))) return out;
@@ -191,6 +191,7 @@ constexpr live_program without_dead_code(const program& p) {
   q.scopes = p.scopes;
   out.changed = true;
   out.removed = ir_detail::computing_ops(p) - ir_detail::computing_ops(q);
+  q.interface = p.interface;
   out.p = static_cast<program&&>(q);
   return out;
 }

@@ -1,6 +1,7 @@
 /// Products other than dot_general: ragged ones, and those of older versions by letters.
 #pragma once
 
+#include <partita/stablehlo/numerics.hpp>
 #include <partita/stablehlo/op_context.hpp>
 
 namespace partita::stablehlo_detail {
@@ -148,7 +149,7 @@ class ragged_product {
     if (c_.failed()) return;
     c_.give(ops::dot_general(b_, x, y,
                              {as_ints(batch[0]), as_ints(batch[1]), as_ints(contract[0]),
-                              as_ints(contract[1])}));
+                              as_ints(contract[1]), read_product_precision(c_)}));
   }
 };
 constexpr void read_ragged_dot(op_context& c) { ragged_product(c).give(); }
@@ -196,8 +197,9 @@ class letter_product {
         x = ops::convert(c_.b, x, c_.declared().element);
         y = ops::convert(c_.b, y, c_.declared().element);
       }
-      x = ops::dot_general(
-          c_.b, x, y, {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]), as_ints(lists[3])});
+      x = ops::dot_general(c_.b, x, y,
+                           {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]),
+                            as_ints(lists[3]), read_product_precision(c_)});
     }
     vec<std::int64_t> order;
     for (const int letter : result_) {
