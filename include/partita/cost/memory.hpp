@@ -60,7 +60,7 @@ namespace cost_detail {
 ///
 /// Of such a module an input with a next state (an output of its name) is a state. What any other
 /// floating-point output needs is the model. Ops that work element by element between the rest and
-/// next states are the update. What is left is the derivative. A state that anything but the update
+/// next states are the update, with the collectives there that reduce nothing. What is left is the derivative. A state that anything but the update
 /// reads is a parameter, another one is of the optimizer; but the first part `params`, `opt`,
 /// `opt_state` or `optimizer` of an input's path decides, if it has one. Without states, or without
 /// an output beside them, nothing is known of derivatives (`knows_derivatives`).
@@ -140,7 +140,7 @@ class memory_roles {
     if (!states || !losses) return false;
     for (op_id o = p_.op_count(); o-- > 0;) {
       const op_node& n = p_.op(o);
-      bool is_needed = false, is_update = n.def->elementwise || n.def->identity || n.def->repeats;
+      bool is_needed = false, is_update = updates_elements(o);
       for (value_id v = n.result; v < n.result + n.result_count; ++v) {
         is_needed = is_needed || needed[v] != 0;
         is_update = is_update && updates[v] == 1;
@@ -153,6 +153,13 @@ class memory_roles {
       }
     }
     return known_ = true;
+  }
+  /// Does an op work element by element, or move what does?
+  constexpr bool updates_elements(op_id o) const {
+    const op_def& d = *p_.op(o).def;
+    return d.elementwise || d.identity || d.repeats ||
+           (d.collective && !p_.is(o, collective::all_reduce) &&
+            !p_.is(o, collective::reduce_scatter));
   }
   constexpr void find_inputs(bool names) {
     vec<char> read_by_model(p_.types.size(), 0);
