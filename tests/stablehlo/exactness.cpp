@@ -110,6 +110,22 @@ func.func private @f(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {
   }
   return %o#1 : tensor<4x4xf32>
 })",
+    // (One that counts, which is read as a scan.)
+    R"(func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %end = stablehlo.constant dense<3> : tensor<i32>
+  %o:2 = stablehlo.while(%i = %zero, %a = %x) : tensor<i32>, tensor<4x4xf32>
+  cond {
+    %c = stablehlo.compare LT, %i, %end : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %r = $
+    stablehlo.return %j, %r : tensor<i32>, tensor<4x4xf32>
+  }
+  return %o#1 : tensor<4x4xf32>
+})",
     R"(func.func @main(%a: tensor<4x4xf32>, %i: tensor<i32>) -> tensor<4x4xf32> {
   %o = "stablehlo.case"(%i) ({
     %r = $
@@ -225,6 +241,16 @@ TEST_CASE("exactness: derivatives have that of JAX") {
   pt::derive_context c{b, b.p.producer(y), g, to, pt::vec<char>(1, 1)};
   pt::def<pt::op::sine>.derive(c);
   CHECK(exact_ops(b.p) == 2);
+}
+
+TEST_CASE("exactness: of ragged products") {
+  const pt::program p = pt::read_stablehlo(R"(
+func.func @main(%a: tensor<8x4xf32>, %b: tensor<2x4x6xf32>, %g: tensor<2xi32>) -> tensor<8x6xf32> {
+  %r = "chlo.ragged_dot"(%a, %b, %g) <{precision_config = [#chlo<precision HIGHEST>, #chlo<precision HIGH>], ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>}> : (tensor<8x4xf32>, tensor<2x4x6xf32>, tensor<2xi32>) -> tensor<8x6xf32>
+  return %r : tensor<8x6xf32>
+})");
+  REQUIRE_MESSAGE(!p.error, str(p.error.message));
+  CHECK(str(pt::print(p)).find("precision=[highest, high]") != std::string::npos);
 }
 
 TEST_CASE("exactness: what is not one is an error") {
