@@ -686,8 +686,10 @@ constexpr lowered lower(const Core& c, const lowering_options& options = {},
   lowered l;
   l.error = spmd_detail::check_options(options);
   if (l.error) return l;
-  l = options.fuse ? spmd_detail::lowered_by<spmd_detail::fused_rules>(c, options.passes, more)
-                   : spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes, more);
+  if (options.fuse)  // (GCC 12 destroys what `?:` chooses before it is assigned.)
+    l = spmd_detail::lowered_by<spmd_detail::fused_rules>(c, options.passes, more);
+  else
+    l = spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes, more);
   l.device.local.interface = c.p.interface;
   if (!options.fuse) return l;
   spmd_detail::run_passes(l, c.p, options.passes);
