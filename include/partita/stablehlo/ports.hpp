@@ -58,8 +58,10 @@ constexpr interface_port read_port(std::string_view attributes, const alias_tabl
     } else {
       port.on_host = port.on_host || (a.name == "mhlo.memory_kind" && a.value.ends_with("host\""));
       const std::string_view meant = aliases.alias_of(a.value);
-      append_attribute(port.attributes,
-                       meant.empty() ? text(part).view() : concat(a.name, " = ", meant).view());
+      if (meant.empty())
+        append_attribute(port.attributes, part);
+      else
+        append_attribute(port.attributes, concat(a.name, " = ", meant).view());
     }
   }
   return port;
