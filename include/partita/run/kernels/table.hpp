@@ -170,7 +170,7 @@ struct kernel_gaps {
       for (int direction = 0; direction < directions; ++direction) {
         c.error = {};
         const std::int64_t attrs[] = {direction};
-        c.attrs = {attrs, 1};
+        if (directions > 1) c.attrs = {attrs, 1};
         c.declared = {static_cast<dtype>(to), {}};
         d.infer(c);
         if (!c.error && link_of(&d, run_detail::computed(last)) == link::none &&
