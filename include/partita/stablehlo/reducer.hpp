@@ -145,14 +145,17 @@ class order_finder {
 
   constexpr sort_order run() const {
     sort_order found;
-    if (p_.output_count() != 1 || p_.input_count() % 2 != 0) return found;
+    const auto forms = static_cast<std::size_t>(p_.input_count() * form_count);
+    if (p_.output_count() != 1 || p_.input_count() % 2 != 0 || forms_.of.size() != forms)
+      return found;
     const text wanted = scalar_expression(p_).of(p_.outputs[0].value);
     const int operands = p_.input_count() / 2;
     for (int first = 0; first < operands; ++first)
       for (int count = 1; first + count <= operands; ++count)
         for (const bool descending : {false, true})
           for (int form = 0; form < form_count; ++form) {
-            if (function(first, count, descending, form).view() != wanted.view()) continue;
+            const text made = function(first, count, descending, form, wanted.size());
+            if (made.view() != wanted.view()) continue;
             for (int k = first; k < first + count; ++k) found.keys.push_back(k);
             found.descending = descending;
             found.total = form == total_order;
@@ -212,9 +215,10 @@ class order_finder {
   constexpr text before(int key, bool descending, int form) const {
     return concat("<(", at(key, !descending, form), ' ', at(key, descending, form), ')');
   }
-  constexpr text function(int first, int count, bool descending, int form) const {
+  /// (Only as long as it has no more characters than what is looked for.)
+  constexpr text function(int first, int count, bool descending, int form, std::size_t most) const {
     text made = before(first + count - 1, descending, form);
-    for (int k = first + count - 2; k >= first; --k) {
+    for (int k = first + count - 2; k >= first && made.size() <= most; --k) {
       const text equal = ordered("=", at(k, true, form), at(k, false, form));
       made = ordered("or", before(k, descending, form), ordered("and", equal, made));
     }
