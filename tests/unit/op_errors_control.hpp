@@ -114,9 +114,9 @@ inline void add_control_errors(std::vector<op_error>& list) {
   put("S120 top_k: element type f32 of the positions is not an integer type", pt::def<top_k>,
       {x, x}, {2});
 
-  put("S200 place: 0 attributes; one of device, pinned_host, unpinned_host is needed",
+  put("S149 place: 0 attributes; one of device, pinned_host, unpinned_host is needed",
       pt::def<pt::op::place>, {x}, {});
-  put("S200 place: 1 attributes; one of device, pinned_host, unpinned_host is needed",
+  put("S149 place: 1 attributes; one of device, pinned_host, unpinned_host is needed",
       pt::def<pt::op::place>, {x}, {3});
   const pt::tensor_type square = f32({4, 4});
   put("S199 dot_general: 2 attributes behind the dimensions are not a precision",

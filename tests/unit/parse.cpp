@@ -100,8 +100,11 @@ TEST_CASE("the user's own ops") {
 }
 
 TEST_CASE("P011 attributes that are not the op's") {
-  CHECK(in_line("  %y = exp(%x) {fast} : tensor<4x6xf32>") ==
+  CHECK(in_line("  %y = abs(%x) {fast} : tensor<4x6xf32>") ==
         "P011 parse: attributes of an op that has none: fast (line 2, column 16)");
+  CHECK(in_line("  %y = exp(%x) {fast} : tensor<4x6xf32>") ==
+        "P011 parse: attributes of exp: \"accuracy=highest\" or \"accuracy=[absolute, relative, "
+        "ulps]\" expected, found \"fast\" (line 2, column 16)");
   CHECK(in_line("  %y = reduce(%x) {mul, dims=[0]} : tensor<6xf32>") ==
         "P011 parse: attributes of reduce: \"mul\" is no value of this attribute (line 2, column "
         "19)");

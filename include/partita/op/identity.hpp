@@ -64,7 +64,7 @@ struct stop_gradient : identity_op {
 /// What lies in the memory of the host takes none of the device's.
 ///
 /// Attributes: the memory, see memory_space
-/// Errors    S200 the attribute is not a memory
+/// Errors    S149 the attribute is not a memory
 /// Source    XLA, the custom call annotate_device_placement, as JAX writes device_put
 struct place : identity_op {
   static constexpr std::string_view name = "place";
@@ -73,7 +73,7 @@ struct place : identity_op {
   static constexpr std::string_view memories[] = {"device", "pinned_host", "unpinned_host"};
   static constexpr void infer(infer_context& c) {
     if (c.attrs.size() != 1 || c.attrs[0] < 0 || c.attrs[0] > 2)
-      return c.fail("S200", "place: ", c.attrs.size(),
+      return c.fail("S149", "place: ", c.attrs.size(),
                     " attributes; one of device, pinned_host, unpinned_host is needed");
     c.result = c.operands[0];
   }
