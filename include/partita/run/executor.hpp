@@ -33,7 +33,8 @@ struct probed_source;
 /// Errors    R001 to R003 wrong arrays, R005 no kernel for an op, R006 an output that should be
 ///           replicated differs between devices, R007 an op whose nested programs nothing can run,
 ///           R008 too many threads, R009 more memory than there is, R014 the condition of a loop or
-///           the index of a case differs between devices; and what the program itself carries
+///           the index of a case differs between devices, R015 an op names an axis that the mesh
+///           does not have; and what the program itself carries
 class executable {
  public:
   explicit executable(const program& p, const run_options& options = {});
@@ -77,7 +78,9 @@ PARTITA_LINKAGE executable probed_executable(const partitioned& p, const run_opt
 
 /// Runs one op on arrays; `results` are its types.
 ///
-/// Errors    R002, R003 an array does not fit the op, R005 no kernel
+/// Errors    R001 another number of arrays or results than the op has, R002 another type of a
+///           result, R005 no kernel, R007 an op with nested programs, R015 an op that works on the
+///           devices of a mesh, and those of the op's shape rule
 PARTITA_LINKAGE std::vector<array> run_op(const op_def& def, std::span<const array> operands,
                                           std::span<const std::int64_t> attrs,
                                           std::span<const tensor_type> results,

@@ -82,10 +82,44 @@ PARTITA_LINKAGE std::int64_t executable::workspace_bytes() const {
   return impl_->workspace_bytes();
 }
 
+namespace run_detail {
+/// Refuses what run_op cannot run: ops that do not compute, and types that their rule refuses.
+inline void need_fitting(const op_def& op, std::span<const array> operands,
+                         std::span<const std::int64_t> attrs,
+                         std::span<const tensor_type> results) {
+  if (op.role == op_role::control)
+    throw error(concat("R007 ", op.name,
+                       ": run_op runs ops without nested programs; evaluate runs "
+                       "this one"));
+  if (op.role != op_role::compute && op.role != op_role::tag)
+    throw error(concat("R005 ", op.name, ": this op has no kernel; it does not compute anything"));
+  if (op.operand_count >= 0 && op.operand_count != static_cast<int>(operands.size()))
+    throw error(concat("R001 run: ", op.name, " has ", op.operand_count, " operands; ",
+                       operands.size(), " arrays are given"));
+  vec<tensor_type> types;
+  for (const array& a : operands) types.push_back(a.type());
+  infer_context c;
+  c.operands = {types.data(), types.size()};
+  c.attrs = {attrs.data(), attrs.size()};
+  if (!results.empty()) c.declared = results[0];
+  op.infer(c);
+  c.error.raise();
+  const std::size_t count = 1 + c.more.size();
+  if (results.size() != count)
+    throw error(concat("R001 run: ", op.name, " has ", count, " results; ", results.size(),
+                       " types are given"));
+  for (std::size_t i = 0; i < count; ++i)
+    if (const tensor_type& made = i == 0 ? c.result : c.more[i - 1]; made != results[i])
+      throw error(
+          concat("R002 run: result ", i, " of ", op.name, " is ", made, ", not ", results[i]));
+}
+}  // namespace run_detail
+
 PARTITA_LINKAGE std::vector<array> run_op(const op_def& def, std::span<const array> operands,
                                           std::span<const std::int64_t> attrs,
                                           std::span<const tensor_type> results,
                                           const run_options& options) {
+  run_detail::need_fitting(def, operands, attrs, results);
   program p;
   std::vector<value_id> values;
   for (const array& a : operands) {

@@ -17,11 +17,12 @@ class plan {
  public:
   /// `inputs`: over which axes each input varies; `outermost`: may outputs be handed out as arrays?
   ///
-  /// Errors    R005 no kernel, R007 unknown op with nested programs
+  /// Errors    R005 no kernel, R007 unknown op with nested programs, R015 an op names an axis that
+  ///           the mesh does not have
   plan(const program& p, const device_set& devices, std::span<const axis_set> inputs,
        std::span<const kernel_entry> own, bool fuse, bool outermost)
       : p_(p),
-        axes_(varying_values(p, devices.mesh(), inputs)),
+        axes_(varying_values(with_known_axes(p, devices.mesh()), devices.mesh(), inputs)),
         rules_(p, own, fuse),
         groups_(p, rules_, axes_),
         memory_(p, rules_, groups_, devices, axes_, outermost) {
@@ -42,6 +43,31 @@ class plan {
   axis_set axes(value_id v) const { return axes_[static_cast<std::size_t>(v)]; }
 
  private:
+  /// A program whose ops name axes of the mesh only.
+  ///
+  /// Errors    R015
+  static const program& with_known_axes(const program& p, const mesh& m) {
+    const auto need = [&](const op_def& op, int axis) {
+      if (axis >= 0 && axis < m.rank) return;
+      if (m.rank == 0)
+        throw error(concat("R015 run: ", op.name,
+                           " works on the devices of a mesh, and there is no "
+                           "mesh here; emulate runs device-local programs"));
+      throw error(concat("R015 run: ", op.name, " names axis number ", axis, "; the mesh ", m,
+                         " has ", m.rank));
+    };
+    for (op_id o = 0; o < p.op_count(); ++o) {
+      const op_def& op = *p.op(o).def;
+      if (op.collective) {
+        const collective what = p.collective_of(o);
+        for (const auto& e : what.axes) need(op, e.axis);
+        for (const auto& e : what.from) need(op, e.axis);
+      } else if (op.id == partita::def<op::shard_start>.id) {
+        for (int axis : op::shard_start::axes(p.attrs(o))) need(op, axis);
+      }
+    }
+    return p;
+  }
   static kernel_function kernel_of(const op_def* op, std::span<const kernel_entry> own) {
     const kernel_function run = find_kernel(op, own);
     if (run == nullptr)
