@@ -14,6 +14,7 @@
 /// more where memory is exceeded. The input's end is the end.
 #pragma once
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <iostream>
@@ -33,21 +34,30 @@ class environment_request {
  public:
   std::string what;
   std::vector<int> numbers;  ///< of "action" or "state"
-  bool has_numbers = false;
+  std::string given;         ///< "action", "state", or neither
   std::string error;
 
   explicit environment_request(std::string_view line) : in_(line) {
+    std::vector<std::string> keys;
     expect('{');
     while (error.empty() && !accept('}')) {
       const std::string key = word();
       expect(':');
+      if (std::find(keys.begin(), keys.end(), key) != keys.end())
+        fail("\"" + key + "\" is given twice");
+      keys.push_back(key);
       if (key == "do") {
         what = word();
       } else if (key == "action" || key == "state") {
-        has_numbers = true;
-        read_numbers();
+        if (!given.empty()) fail("action and state are given");
+        given = key;
+        if (key == "state")
+          read_numbers();
+        else
+          read_number();
       } else {
-        fail("\"" + key + "\" is unknown; do, action and state are known");
+        constexpr std::string_view known[] = {"do", "action", "state"};
+        fail("\"" + key + "\" is unknown; " + std::string(partita::known_names(key, known).view()));
       }
       if (!accept(',') && !starts('}')) fail("\",\" or \"}\" is expected");
     }
@@ -97,7 +107,7 @@ class environment_request {
     in_.remove_prefix(digits);
   }
   void read_numbers() {
-    if (!accept('[')) return read_number();
+    expect('[');
     while (error.empty() && !accept(']')) {
       read_number();
       if (!accept(',') && !starts(']')) fail("\",\" or \"]\" is expected");
@@ -116,17 +126,33 @@ class environment_server {
       if (a >= e_.action_count())
         return error("X016 environment: there is no action " + std::to_string(a) + "; there are " +
                      std::to_string(e_.action_count()));
+    constexpr struct {
+      std::string_view what, needs;
+    } requests[] = {{"actions", ""}, {"step", "action"},    {"go_to", "state"},
+                    {"reset", ""},   {"specification", ""}, {"bound", ""}};
+    std::vector<std::string_view> known;
+    bool found = false;
+    for (const auto& each : requests) {
+      known.push_back(each.what);
+      if (each.what != r.what) continue;
+      found = true;
+      if (r.given != each.needs)
+        return error("X016 environment: \"" + r.what + "\" " +
+                     (each.needs.empty() ? "does not take " + r.given
+                                         : "needs its " + std::string(each.needs) +
+                                               (r.given.empty() ? "" : ", not " + r.given)));
+    }
+    if (!found)
+      return error("X016 environment: \"" + r.what + "\" is unknown; " +
+                   std::string(partita::known_names(r.what, known).view()));
     if (r.what == "actions") return actions();
     if (r.what == "specification") return specification();
     if (r.what == "bound")
       return "{\"bound\": " + number(e_.lower_bound()) + ", \"first\": " + number(e_.first()) +
              ", \"best\": " + number(e_.best_cost()) + "}";
     if (r.what == "reset") return state(e_.go_to({}));
-    if (r.what == "step" && r.numbers.size() == 1) return state(e_.step(r.numbers[0]));
-    if (r.what == "go_to" && r.has_numbers) return state(go_to(r.numbers));
-    return error("X016 environment: \"" + r.what +
-                 "\" is unknown, or lacks its action or state; actions, step, go_to, reset, "
-                 "specification and bound are known");
+    if (r.what == "go_to") return state(go_to(r.numbers));
+    return state(e_.step(r.numbers[0]));
   }
 
  private:

@@ -39,6 +39,7 @@
 #include <partita/stablehlo/write_annotated.hpp>
 #include <partita/stablehlo/write_local.hpp>
 
+#include "arguments.hpp"
 #include "dump.hpp"
 #include "environment.hpp"
 #include "options.hpp"
@@ -51,7 +52,10 @@ namespace {
 namespace pt = partita;
 
 std::string read_text(const std::string& path) {
+  static bool read = false;
   if (path != "-") return pt::run_detail::read_file(path);
+  if (read) throw usage_error("standard input (\"-\") can be one of the files only");
+  read = true;
   return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
 }
 /// A mistake in a file, with the file's name in front of its place.
@@ -80,6 +84,9 @@ pt::program read_module(const options& o, pt::sharding_list* shardings) {
   pt::program p = shardings != nullptr ? pt::read_stablehlo(module, *shardings, given)
                                        : pt::read_stablehlo(module, given);
   need(p.error, o.files[0]);
+  if (!o.names.empty() && list.size() != static_cast<std::size_t>(p.input_count()))
+    throw usage_error("option --names: \"" + o.names + "\" has " + std::to_string(list.size()) +
+                      " names; the module has " + std::to_string(p.input_count()) + " arguments");
   return p;
 }
 pt::text_schedule read_specification(const std::string& path) {
@@ -97,36 +104,14 @@ pt::system_description read_machine(const std::string& path) {
 std::int64_t strict_limit(const options& o) {
   if (o.strict.empty()) return pt::partition_options::off;
   pt::spec_detail::lines l(o.strict, "--strict");
-  const double bytes = l.quantity("a number of bytes, like 16MiB,");
+  const double bytes =
+      l.quantity({"a number of bytes, like 16MiB,", pt::spec_detail::measure::bytes,
+                  pt::spec_detail::most_bytes, true});
   if (!l.failed() && !l.at_line_end()) l.expected("the end of the number");
   if (l.failed()) throw pt::error(l.error.message.view());
-  return static_cast<std::int64_t>(std::min(bytes, 9e18));
+  return static_cast<std::int64_t>(bytes);
 }
 
-/// The arrays of a file in the order of the inputs: by name, else `a0`, `a1`, ...
-std::vector<pt::array> arguments_of(const pt::program& p, const std::string& path) {
-  std::vector<pt::unread_array> unread;
-  const auto given = pt::read_npz(path, &unread);
-  std::vector<pt::array> list;
-  for (int i = 0; i < p.input_count(); ++i) {
-    const std::string number = "a" + std::to_string(i), name(p.input_name(i));
-    const pt::named_array* found = nullptr;
-    for (const auto& each : given)
-      if (each.name == name || (found == nullptr && each.name == number)) found = &each;
-    for (const auto& each : unread)
-      if (each.name == name || (found == nullptr && each.name == number))
-        throw pt::error(each.message);
-    if (found == nullptr)
-      throw pt::error(pt::concat("N005 file: \"", path, "\" has no array \"", name, "\" or \"",
-                                 number, "\" of ", p.input_type(i)));
-    if (found->value.type() != p.input_type(i))
-      throw pt::error(pt::concat("N006 file: \"", path, "\": array \"", found->name, "\" is ",
-                                 found->value.type(), "; ", p.input_type(i), " is needed for \"",
-                                 name, '"'));
-    list.push_back(found->value);
-  }
-  return list;
-}
 void write_results(const pt::results& r, const std::string& path) {
   if (path.empty()) throw usage_error("option --run needs --out FILE for the results");
   std::vector<pt::named_array> list;
@@ -155,8 +140,10 @@ pt::text written(const pt::partitioned& r, const std::string& form) {
   if (form == "core") return pt::print_core(r.core);
   if (form == "text") return pt::print(r.source);
   if (form == "device") return device_text(r);
-  throw usage_error("option --emit: \"" + form +
-                    "\" is not allowed; give local, annotated, source, core, text or device");
+  throw usage_error(
+      "option --emit: \"" + form +
+      "\" is for systems of several meshes; give local, annotated, source, core, text "
+      "or device");
 }
 
 int run_source(const options& o, const pt::program& p) {
@@ -324,6 +311,7 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
     if (asks_for_no_text(o)) {
       std::cout << pt::report(r).view();
       if (system.can_simulate()) std::cout << pipelines::simulation_report(s, r).view();
+      std::cout << pt::print_missing(system).view();
     }
     if (o.explain) std::cout << pt::explain(r).view();
     if (!o.value.empty()) std::cout << without_error(pt::explain(r, o.value)).view();
@@ -363,6 +351,7 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
   write_searches(o, results);
   if (!o.html.empty()) pt::write_html(r, system.on, o.html, {.title = title_of(o)});
   if (!o.dump.empty()) dump_tactics(r, system, o.dump);
+  if (!o.trace.empty()) write_trace(o, r, system);
   if (!o.run.empty()) {
     progress::running(r.device);
     write_results(pt::emulate(r.device, arguments_of(p, o.run)), o.out);
@@ -376,12 +365,12 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
       std::cout << pt::report(r).view() << passes_report(r).view()
                 << pt::print_memory(system, r.cost.peak_bytes).view();
     if (plain && system.can_simulate()) std::cout << pt::print_simulation(r, system.on).view();
+    if (plain) std::cout << pt::print_missing(system).view();
     if (o.explain) std::cout << pt::explain(r).view();
     if (!o.value.empty()) std::cout << without_error(pt::show(r, o.value)).view();
     if (o.replicated) std::cout << pt::print_replicated(r).view();
     if (o.peak) std::cout << pt::print_peak(r).view();
     if (!o.diff.empty()) std::cout << pt::diff(r, made(o.diff)).view();
-    if (!o.trace.empty()) write_trace(o, r, system);
     if (!o.sweep.empty()) std::cout << what_if(o, p, first, system).view();
   }
   return check_bounds(o, r);
@@ -400,7 +389,7 @@ int tell(const options& o, const pt::program& source, const pt::judgement& j) {
     std::vector<pt::named_array> list;
     const auto inputs = pt::inputs_of_seed(source, j.inputs.seed);
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      list.push_back({"a" + std::to_string(i), inputs[i]});
+      list.push_back({argument_names::free_prefix(source) + std::to_string(i), inputs[i]});
     pt::write_npz(o.out, list);
   }
   return 1;
@@ -422,6 +411,10 @@ int prove(const options& o) {
         std::to_string(o.files.size()) + " files are given");
   const pt::system_description system = read_machine(o.files[2]);
   if (system.has_several()) return prove_pipelined(o, system);
+  if (o.use_shardings)
+    throw usage_error(
+        "option --use-shardings does not go with --prove on one mesh: the second "
+        "module has its layouts itself");
   const pt::program source = read_module(o, nullptr);
   const std::string module = read_text(o.files[1]);
   pt::device_program local = pt::read_local_stablehlo(module, system.mesh);

@@ -1,12 +1,17 @@
 /// Command line of partita.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <iterator>
 #include <ostream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <partita/support/error.hpp>
 
 struct options {
   /// Module, specification, system; with `prove` the source, a program for one device, the system.
@@ -67,7 +72,8 @@ inline constexpr std::array entries{
           &options::html},
     entry{"--json", "", "figures and collectives as JSON", nullptr, &options::json},
     entry{"--names", "FILE", "names of the module's arguments, one on each line", &options::names},
-    entry{"--out", "FILE", "where --emit or --run writes (default: standard output)",
+    entry{"--out", "FILE",
+          "where --emit, --run or --prove writes; --emit without it: on standard output",
           &options::out},
     entry{"--peak", "", "what lies in memory when most does", nullptr, &options::peak},
     entry{"--prove", "",
@@ -78,15 +84,20 @@ inline constexpr std::array entries{
           nullptr, &options::prove},
     entry{"--replicated", "", "what is replicated although nobody asked for it", nullptr,
           &options::replicated},
-    entry{"--run", "FILE", "run it on the arrays of an .npz file (a0, a1, ... or names)",
+    entry{"--run", "FILE",
+          "run it on the arrays of an .npz file: all named as the arguments, or all by place, a0, "
+          "a1,\n"
+          "                  ... or arr_0, arr_1, ...",
           &options::run},
     entry{"--search-log", "FILE",
           "write how the least cost fell in automatic tactics, as comma-separated values, or,\n"
           "                  where FILE ends in .svg, as a picture of the last one",
           &options::search_log},
-    entry{"--strict", "BYTES",
-          "an error where more (like 16MiB) is replicated on a device although nobody asked for it",
-          &options::strict},
+    entry{
+        "--strict", "BYTES",
+        "an error where more than so many bytes (with a unit: --strict 16MiB) is replicated on a\n"
+        "                  device although nobody asked for it; without it no amount is an error",
+        &options::strict},
     entry{
         "--sweep", "FILE",
         "what if: time and memory on other systems, a line for each, like \"fast: links * 2\"; of\n"
@@ -107,27 +118,96 @@ inline constexpr std::array entries{
     entry{"--version", "", "the version", nullptr, &options::version},
 };
 
+inline void check_form(const std::string& form) {
+  constexpr std::string_view known[] = {"local", "annotated", "source", "core",
+                                        "text",  "device",    "calls",  "json"};
+  if (form.empty() || std::find(std::begin(known), std::end(known), form) != std::end(known))
+    return;
+  throw usage_error("option --emit: there is no form \"" + form + "\"; " +
+                    std::string(partita::known_names(form, known).view()));
+}
+
+/// What the standard output, or the file of --out, is to have: at most one of these.
+inline void check_together(const options& o) {
+  struct output {
+    bool given;
+    std::string_view name;
+  };
+  const bool sweeps = !o.sweep.empty();
+  const output outputs[] = {{o.prove, "--prove"},
+                            {o.environment, "--environment"},
+                            {!o.run.empty(), "--run"},
+                            {!o.emit.empty(), "--emit"},
+                            {o.json, "--json"},
+                            {o.csv && !sweeps, "--csv"},
+                            {o.explain, "--explain"},
+                            {!o.value.empty(), "--value"},
+                            {o.replicated, "--replicated"},
+                            {o.peak, "--peak"},
+                            {!o.diff.empty(), "--diff"},
+                            {sweeps, "--sweep"}};
+  constexpr std::size_t texts = 6;  // those from here on are texts, one after the other
+  const output* first = nullptr;
+  for (std::size_t i = 0; i < std::size(outputs); ++i) {
+    if (!outputs[i].given) continue;
+    if (first != nullptr && first < outputs + texts)
+      throw usage_error("options " + std::string(first->name) + " and " +
+                        std::string(outputs[i].name) +
+                        " cannot be given together: each has the whole output");
+    if (first == nullptr) first = &outputs[i];
+  }
+  if (!o.out.empty() && o.run.empty() && o.emit.empty() && !o.prove)
+    throw usage_error("option --out needs --emit, --run or --prove: nothing else writes there");
+  const bool alone = o.prove || o.environment;
+  const output files[] = {{!o.check.empty(), "--check"},
+                          {!o.html.empty(), "--html"},
+                          {!o.dump.empty(), "--dump"},
+                          {!o.trace.empty(), "--trace"},
+                          {!o.found.empty(), "--found"},
+                          {!o.search_log.empty(), "--search-log"},
+                          {o.prove && !o.strict.empty(), "--strict"}};
+  for (const output& each : files)
+    if (alone && each.given)
+      throw usage_error("option " + std::string(first->name) + " does not go with " +
+                        std::string(each.name));
+}
+
 inline options parse(const std::vector<std::string>& arguments) {
   options o;
+  std::vector<std::string_view> names;
+  for (const auto& e : entries) names.push_back(e.name);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
-    if (!word.starts_with("--")) {
+    if (word == "-" || !word.starts_with("-")) {
+      if (word.empty()) throw usage_error("the name of a file is empty");
       o.files.push_back(word);
       continue;
     }
     const entry* found = nullptr;
     for (const auto& e : entries)
       if (e.name == word) found = &e;
-    if (found == nullptr) throw usage_error("there is no option " + word + "; see --help");
+    if (found == nullptr) {
+      partita::closest_name closest(word);
+      for (const std::string_view name : names) closest.look_at(name);
+      throw usage_error("there is no option " + word +
+                        (closest.found().empty()
+                             ? std::string()
+                             : "; did you mean " + std::string(closest.found()) + "?") +
+                        "; see --help");
+    }
+    const bool twice = found->flag != nullptr ? o.*found->flag : !(o.*found->text).empty();
+    if (twice) throw usage_error("option " + word + " is given twice");
     if (found->flag != nullptr) {
       o.*found->flag = true;
       continue;
     }
-    if (i + 1 == arguments.size())
+    if (i + 1 == arguments.size() || arguments[i + 1].empty() ||
+        std::find(names.begin(), names.end(), arguments[i + 1]) != names.end())
       throw usage_error("option " + word + " needs a " + std::string(found->value));
-    if (!(o.*found->text).empty()) throw usage_error("option " + word + " is given twice");
     o.*found->text = arguments[++i];
   }
+  check_form(o.emit);
+  if (!o.help && !o.version) check_together(o);
   return o;
 }
 
@@ -142,7 +222,8 @@ inline void print_help(std::ostream& out) {
   for (const auto& e : entries) {
     std::string left =
         "  " + std::string(e.name) + (e.value.empty() ? "" : " ") + std::string(e.value);
-    left.resize(left.size() < 18 ? 18 : left.size() + 1, ' ');
+    if (left.size() > 17) left += '\n' + std::string(17, ' ');
+    left += std::string(left.size() < 18 ? 18 - left.size() : 1, ' ');
     out << left << e.meaning << '\n';
   }
   out << "\nA specification has tactics, one on a line, in their order: manual AXIS {NAME: "

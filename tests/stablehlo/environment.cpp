@@ -63,7 +63,14 @@ TEST_CASE("requests that are wrong") {
   };
   is_error("", "\\\"{\\\" is expected");
   is_error("{\"do\": \"step\", \"action\": 7}", "there is no action 7; there are 1");
-  is_error("{\"do\": \"step\"}", "lacks its action or state");
+  is_error("{\"do\": \"step\"}", "\\\"step\\\" needs its action");
+  is_error("{\"do\": \"go_to\", \"action\": 0}", "\\\"go_to\\\" needs its state, not action");
+  is_error("{\"do\": \"reset\", \"action\": 0}", "does not take action");
+  is_error("{\"do\": \"go_to\", \"state\": 0}", "\\\"[\\\" is expected");
+  is_error("{\"do\": \"step\", \"action\": 0, \"action\": 0}", "\\\"action\\\" is given twice");
+  is_error("{\"do\": \"step\", \"action\": 0, \"state\": [0]}", "action and state are given");
+  is_error("{\"do\": \"resett\"}", "did you mean \\\"reset\\\"?");
+  is_error("{\"do\": \"step\", \"actoin\": 0}", "did you mean \\\"action\\\"?");
   is_error("{\"do\": \"step\", \"action\": -1}", "the number of an action is expected");
   is_error("{\"do\": \"step\", \"action\": 99999999999}", "the number of an action is expected");
   is_error("{\"do\": \"jump\"}", "\\\"jump\\\" is unknown");

@@ -98,8 +98,15 @@ TEST_CASE("passes") {
   CHECK(pt::read_schedule("passes memory_bound own_peak, place").passes.memory_bound ==
         pt::passes::own_peak);
   CHECK(pt::read_schedule("passes: manual B {x: 0}").tactics[0].name() == "passes");
-  CHECK(why("passes share").starts_with("X003 schedule: 1:8: pass \"share\" is unknown; stat"));
-  CHECK(why("passes combine_below 0").starts_with("X010 schedule: 1:8: combine_below needs a "));
+  CHECK(why("passes share").starts_with("X003 schedule: 1:8: pass \"share\" is unknown; know"));
+  CHECK(why("passes place, place") == "X004 schedule: 1:15: pass \"place\" is said twice");
+  CHECK(
+      why("passes share_gathers som").starts_with("X003 schedule: 1:22: uses \"som\" are unknown"));
+  CHECK(
+      why("passes combine_below 3 s").starts_with("X002 schedule: 1:22: unit \"s\" does not fit"));
+  CHECK(why("passes combine_below 0").starts_with("X020 schedule: 1:22: \"0\" is out of r"));
+  CHECK(
+      why("passes combine_below 0.5 B").starts_with("X010 schedule: 1:8: combine_below needs a "));
   CHECK(why("passes place,").starts_with("X003 schedule: 1:14: pass \"\" is unknown"));
 }
 
@@ -138,15 +145,31 @@ TEST_CASE("automatic tactics: for which machine, how long, and what they found")
   CHECK(why("automatic {evaluations: 3}") ==
         "X001 schedule: 1:11: a name is expected, not \"{evaluations: 3}\"");
   CHECK(why("automatic M {budget: 3}") ==
-        "X003 schedule: 1:14: option \"budget\" is unknown; evaluations, seconds, memory and seed "
-        "are known");
+        "X003 schedule: 1:14: option \"budget\" is unknown; known: evaluations, seconds, memory, "
+        "seed");
+  CHECK(why("automatic M {seed: 1, seed: 2}") ==
+        "X004 schedule: 1:23: option \"seed\" is said twice");
+  for (const char* wrong : {"evaluations: 0", "evaluations: -3", "seconds: -1", "seconds: 1e999",
+                            "memory: 0", "memory: inf", "memory: 1e6 TiB"})
+    CHECK_MESSAGE(
+        why(("automatic M {" + std::string(wrong) + "}").c_str()).starts_with("X020 schedule: 1:"),
+        wrong);
 }
 
 TEST_CASE("mistakes in a specification") {
   CHECK(
       why("BP: manul \"B\" {x: 0}") ==
-      "X003 schedule: 1:1: \"manul\" is no tactic; manual, microbatch, remat, automatic, pipeline, "
-      "arg-tile, propagate and passes are known");
+      "X003 schedule: 1:1: \"manul\" is not a tactic; known: manual, microbatch, remat, automatic, "
+      "pipeline, arg-tile, propagate, passes; did you mean \"manual\"?");
+  for (const char* more :
+       {"manual B {x: 0} garbage", "manual B {x: 0} pad refuse", "remat x y",
+        "microbatch 4 {x: 0} manual B {x: 0}", "arg-tile 1 1 16 propagate", "propagate 3"})
+    CHECK_MESSAGE(why(more).find("the end of the statement is expected") != std::string::npos,
+                  more);
+  for (const char* wrong :
+       {"manual B {x: -1}", "microbatch 0 {x: 0}", "microbatch -4 {x: 0}", "microbatch 4 {x: -1}",
+        "arg-tile 1 -1 16", "arg-tile 1 1 0", "passes combine_below 1e30 B"})
+    CHECK_MESSAGE(why(wrong).starts_with("X020 schedule: 1:"), wrong);
   CHECK(why("BP: manual \"B\" {x: 0") == "X001 schedule: 1:21: \"}\" is expected; the line ends");
   CHECK(why("\nBP: manual B {x: first}")
             .starts_with("X003 schedule: 2:18: placement \"first\" is unknown"));
@@ -163,7 +186,7 @@ TEST_CASE("mistakes in a specification") {
 
 TEST_CASE("systems") {
   const auto s = pt::read_system(
-      "axis B 4\naxis M 2 # minor\ndevice \"TPU v3\"\nmemory 16 GiB\nflops "
+      "axis B 4\naxis M 2 # minor\ndevice \"TPU v3\"\nmemory 16 GiB\nbandwidth 1 TB/s\nflops "
       "61.5 TFLOP/s\nlink M 70 GB/s 1 us\n");
   REQUIRE(!s.error);
   CHECK(s.mesh.devices() == 8);
@@ -184,8 +207,26 @@ TEST_CASE("systems") {
   CHECK(mistake("axis B 0").starts_with("M001"));
   CHECK(mistake("device abcdefghijklmnopqrstuvwxyz1234567") ==
         "X012 system: 1:1: a device's name has at most 31 characters, not 33");
-  CHECK(mistake("node 0") == "X012 system: 1:1: a node of 0 devices; give 1 or more");
-  CHECK(mistake("tile 0") == "X012 system: 1:1: products of blocks of 0 rows; give 1 or more");
+  CHECK(mistake("node 0") ==
+        "X020 system: 1:6: 0 is not a number of devices of a node; give 1 to 1099511627776");
+  CHECK(mistake("memory 99999999999999 GiB") ==
+        "X020 system: 1:8: \"99999999999999 GiB\" is out of range; give a number of bytes, like 16 "
+        "GiB, above 0 and at most 1e18");
+  for (const char* figure : {"memory", "bandwidth", "flops", "flops.f16", "vector", "kernel",
+                             "window", "attained.products", "near", "far", "link B"})
+    for (const char* number : {"-1", "1e999", "inf", "-inf", "1e300"}) {
+      const std::string line = std::string(figure) + ' ' + number;
+      CHECK_MESSAGE(mistake(line).starts_with("X020 system: 1:"), line);
+    }
+  for (const char* line : {"memory 0", "bandwidth 0 GB/s", "flops 0", "attained.links 0", "near 0",
+                           "attained.memory 1.5", "tile 0", "tile 9999999", "devices 0", "node -1",
+                           "near 1 GB/s -1 us"})
+    CHECK_MESSAGE(mistake(line).starts_with("X020 system: 1:"), line);
+  for (const char* line : {"memory 3 us", "memory 3 GB/s", "bandwidth 3 GB", "flops 3 GB/s",
+                           "kernel 3 B", "near 3 GB", "near 3 GB/s 3 GB", "attained.links 1 s"})
+    CHECK_MESSAGE(mistake(line).starts_with("X002 system: 1:"), line);
+  CHECK(mistake("memory nan").starts_with("X001 system: 1:8: a number of bytes"));
+  CHECK(mistake("attaned.memory 1").ends_with("did you mean \"attained.memory\"?"));
   CHECK(mistake("near 3 GB/s 1 us star")
             .starts_with("X001 system: 1:18: switched, ring or torus is expected, not \"star\""));
 }
@@ -208,7 +249,12 @@ TEST_CASE("devices of the table, and what is changed of them") {
   CHECK(d.window == doctest::Approx(3e-9));
   CHECK(s.on.told[1] == pt::link{pt::link_shape::torus, 7e9, 0});
   CHECK(s.can_simulate());
-  CHECK(!pt::read_system("axis B 4\ndevice mine\n").can_simulate());
+  for (const char* of : {"", "\nmemory 1 GB", "\nmemory 1 GB\nbandwidth 1 GB/s"}) {
+    const auto unknown = pt::read_system("axis B 4\ndevice H100x" + std::string(of));
+    CHECK(!unknown.can_simulate());
+    CHECK(unknown.error.message.view().starts_with("X014 system: 2:1: device \"H100x\" is not in"));
+    CHECK(unknown.error.message.view().ends_with("did you mean \"H100\"?"));
+  }
   // One speed for all types of a device that nobody knows.
   const auto own = pt::read_system(
       "axis B 4\ndevice mine\nmemory 8 GB\nbandwidth 100 GB/s\nflops 1 TFLOP/s\nnear 1 GB/s\n");
@@ -247,7 +293,11 @@ TEST_CASE("what if: designs, and the sweep over them") {
       mistake("a: axis B / 8") ==
       "M001 designs: 1:9: axis \"B\" of size 4 cannot be changed so; sizes are whole numbers, 1 or "
       "more");
-  CHECK(mistake("a: device H10").starts_with("X014 designs: 1:11: there is no device \"H10\""));
+  CHECK(mistake("a: device H10").starts_with("X014 designs: 1:11: device \"H10\" is not in"));
+  for (const char* wrong : {"memory * 1e12", "axis B * 1e30", "node = 1e30", "node / 3",
+                            "attained.memory * 2", "links * -1", "kernel = -1 s"})
+    CHECK_MESSAGE(mistake("a: " + std::string(wrong)).starts_with("X020 designs: 1:"), wrong);
+  CHECK(mistake("a: memory = 3 s").starts_with("X002 designs: 1:13"));
   CHECK(mistake("a: links = 3") == "X001 designs: 1:10: * or / is expected, not \"= 3\"");
   CHECK(mistake("a: colour * 3").starts_with("X003 designs: 1:4: \"colour\" is unknown"));
   CHECK(mistake("a memory * 3") == "X001 designs: 1:13: \":\" is expected; the line ends");
@@ -277,6 +327,11 @@ TEST_CASE("does it fit, and are there as many devices") {
   CHECK(pt::print_memory(s, 1500).view() ==
         "memory: 1500 of 1024 bytes of a TPUv3: it does not fit, 476 bytes are missing\n");
   CHECK(pt::print_memory(pt::read_system("axis B 4\n"), 5).empty());
+  CHECK(pt::print_missing(pt::read_system("axis B 4\n")).empty());
+  CHECK(pt::print_missing(pt::read_system("axis B 4\ndevice H100\n")).empty());
+  CHECK(pt::print_missing(pt::read_system("axis B 4\nmemory 1 GiB\n"))
+            .view()
+            .starts_with("time: not simulated; D001 "));
   CHECK(pt::read_system("axis B 4\naxis M 2\ndevices 16\n").error.message.view() ==
         "X009 system: 3:1: 16 devices are asked for; the axes {\"B\":4, \"M\":2} are 8");
 }
@@ -294,6 +349,11 @@ TEST_CASE("bounds") {
   CHECK(broken("all_reduce < 1") == "all_reduce is 1; all_reduce < 1 does not hold\n");
   CHECK(broken("all_red < 1").starts_with("X008 check: there is no figure \"all_red\""));
   CHECK(broken("all_reduce = 1").starts_with("X001 check: 1:12"));
+  CHECK(broken("flops <= 1 TFLOP\nconflicts <= 0") == "");
+  for (const char* wrong : {"all_reduce <= 2 GiB", "flops <= 2 GiB", "peak_bytes <= 2 s"})
+    CHECK_MESSAGE(broken(wrong).starts_with("X002 check: 1:"), wrong);
+  for (const char* wrong : {"all_reduce <= -1", "peak_bytes <= 1e999", "flops < inf"})
+    CHECK_MESSAGE(broken(wrong).starts_with("X020 check: 1:"), wrong);
 }
 
 TEST_CASE("npz files") {

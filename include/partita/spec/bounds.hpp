@@ -20,6 +20,20 @@ struct bound_list {
   failure error;
 };
 
+namespace spec_detail {
+/// What a bound's number measures, by the name of its figure: bytes, FLOPs, or a plain number.
+constexpr measure measure_of(std::string_view figure) {
+  const std::size_t dot = figure.rfind('.');
+  const std::string_view name = dot == std::string_view::npos ? figure : figure.substr(dot + 1);
+  const bool bytes = name.ends_with("bytes");
+  return {"a number",
+          bytes             ? measure::bytes
+          : name == "flops" ? measure::flop
+                            : measure::plain,
+          1e30, true};
+}
+}  // namespace spec_detail
+
 /// A line for each bound; `#` and `//` begin comments:
 ///
 /// ```
@@ -33,7 +47,8 @@ struct bound_list {
 /// pipeline those of `collectives`, stages, microbatches, functions, messages, message_bytes,
 /// conflicts, tactic_count, argument_bytes and peak_bytes (of the mesh that needs most), and of
 /// each mesh `m0.peak_bytes`, `m0.argument_bytes`, `m0.in_flight`, `m0.all_reduce` and its like.
-/// Errors    X001 syntax, X002 an unknown unit, with line and column
+/// Errors    X001 syntax, X002 an unknown unit or one that measures something else, X020 a number
+///           out of range, with line and column
 constexpr bound_list read_bounds(std::string_view in) {
   bound_list list;
   spec_detail::lines l(in, "check");
@@ -55,7 +70,7 @@ constexpr bound_list read_bounds(std::string_view in) {
       b.relation = above;
     else
       l.expected("<=, <, ==, > or >=");
-    b.value = l.quantity("a number");
+    b.value = l.quantity(spec_detail::measure_of(b.name));
     std::string_view written = in.substr(begin, l.position() - begin);
     b.written = written;
     if (!l.failed() && !l.at_line_end()) l.expected("the end of the line");

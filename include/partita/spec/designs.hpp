@@ -127,11 +127,7 @@ class design_lines {
   }
   constexpr std::int64_t new_count() {
     l_.expect("=");
-    const std::size_t at = here();
-    const std::int64_t n = l_.number("a number of microbatches");
-    if (!l_.failed() && (n < 1 || n > 1 << 20))
-      l_.fail(at, "X020", n, " is no number of microbatches; give 1 to ", 1 << 20);
-    return n;
+    return l_.count("a number of microbatches", 1 << 20);
   }
 
   /// Behind blanks.
@@ -140,14 +136,30 @@ class design_lines {
     return l_.position();
   }
   /// `* 2`, `/ 2`, or `= 32 GiB`
-  constexpr double changed(double now, std::string_view example) {
-    if (l_.accept("=")) return l_.quantity(example);
+  constexpr double changed(double now, const measure& m) {
+    if (l_.accept("=")) return l_.quantity(m);
+    return factor()(now);
+  }
+  struct scaling {
+    double by = 1;
+    bool divides = false;
+    constexpr double operator()(double v) const { return divides ? v / by : v * by; }
+  };
+  constexpr scaling factor() {
     const bool divides = l_.accept("/");
     if (!divides && !l_.accept("*")) l_.expected("*, / or =");
     const std::size_t at = here();
-    const double by = l_.quantity("a number, like 2,");
-    if (!l_.failed() && !(by > 0)) l_.fail(at, "X013", "a factor of 0");
-    return divides ? now / by : now * by;
+    const double by = l_.quantity({"a number, like 2,", measure::plain, 1e12, true});
+    if (!l_.failed() && by == 0) l_.fail(at, "X013", "a factor of 0");
+    return l_.failed() ? scaling() : scaling{by, divides};
+  }
+  /// A number of devices after a change; 0 where it is not a whole number from 1 on.
+  constexpr std::int64_t changed_count(std::int64_t now) {
+    const double made =
+        changed(static_cast<double>(now), {"a number of devices", measure::plain, 1e15});
+    if (!(made >= 1 && made <= static_cast<double>(most_devices))) return 0;
+    const auto whole = static_cast<std::int64_t>(made);
+    return static_cast<double>(whole) == made ? whole : 0;
   }
   constexpr void change() {
     const std::size_t at = here();
@@ -155,27 +167,37 @@ class design_lines {
     device& d = design_.on.device;
     if (word == "axis") return axis();
     if (word == "device") return replace_device();
-    if (word == "links") return for_each_link([&](link& v, double by) { v.bandwidth *= by; });
-    if (word == "latency") return for_each_link([&](link& v, double by) { v.latency *= by; });
+    if (word == "links")
+      return for_each_link([](link& v, scaling by) { v.bandwidth = by(v.bandwidth); });
+    if (word == "latency")
+      return for_each_link([](link& v, scaling by) { v.latency = by(v.latency); });
     if (word == "node") {
-      d.node =
-          static_cast<std::int64_t>(changed(static_cast<double>(d.node), "a number of devices"));
+      const std::int64_t was = d.node;
+      d.node = changed_count(was);
+      if (!l_.failed() && d.node == 0)
+        l_.fail(at, "X020", "a node of ", was,
+                " devices cannot be changed to that; give a whole number of devices, 1 or more");
       return;
     }
     const figure_word* w = find_figure(word);
-    if (w == nullptr)
-      return l_.fail(at, "X003", "\"", word,
-                     "\" is unknown; axis, device, links, latency, node, memory, bandwidth, flops, "
-                     "flops.f64, flops.f32, flops.f16, flops.i8, vector, kernel, window, "
-                     "attained.products, attained.memory and attained.links are known",
-                     parts_.empty() ? ""
-                                    : ", those of one mesh behind its name and a dot; and "
-                                      "microbatches and order");
-    if (l_.starts("=")) return set_figure(d, *w, changed(0, w->example));
-    const double by = changed(1, w->example);
-    d.*w->member *= by;
+    if (w == nullptr) {
+      vec<std::string_view> known;
+      for (std::string_view each : {"axis", "device", "links", "latency", "node"})
+        known.push_back(each);
+      for (const figure_word& each : figure_words) known.push_back(each.name);
+      if (!parts_.empty())
+        for (std::string_view each : {"microbatches", "order"}) known.push_back(each);
+      return l_.fail(
+          at, "X003", "\"", word, "\" is unknown; ", all_words(word, known),
+          parts_.empty() ? "" : "; a figure of one mesh has its name and a dot in front");
+    }
+    if (l_.starts("=")) return set_figure(d, *w, changed(0, w->of));
+    const scaling by = factor();
+    d.*w->member = by(d.*w->member);
     if (w->name == "flops")
-      for (double device::*other : {&device::f64, &device::f16, &device::i8}) d.*other *= by;
+      for (double device::*other : {&device::f64, &device::f16, &device::i8})
+        d.*other = by(d.*other);
+    if (d.*w->member != 0) l_.check_range(at, word, w->of, d.*w->member);
   }
   constexpr void axis() {
     const std::size_t at = here();
@@ -184,9 +206,8 @@ class design_lines {
     if (a < 0 && !parts_.empty()) return skip_axis(name);
     if (a < 0) return l_.fail(at, "S001", "there is no axis \"", name, "\" in ", design_.mesh);
     std::int64_t& size = design_.mesh.axes[a].size;
-    const double made = changed(static_cast<double>(size), "a number of devices");
-    const auto whole = static_cast<std::int64_t>(made < 1e15 ? made : 0);
-    if (!l_.failed() && (whole < 1 || static_cast<double>(whole) != made))
+    const std::int64_t whole = changed_count(size);
+    if (!l_.failed() && whole == 0)
       return l_.fail(at, "M001", "axis \"", name, "\" of size ", size,
                      " cannot be changed so; sizes are whole numbers, 1 or more");
     size = whole;
@@ -194,7 +215,7 @@ class design_lines {
   constexpr void skip_axis(const text& name) {
     lacking_ = name;
     lacks_axis_ = true;
-    changed(1, "a number of devices");
+    changed_count(1);
   }
   constexpr void replace_device() {
     const std::size_t at = here();
@@ -203,15 +224,15 @@ class design_lines {
     if (known == nullptr) {
       vec<std::string_view> names;
       for (const device* d : device_table) names.push_back(d->name());
-      return l_.fail(at, "X014", "there is no device \"", name, "\" in the table; ",
-                     known_names(name, names));
+      return l_.fail(at, "X014", "device \"", name, "\" is not in the table; ",
+                     all_words(name, names));
     }
     design_.on.device = *known;
   }
   template <class F>
   constexpr void for_each_link(const F& f) {
     if (l_.starts("=")) return l_.expected("* or /");
-    const double by = changed(1, "a factor");
+    const scaling by = factor();
     f(design_.on.device.near, by);
     f(design_.on.device.far, by);
     for (link& each : design_.on.told) f(each, by);

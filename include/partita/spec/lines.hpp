@@ -1,6 +1,7 @@
 /// Small texts that people write: words, names, numbers, places for messages.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -9,6 +10,26 @@
 #include <partita/support/scanner.hpp>
 
 namespace partita::spec_detail {
+
+/// What a number of a text measures: the units that it may have, and its range.
+struct measure {
+  enum unit_kind : std::uint8_t { plain, bytes, bytes_per_second, flop, flop_per_second, seconds };
+  std::string_view what;  ///< for messages: "a number of bytes, like 16 GiB,"
+  unit_kind unit = plain;
+  double most = 1e18;
+  bool zero = false;  ///< 0 is in the range, too
+};
+inline constexpr double most_bytes = 1e18;  // sums of several fit into 64 bits
+constexpr measure bytes_like(std::string_view what) { return {what, measure::bytes, most_bytes}; }
+constexpr measure seconds_like(std::string_view what) {
+  return {what, measure::seconds, 1e9, true};
+}
+
+/// "known: a, b, c; did you mean b?" of all words of a language.
+template <class Words>
+constexpr text all_words(std::string_view wanted, const Words& words) {
+  return known_names(wanted, words, 1 << 20);
+}
 
 /// Reads a text with comments (`# ...` and `// ...`, up to the end of the line). After the first
 /// mistake everything returns at once.
@@ -119,47 +140,130 @@ class lines {
     if (!integer(n)) expected(what);
     return n;
   }
+  /// A number of things, 1 to `most`.
+  ///
+  /// Errors    X001 it is missing, X020 it is out of range
+  constexpr std::int64_t count(std::string_view what, std::int64_t most) {
+    skip(false);
+    const std::size_t begin = at_;
+    const std::int64_t n = number(what);
+    if (!failed() && (n < 1 || n > most))
+      fail(begin, "X020", n, " is not ", what, "; give 1 to ", most);
+    return failed() ? 1 : n;
+  }
+  /// The number of a dimension; one above all ranks is kept so, for whoever knows the shape.
+  constexpr int dimension() {
+    skip(false);
+    const std::size_t begin = at_;
+    const std::int64_t dim = number("a dimension");
+    if (!failed() && dim < 0)
+      fail(begin, "X020", dim, " is not a dimension; they are counted from 0");
+    return failed() ? 0 : static_cast<int>(dim > max_dimension ? max_dimension : dim);
+  }
   /// A number with a unit: bytes ("16 GiB", "4e9 B") and the like, in units of the first.
-  constexpr double quantity(std::string_view what) {
+  ///
+  /// Errors    X001 it is missing, X002 a unit that is unknown or measures something else, X020 it
+  ///           is out of range
+  constexpr double quantity(const measure& m) {
     skip(false);
     const std::size_t begin = at_;
     double v = 0;
     scanner in(all_.substr(at_));
-    if (failed() || !read_number(in, v) || !(v >= 0)) {
-      expected(what);
+    if (failed() || !read_number(in, v) || v != v) {
+      expected(m.what);
       return 0;
     }
     at_ += in.position();
-    const std::size_t behind = at_;
-    const std::string_view unit = word();
-    if (unit.empty()) return v;
-    const double factor = factor_of(unit);
-    if (factor == 0) {
-      at_ = behind;
-      fail(begin, "X002", "unit \"", unit,
-           "\" is unknown; B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, "
-           "FLOP/s with k to P, B/s with k to T, s, ms, us, ns are known");
+    const std::size_t after = at_;
+    const std::string_view unit = word(";");
+    if (unit.empty() || (m.unit == measure::plain && !is_unit(unit))) {
+      at_ = after;
+    } else {
+      const double factor = factor_of(unit, m.unit);
+      if (factor == 0) {
+        at_ = after;
+        fail(begin, "X002", "unit \"", unit,
+             is_unit(unit) ? "\" does not fit; " : "\" is unknown; ", units_of(m.unit));
+        return 0;
+      }
+      v *= factor;
     }
-    return v * factor;
+    check_range(begin, all_.substr(begin, at_ - begin), m, v);
+    return failed() ? 0 : v;
+  }
+  /// Refuses a value out of the range of a measure. `written`: as the text has it.
+  ///
+  /// Errors    X020
+  constexpr void check_range(std::size_t at, std::string_view written, const measure& m, double v) {
+    if ((m.zero ? v >= 0 : v > 0) && v <= m.most) return;
+    std::string_view what = m.what;
+    if (what.ends_with(",")) what.remove_suffix(1);
+    text most;
+    print_number(most, m.most);
+    fail(at, "X020", '"', written, "\" is out of range; give ", what,
+         m.zero ? ", from 0 to " : ", above 0 and at most ", most);
   }
 
  private:
-  static constexpr double factor_of(std::string_view unit) {
+  static constexpr int max_dimension = 1 << 20;
+
+  struct unit_name {
+    std::string_view name;
+    measure::unit_kind kind;
+    bool prefixed;
+  };
+  static constexpr unit_name unit_names[] = {{"B", measure::bytes, true},
+                                             {"B/s", measure::bytes_per_second, true},
+                                             {"FLOP", measure::flop, true},
+                                             {"flop", measure::flop, true},
+                                             {"FLOP/s", measure::flop_per_second, true},
+                                             {"FLOPS", measure::flop_per_second, true},
+                                             {"s", measure::seconds, false},
+                                             {"ms", measure::seconds, false},
+                                             {"us", measure::seconds, false},
+                                             {"ns", measure::seconds, false}};
+  static constexpr std::string_view units_of(measure::unit_kind kind) {
+    switch (kind) {
+      case measure::bytes:
+        return "B, kB, MB, GB, TB, PB, KiB, MiB, GiB and TiB are known here";
+      case measure::bytes_per_second:
+        return "B/s, kB/s, MB/s, GB/s, TB/s, PB/s and KiB/s to TiB/s are known here";
+      case measure::flop:
+        return "FLOP, kFLOP, MFLOP, GFLOP, TFLOP and PFLOP are known here";
+      case measure::flop_per_second:
+        return "FLOP/s, kFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s and PFLOP/s are known here";
+      case measure::seconds:
+        return "s, ms, us and ns are known here";
+      default:
+        return "the number has none";
+    }
+  }
+  /// The factor of a unit of this kind, or 0.
+  static constexpr double factor_of(std::string_view unit, measure::unit_kind kind) {
     constexpr struct {
       std::string_view prefix;
       double factor;
     } prefixes[] = {{"Ki", 1024.}, {"Mi", 1048576.}, {"Gi", 1073741824.}, {"Ti", 1099511627776.},
                     {"k", 1e3},    {"M", 1e6},       {"G", 1e9},          {"T", 1e12},
                     {"P", 1e15},   {"", 1}};
-    for (const auto& [name, factor] :
-         {std::pair<std::string_view, double>{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}})
-      if (unit == name) return factor;
+    if (kind == measure::seconds) {
+      for (const auto& [name, factor] :
+           {std::pair<std::string_view, double>{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}})
+        if (unit == name) return factor;
+      return 0;
+    }
     for (const auto& p : prefixes) {
       if (!unit.starts_with(p.prefix)) continue;
       const std::string_view rest = unit.substr(p.prefix.size());
-      if (rest == "B" || rest == "B/s" || rest == "FLOP/s" || rest == "FLOPS") return p.factor;
+      for (const unit_name& u : unit_names)
+        if (u.kind == kind && u.prefixed && u.name == rest) return p.factor;
     }
     return 0;
+  }
+  static constexpr bool is_unit(std::string_view unit) {
+    for (const unit_name& u : unit_names)
+      if (factor_of(unit, u.kind) != 0) return true;
+    return false;
   }
 
   std::string_view all_, what_;

@@ -24,7 +24,7 @@ constexpr pipeline_order read_order(lines& l) {
     known.push_back(o->name);
     if (o->name == wanted) return *o;
   }
-  l.fail(at, "X019", "there is no order \"", wanted, "\"; ", known_names(wanted, known));
+  l.fail(at, "X019", "there is no order \"", wanted, "\"; ", all_words(wanted, known));
   return {};
 }
 
@@ -80,9 +80,10 @@ class pipeline_reader {
     if (word == "capacity")
       return after_colon(
           [&] { plan_.channels.capacity = static_cast<int>(positive("a number of messages")); });
-    l_.fail(at, "X003", "option \"", word,
-            "\" is unknown; stages, batch, microbatches, order, split, infer_transfers, "
-            "keep_gathered, merge_last, remat, absorb, capacity and fifo are known");
+    constexpr std::string_view known[] = {
+        "stages",        "batch",      "microbatches", "order",  "split",    "infer_transfers",
+        "keep_gathered", "merge_last", "remat",        "absorb", "capacity", "fifo"};
+    l_.fail(at, "X003", "option \"", word, "\" is unknown; ", all_words(word, known));
   }
   template <class F>
   constexpr void after_colon(const F& read) {
@@ -123,20 +124,14 @@ class pipeline_reader {
     list([&] {
       const text name = l_.name(":");
       l_.expect(":");
-      const std::int64_t dim = l_.number("a dimension");
-      if (!l_.failed())
-        plan_.batch.add({name.view(), static_cast<int>(dim > max_rank ? max_rank : dim)});
+      const int dim = l_.dimension();
+      if (!l_.failed()) plan_.batch.add({name.view(), dim});
     });
   }
   constexpr void order() { plan_.order = read_order(l_); }
   constexpr std::int64_t positive(std::string_view what) {
-    constexpr std::int64_t most = 1 << 20;
     l_.skip(true);
-    const std::size_t at = l_.position();
-    const std::int64_t n = l_.number(what);
-    if (!l_.failed() && (n < 1 || n > most))
-      l_.fail(at, "X020", n, " is no ", what.substr(2), "; give 1 to ", most);
-    return n;
+    return l_.count(what, 1 << 20);
   }
 };
 

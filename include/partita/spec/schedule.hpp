@@ -230,6 +230,8 @@ class schedule_reader {
     while (!l_.failed() && !l_.at_end()) {
       statement();
       // `.` and `;` end a statement, and so does a line.
+      if (!l_.at_line_end() && !l_.starts(";") && !l_.starts("."))
+        l_.expected("the end of the statement");
       while (l_.accept(";") || l_.accept(".")) {
       }
     }
@@ -254,6 +256,9 @@ class schedule_reader {
   };
   vec<line_place> one_mesh_only_;  // lines that go with no pipeline
   bool has_pipeline_ = false;
+
+  static constexpr std::string_view statement_words[] = {
+      "manual", "microbatch", "remat", "automatic", "pipeline", "arg-tile", "propagate", "passes"};
 
   /// Errors    O141 a tactic of programs on one mesh stands beside a pipeline
   constexpr void refuse_beside_pipeline() {
@@ -294,10 +299,8 @@ class schedule_reader {
     else if (kind == "pipeline")
       pipeline(t, at, labelled);
     else
-      return l_.fail(
-          at, "X003", "\"", word,
-          "\" is no tactic; manual, microbatch, remat, automatic, pipeline, arg-tile, propagate "
-          "and passes are known");
+      return l_.fail(at, "X003", "\"", word, "\" is not a tactic; ",
+                     all_words(word.view(), statement_words));
     if (!labelled) t.label = kept_name(kind);
     if (t.kind == text_tactic::microbatch) one_mesh_only_.push_back({"microbatch", at});
     if (!l_.failed()) tactics_.push_back(t);
@@ -325,8 +328,8 @@ class schedule_reader {
       a.argument = concat(a.number);
     else
       a.argument = l_.name();
-    a.dim = l_.number("a dimension");
-    a.width = l_.number("the width of a piece");
+    a.dim = l_.dimension();
+    a.width = l_.count("the width of a piece", std::int64_t{1} << 62);
     a.place = place(at);
     if (!l_.failed()) actions().list.push_back(a);
   }
@@ -354,8 +357,10 @@ class schedule_reader {
     } while (l_.accept(","));
     l_.skip(true);
     l_.expect("}");
-    if (l_.accept("pad")) t.policy = uneven::pad;
-    if (l_.accept("refuse")) t.policy = uneven::refuse;
+    if (l_.accept("pad"))
+      t.policy = uneven::pad;
+    else if (l_.accept("refuse"))
+      t.policy = uneven::refuse;
     if (!l_.failed() && t.entries.empty()) l_.expected("an entry, like {x: 0},");
   }
   /// `automatic "B", "M" {evaluations: 5000, seconds: 20, memory: 16 GiB, seed: 2}`
@@ -365,6 +370,8 @@ class schedule_reader {
       t.axes.push_back(l_.name("{;"));
     } while (!l_.failed() && l_.accept(","));
     if (!l_.accept("{")) return;
+    constexpr std::string_view options[] = {"evaluations", "seconds", "memory", "seed"};
+    vec<std::string_view> said;
     do {
       l_.skip(true);
       if (l_.starts("}")) break;
@@ -372,38 +379,43 @@ class schedule_reader {
       const std::string_view word = l_.word(":");
       l_.expect(":");
       if (word == "evaluations")
-        t.search.evaluations = l_.number("a number of evaluations");
+        t.search.evaluations = l_.count("a number of evaluations", std::int64_t{1} << 62);
       else if (word == "seed")
         t.search.seed = static_cast<std::uint64_t>(l_.number("a number"));
       else if (word == "seconds")
-        t.search.seconds = l_.quantity("a number of seconds");
+        t.search.seconds = l_.quantity(seconds_like("a number of seconds"));
       else if (word == "memory")
-        t.search.memory = l_.quantity("a number of bytes, like 16 GiB,");
+        t.search.memory = l_.quantity(bytes_like("a number of bytes, like 16 GiB,"));
       else if (!l_.failed())
-        l_.fail(at, "X003", "option \"", word,
-                "\" is unknown; evaluations, seconds, memory and seed are known");
+        l_.fail(at, "X003", "option \"", word, "\" is unknown; ", all_words(word, options));
+      for (std::string_view each : said)
+        if (each == word) l_.fail(at, "X004", "option \"", word, "\" is said twice");
+      said.push_back(word);
       l_.skip(true);
     } while (l_.accept(","));
     l_.skip(true);
     l_.expect("}");
   }
   constexpr placement placement_of() {
-    std::int64_t dim = 0;
-    if (l_.integer(dim)) {
-      if (dim < 0 || dim > max_rank) l_.expected("a dimension");
-      return static_cast<int>(dim);
-    }
+    l_.skip(false);
     const std::size_t at = l_.position();
+    lines ahead = l_;
+    if (std::int64_t dim = 0; ahead.integer(dim)) return l_.dimension();
     const std::string_view word = l_.word();
     if (word == "replicated") return replicated;
     if (word == "first_divisible_dim") return first_divisible_dim;
     if (word == "unknown") return unknown;
-    l_.fail(at, "X003", "placement \"", word,
-            "\" is unknown; a dimension, replicated, first_divisible_dim and unknown are known");
+    constexpr std::string_view known[] = {"replicated", "first_divisible_dim", "unknown"};
+    l_.fail(at, "X003", "placement \"", word, "\" is unknown; give a dimension, or a word; ",
+            all_words(word, known));
     return unknown;
   }
   /// `passes share_gathers, combine_below 64 KiB`
   constexpr void read_passes() {
+    constexpr std::string_view known[] = {"stationary_rows", "stationary_above", "combine_below",
+                                          "place",           "share_gathers",    "memory_bound",
+                                          "overlap"};
+    vec<std::string_view> said;
     do {
       l_.skip(false);
       const std::size_t at = l_.position();
@@ -421,11 +433,14 @@ class schedule_reader {
       else if (name == "stationary_above")
         passes_.stationary_above = bytes(at, name);
       else if (name == "memory_bound")
-        passes_.memory_bound = l_.accept("own_peak") ? passes::own_peak : bytes(at, name);
+        passes_.memory_bound = l_.accept("own_peak")
+                                   ? passes::own_peak
+                                   : bytes(at, name, "a number of bytes, like 8 GiB, or own_peak,");
       else
-        l_.fail(at, "X003", "pass \"", name,
-                "\" is unknown; stationary_rows, stationary_above, combine_below, place, "
-                "share_gathers, memory_bound and overlap are known");
+        l_.fail(at, "X003", "pass \"", name, "\" is unknown; ", all_words(name, known));
+      for (std::string_view each : said)
+        if (each == name) l_.fail(at, "X004", "pass \"", name, "\" is said twice");
+      said.push_back(name);
     } while (l_.accept(","));
   }
   /// Which uses share gathers: said, or all.
@@ -433,14 +448,19 @@ class schedule_reader {
     if (l_.accept("none")) return shared_uses::none;
     if (l_.accept("alike")) return shared_uses::alike;
     if (l_.accept("neighbours")) return shared_uses::neighbours;
-    l_.accept("all");
+    if (l_.accept("all") || l_.at_line_end() || l_.starts(",") || l_.starts(";"))
+      return shared_uses::all;
+    constexpr std::string_view known[] = {"none", "alike", "neighbours", "all"};
+    const std::size_t at = l_.position();
+    const std::string_view word = l_.word(";");
+    l_.fail(at, "X003", "uses \"", word, "\" are unknown; ", all_words(word, known));
     return shared_uses::all;
   }
-  constexpr std::int64_t bytes(std::size_t at, std::string_view pass) {
-    const double n = l_.quantity("a number of bytes, like 64 KiB,");
-    if (n >= 1 && n <= 9e18) return static_cast<std::int64_t>(n);
-    l_.fail(at, "X010", pass, " needs a number of bytes between 1 and 9e18");
-    return 0;
+  constexpr std::int64_t bytes(std::size_t at, std::string_view pass,
+                               std::string_view what = "a number of bytes, like 64 KiB,") {
+    const double n = l_.quantity(bytes_like(what));
+    if (!l_.failed() && n < 1) l_.fail(at, "X010", pass, " needs a number of bytes, 1 or more");
+    return static_cast<std::int64_t>(n);
   }
   constexpr void remat(text_tactic& t) {
     t.kind = text_tactic::remat;
@@ -450,17 +470,16 @@ class schedule_reader {
   }
   constexpr void microbatch(text_tactic& t) {
     t.kind = text_tactic::microbatch;
-    t.steps = l_.number("a number of steps");
+    t.steps = l_.count("a number of steps", std::int64_t{1} << 62);
     l_.expect("{");
     do {
       l_.skip(true);
       if (l_.starts("}")) break;
       const text name = l_.name(":");
       l_.expect(":");
-      const std::int64_t dim = l_.number("a dimension");
+      const int dim = l_.dimension();
       if (!l_.failed())
-        t.batches.push_back(schedule_detail::kept_microbatch_entry(
-            microbatch_entry{name, static_cast<int>(dim > max_rank ? max_rank : dim)}));
+        t.batches.push_back(schedule_detail::kept_microbatch_entry(microbatch_entry{name, dim}));
       l_.skip(true);
     } while (l_.accept(","));
     l_.skip(true);

@@ -12,8 +12,9 @@ namespace partita {
 /// nor the table of devices gives is 0.
 struct system_description {
   partita::mesh mesh;
-  machine on;               ///< of several meshes: what stands above the first one
-  vec<named_mesh> several;  ///< then `mesh` has no axes
+  machine on;                  ///< of several meshes: what stands above the first one
+  vec<named_mesh> several;     ///< then `mesh` has no axes
+  bool tells_devices = false;  ///< the text names a device, or gives figures or links of one
   failure error;
 
   constexpr bool has_several() const { return !several.empty(); }
@@ -22,12 +23,16 @@ struct system_description {
     for (const named_mesh& m : several) t.push_back(m);
     return t;
   }
-  /// Does the text say enough to simulate a run?
-  constexpr bool can_simulate() const {
-    if (!has_several()) return !validate(on, mesh);
+  /// True if the text has all figures that the simulation of a run needs.
+  constexpr bool can_simulate() const { return !error && !missing(); }
+  /// The first figure that a simulation needs and that the text does not give.
+  ///
+  /// Errors    D001, D002
+  constexpr failure missing() const {
+    if (!has_several()) return validate(on, mesh);
     for (const named_mesh& m : several)
-      if (validate(machine(m.has_device ? m.device : on.device), m.mesh)) return false;
-    return true;
+      if (failure f = validate(machine(m.has_device ? m.device : on.device), m.mesh)) return f;
+    return {};
   }
 };
 
@@ -37,22 +42,30 @@ namespace spec_detail {
 struct figure_word {
   std::string_view name;
   double device::*member;
-  std::string_view example;
+  measure of;
 };
+constexpr measure bandwidth_like(std::string_view what) {
+  return {what, measure::bytes_per_second, 1e18};
+}
+constexpr measure speed_like(std::string_view what) {
+  return {what, measure::flop_per_second, 1e24};
+}
+constexpr measure part_like(std::string_view what) { return {what, measure::plain, 1}; }
 inline constexpr figure_word figure_words[] = {
-    {"memory", &device::memory, "a number of bytes, like 16 GiB,"},
-    {"bandwidth", &device::bandwidth, "a speed, like 900 GB/s,"},
-    {"flops", &device::f32, "a speed, like 61.5 TFLOP/s,"},
-    {"flops.f64", &device::f64, "a speed, like 9.7 TFLOP/s,"},
-    {"flops.f32", &device::f32, "a speed, like 61.5 TFLOP/s,"},
-    {"flops.f16", &device::f16, "a speed, like 123 TFLOP/s,"},
-    {"flops.i8", &device::i8, "a speed, like 394 TFLOP/s,"},
-    {"vector", &device::vector, "a speed, like 2 TFLOP/s,"},
-    {"kernel", &device::kernel, "a time, like 3 us,"},
-    {"window", &device::window, "a time, like 3 ns,"},
-    {"attained.products", &device::product_part, "a part of the peak, like 0.8,"},
-    {"attained.memory", &device::memory_part, "a part of the peak, like 0.85,"},
-    {"attained.links", &device::link_part, "a part of the peak, like 0.8,"}};
+    {"memory", &device::memory, bytes_like("a number of bytes, like 16 GiB,")},
+    {"bandwidth", &device::bandwidth, bandwidth_like("a speed, like 900 GB/s,")},
+    {"flops", &device::f32, speed_like("a speed, like 61.5 TFLOP/s,")},
+    {"flops.f64", &device::f64, speed_like("a speed, like 9.7 TFLOP/s,")},
+    {"flops.f32", &device::f32, speed_like("a speed, like 61.5 TFLOP/s,")},
+    {"flops.f16", &device::f16, speed_like("a speed, like 123 TFLOP/s,")},
+    {"flops.i8", &device::i8, speed_like("a speed, like 394 TFLOP/s,")},
+    {"vector", &device::vector, speed_like("a speed, like 2 TFLOP/s,")},
+    {"kernel", &device::kernel, seconds_like("a time, like 3 us,")},
+    {"window", &device::window, seconds_like("a time, like 3 ns,")},
+    {"attained.products", &device::product_part, part_like("a part of the peak, like 0.8,")},
+    {"attained.memory", &device::memory_part, part_like("a part of the peak, like 0.85,")},
+    {"attained.links", &device::link_part, part_like("a part of the peak, like 0.8,")}};
+inline constexpr std::int64_t most_devices = std::int64_t{1} << 40, most_rows = 1 << 20;
 constexpr const figure_word* find_figure(std::string_view name) {
   for (const figure_word& w : figure_words)
     if (w.name == name) return &w;
@@ -102,6 +115,7 @@ class system_lines {
     partita::mesh mesh;
     std::size_t first_axis = 0;  ///< its place
     text device;
+    std::size_t device_at = 0;  ///< its place
     vec<figure> figures;
     vec<told> links, own_links;
     vec<std::string_view> said;
@@ -139,9 +153,23 @@ class system_lines {
     if (p.tile >= 0) d.tile = p.tile;
     return d;
   }
+  /// A name that the table does not have is that of a device whose figures the text gives.
+  constexpr void check_device(const part& p, const device& d) {
+    if (p.device.empty() || find_device(p.device.view()) != nullptr) return;
+    if (!validate(d)) return;
+    const std::string_view lacks = d.memory <= 0      ? "memory"
+                                   : d.bandwidth <= 0 ? "bandwidth"
+                                                      : "flops";
+    vec<std::string_view> names;
+    for (const device* each : device_table) names.push_back(each->name());
+    l_.fail(p.device_at, "X014", "device \"", p.device, "\" is not in the table, and its ", lacks,
+            " is not given; ", all_words(p.device, names));
+  }
   constexpr void one_mesh() {
     s_.mesh = now().mesh;
     s_.on.device = device_of(now(), device());
+    check_device(now(), s_.on.device);
+    s_.tells_devices = now().tells_devices() || !now().links.empty();
     for (const told& t : now().links) set(t);
     check_count(now(), s_.mesh.devices(), concat("the axes ", s_.mesh));
   }
@@ -152,6 +180,7 @@ class system_lines {
               "\" stands above the first mesh; put it below the line \"mesh NAME\" of its mesh");
     s_.on.device = device_of(all, device());
     std::int64_t devices = 0;
+    bool used = false;  // is the first device that of a mesh?
     for (const part& p : parts_) {
       for (const told& t : p.links)
         l_.fail(t.at, "X018", "a link of axis \"", t.axis,
@@ -159,11 +188,15 @@ class system_lines {
       for (const text& name : p.names) {
         named_mesh m(name.view(), p.mesh, device_of(p, s_.on.device));
         m.has_device = all.tells_devices() || p.tells_devices();
+        s_.tells_devices = s_.tells_devices || m.has_device;
+        check_device(p.device.empty() ? all : p, m.device);
+        used = used || p.device.empty();
         s_.several.push_back(m);
         devices = saturating_add(devices, p.mesh.devices());
       }
       if (!p.names.empty()) check_count(p, p.mesh.devices(), concat("the axes ", p.mesh));
     }
+    if (!used) check_device(all, s_.on.device);
     check_count(all, devices, concat("all ", s_.several.size(), " meshes"));
   }
   constexpr void check_count(const part& p, std::int64_t devices, const text& what) {
@@ -184,6 +217,7 @@ class system_lines {
       return now().links.push_back({at, name, read_link()});
     }
     if (word == "device") {
+      now().device_at = at;
       now().device = l_.name();
       if (now().device.size() > max_device_name)
         l_.fail(at, "X012", "a device's name has at most ", max_device_name, " characters, not ",
@@ -192,29 +226,26 @@ class system_lines {
     }
     if (word == "devices") {
       now().asked_at = at;
-      now().asked = l_.number("a number of devices");
+      now().asked = l_.count("a number of devices", most_devices);
       return;
     }
     if (word == "node") {
-      now().node = l_.number("a number of devices");
-      if (now().node < 1) l_.fail(at, "X012", "a node of ", now().node, " devices; give 1 or more");
+      now().node = l_.count("a number of devices of a node", most_devices);
       return;
     }
     if (word == "tile") {
-      now().tile = l_.number("rows of a block of which products are made");
-      if (now().tile < 1)
-        l_.fail(at, "X012", "products of blocks of ", now().tile, " rows; give 1 or more");
+      now().tile = l_.count("a number of rows of a block of products", most_rows);
       return;
     }
     if (word == "near" || word == "far") return now().own_links.push_back({at, word, read_link()});
     if (const figure_word* w = find_figure(word))
-      return now().figures.push_back({w, l_.quantity(w->example)});
-    l_.fail(at, "X003", "\"", word,
-            "\" is unknown; mesh, axis, devices, device, memory, bandwidth, flops, flops.f64, "
-            "flops.f32, "
-            "flops.f16, flops.i8, vector, kernel, window, tile, link, near, far, node, "
-            "attained.products, "
-            "attained.memory and attained.links are known");
+      return now().figures.push_back({w, l_.quantity(w->of)});
+    vec<std::string_view> known;
+    for (std::string_view each :
+         {"mesh", "axis", "devices", "device", "link", "near", "far", "node", "tile"})
+      known.push_back(each);
+    for (const figure_word& w : figure_words) known.push_back(w.name);
+    l_.fail(at, "X003", "\"", word, "\" is unknown; ", all_words(word, known));
   }
   /// `mesh m0, m1`: what follows is about these.
   constexpr void begin_meshes(std::size_t at) {
@@ -242,14 +273,14 @@ class system_lines {
   /// `70 GB/s`, `70 GB/s 1 us`, `70 GB/s 1 us torus`
   constexpr link read_link() {
     link v;
-    v.bandwidth = l_.quantity("a speed, like 70 GB/s,");
+    v.bandwidth = l_.quantity(bandwidth_like("a speed, like 70 GB/s,"));
     const auto shaped = [&] {
       for (link_shape t : {link_shape::switched, link_shape::ring, link_shape::torus})
         if (l_.accept(name_of(t))) return v.shape = t, true;
       return false;
     };
     if (l_.at_line_end() || shaped()) return v;
-    v.latency = l_.quantity("a time, like 1 us, or switched, ring or torus");
+    v.latency = l_.quantity(seconds_like("a time, like 1 us, or switched, ring or torus,"));
     if (!l_.at_line_end() && !shaped()) l_.expected("switched, ring or torus");
     return v;
   }
@@ -299,13 +330,21 @@ class system_lines {
 /// memory 64 GiB
 /// ```
 ///
-/// Errors    X001 syntax, X002 an unknown unit, X003 an unknown word, X004 said twice, X005 a link
-///           of no axis, X009 another number of devices than the axes make, X012 a name that is too
-///           long, a node without devices or a block without rows, X017 an axis above the first of
-///           several meshes, X018 a link of an axis of one of them, with line and column; M001 to
+/// Errors    X001 syntax, X002 an unknown unit or one that measures something else, X003 an unknown
+///           word, X004 said twice, X005 a link of no axis, X009 another number of devices than the
+///           axes make, X012 a name that is too long, X014 a device that is not in the table and
+///           whose figures are missing, X017 an axis above the first of several meshes, X018 a link
+///           of an axis of one of them, X020 a number out of range, with line and column; M001 to
 ///           M005 the mesh, O101 to O104 the topology
 constexpr system_description read_system(std::string_view in) {
   return spec_detail::system_lines(in).run();
+}
+
+/// Why a report has no times although the system describes devices: a line, or nothing.
+constexpr text print_missing(const system_description& s) {
+  if (!s.tells_devices) return {};
+  const failure f = s.missing();
+  return f ? concat("time: not simulated; ", f.message, '\n') : text();
 }
 
 /// Does a program that needs so many bytes on a device fit? A line, or nothing if the system does
