@@ -139,6 +139,58 @@ TEST_CASE("tags: what is computed from the first to the last, and their copies")
   // One value alone.
   CHECK(check_equal(p, pt::schedule(pt::remat({"core.1.end"}))).tactics[0].remat.ops == 2);
 }
+TEST_CASE("several names are the union of their scopes, in any order") {
+  // An encoder with weights a, and a decoder with weights b that reads what the encoder makes:
+  // where their ops stand in between each other, their scopes overlap.
+  const auto trace_pair = [](int kind) {
+    return pt::trace(
+        [kind](const auto& a, const auto& b, const auto& x, const auto& y) {
+          const auto [ga, gb] = pt::grad(
+              [&](const auto& v) {
+                const auto& [a, b] = v;
+                const auto before = kind & 1 ? layer(y, b) : y + y;
+                const auto h = layer(kind & 2 ? layer(x, a) : x, a);
+                const auto t = before + matmul(h * before, b);
+                return sum(layer(kind & 4 ? layer(t, a) : t, b));
+              },
+              std::tuple{a, b});
+          return std::tuple{pt::output("ga", ga), pt::output("gb", gb)};
+        },
+        pt::input<double, 4, 4>("a"), pt::input<double, 4, 4>("b"), pt::input<double, 16, 4>("x"),
+        pt::input<double, 16, 4>("y"));
+  };
+  for (int kind = 0; kind < 8; ++kind) {
+    CAPTURE(kind);
+    const auto p = trace_pair(kind);
+    const auto one = check_equal(p, pt::schedule(pt::remat({"a", "b"})));
+    const auto other = check_equal(p, pt::schedule(pt::remat({"b", "a"})));
+    CHECK(one.cost.peak_bytes == other.cost.peak_bytes);
+    CHECK(str(pt::print(one.sharded())) == str(pt::print(other.sharded())));
+    for (const auto* name : {"a", "b"}) {
+      const auto alone = pt::partition(p, mesh, pt::schedule(pt::remat({std::string_view(name)})));
+      CHECK(one.tactics[0].remat.ops >= alone.tactics[0].remat.ops);
+    }
+    check_equal(p, pt::schedule(pt::remat({"a", "b", "*"}), pt::manual("B", {{"x", 0}, {"y", 0}})));
+  }
+  // A name inside of another one, and a pattern for both.
+  const auto p = trace_chain(three_layers);
+  const auto all = check_equal(p, pt::schedule(pt::remat({"w"})));
+  for (const auto& tactic :
+       {pt::remat({"w", "w.1"}), pt::remat({"w.1", "w"}), pt::remat({"w.*", "w"})})
+    CHECK(check_equal(p, pt::schedule(tactic)).tactics[0].remat.ops == all.tactics[0].remat.ops);
+  // Tags whose stretches overlap, and one inside of another.
+  const auto tagged = trace_chain([](const auto& x, const auto& w) {
+    auto h = pt::tag("outer.begin", layer(x, w[0]));
+    h = pt::tag("inner.begin", layer(h, w[1]));
+    h = pt::tag("inner.end", h + h * h);
+    h = pt::tag("outer.end", layer(h, w[2]));
+    return sum(h);
+  });
+  const auto outer = check_equal(tagged, pt::schedule(pt::remat({"outer"})));
+  for (const auto& tactic : {pt::remat({"outer", "inner"}), pt::remat({"inner", "outer"})})
+    CHECK(check_equal(tagged, pt::schedule(tactic)).tactics[0].remat.ops >=
+          outer.tactics[0].remat.ops);
+}
 TEST_CASE("with other tactics, in any order") {
   const auto p = trace_chain(three_layers);
   const auto R = pt::remat({"w"}, "R");

@@ -26,7 +26,8 @@ struct repeat_plan {
 /// What `repeat_scopes` gives.
 struct repeated_program {
   program p;
-  vec<int> copies;  ///< by scope: the ops that are computed again
+  vec<int> copies;   ///< by scope: the number of ops that are computed again
+  vec<char> copied;  ///< by op of the program that was given: is it computed again?
 };
 
 namespace core_detail {
@@ -70,6 +71,7 @@ class repeating {
     for (value_id v : p_.inputs) out().inputs.push_back(now_[v]);
     for (const auto& each : p_.outputs)
       out().outputs.push_back({now_[each.value], out().intern(p_.view(each.name))});
+    result_.copied = copied_;
     return static_cast<repeated_program&&>(result_);
   }
 

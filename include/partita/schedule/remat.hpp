@@ -4,6 +4,7 @@
 ///           (selective recomputation)
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -51,21 +52,61 @@ class repetition {
 
   /// The program, and those nested in it, each with scopes of its own.
   constexpr program repeated(const program& p, const vec<std::string_view>& inputs) {
-    program inner;
-    if (!p.regions.empty()) inner = with_nested_repeated(p, inputs);
-    const program& now = p.regions.empty() ? p : inner;
-    scope_names names(wanted_);
-    const repeat_plan plan = scope_finder(now, inputs, labels_, names).run();
-    for (char each : plan.derived) derivative_ = derivative_ || each != 0;
-    for (std::size_t e = 0; e < wanted_.size(); ++e) found_[e] = found_[e] || names.found[e];
-    if (plan.scopes == 0) return now;
-    repeated_program made = repeat_scopes(now, plan);
-    for (int s = 0; s < plan.scopes; ++s) {
-      copies_[names.entry_of[s]] += made.copies[s];
-      r_.remat.ops += made.copies[s];
-      r_.remat.scopes += made.copies[s] > 0;
+    program now = p.regions.empty() ? p : with_nested_repeated(p, inputs);
+    vec<int> left;
+    for (int e = 0; e < static_cast<int>(wanted_.size()); ++e) left.push_back(e);
+    while (!left.empty()) left = repeat(now, inputs, left);
+    return now;
+  }
+  constexpr vec<std::string_view> names_of(const vec<int>& entries) const {
+    vec<std::string_view> list;
+    for (int e : entries) list.push_back(wanted_[e]);
+    return list;
+  }
+  /// Computes the scopes of some names again, in one step. Returns the names that it leaves to the
+  /// next step: those whose scopes overlap narrower ones.
+  constexpr vec<int> repeat(program& now, const vec<std::string_view>& inputs, vec<int> entries) {
+    const vec<int> all = entries;
+    for (;;) {
+      const vec<std::string_view> wanted = names_of(entries);
+      scope_names names(wanted);
+      const repeat_plan plan = scope_finder(now, inputs, labels_, names).run();
+      vec<int> apart;
+      for (std::size_t i = 0; i < entries.size(); ++i)
+        if (names.overlaps[i] == 0) apart.push_back(entries[i]);
+      if (apart.size() < entries.size()) {
+        entries = apart;
+        continue;
+      }
+      vec<int> later;
+      for (int e : all)
+        if (std::find(entries.begin(), entries.end(), e) == entries.end()) later.push_back(e);
+      for (char each : plan.derived) derivative_ = derivative_ || each != 0;
+      for (std::size_t i = 0; i < entries.size(); ++i)
+        found_[entries[i]] = found_[entries[i]] || names.found[i];
+      if (plan.scopes == 0) return later;
+      repeated_program made = repeat_scopes(now, plan);
+      for (int s = 0; s < plan.scopes; ++s) {
+        copies_[entries[names.entry_of[s]]] += made.copies[s];
+        r_.remat.ops += made.copies[s];
+        r_.remat.scopes += made.copies[s] > 0;
+      }
+      if (wanted_.size() > 1) count_shared(now, inputs, made.copied);
+      now = static_cast<program&&>(made.p);
+      return later;
     }
-    return static_cast<program&&>(made.p);
+  }
+  /// An op may be of the scopes of several names: its copy counts for each of them.
+  constexpr void count_shared(const program& p, const vec<std::string_view>& inputs,
+                              const vec<char>& copied) {
+    for (std::size_t e = 0; e < wanted_.size(); ++e) {
+      if (copies_[e] > 0) continue;
+      const vec<std::string_view> one(1, wanted_[e]);
+      scope_names names(one);
+      const repeat_plan alone = scope_finder(p, inputs, labels_, names).run();
+      for (op_id o = 0; o < p.op_count(); ++o)
+        if (alone.scope[o] >= 0 && copied[o] != 0) ++copies_[e];
+    }
   }
   constexpr program with_nested_repeated(const program& p, const vec<std::string_view>& inputs) {
     program q = p;
@@ -155,7 +196,8 @@ class repetition {
 ///           tagged value of the name; inputs: what is computed around the ops that read them (see
 ///           schedule_detail::scope_finder). Each name that a pattern stands for, and each
 ///           numbered element below a name, is a scope of its own: "params.layers" gives one for
-///           each layer.
+///           each layer. Several names stand for the union of their scopes, in any order: of
+///           scopes that overlap the narrower one is computed again first, as by a tactic before.
 /// Legal     where a derivative reads anything of the scope. It may stand anywhere in a schedule:
 ///           the other tactics see the program that computes again, and name copies of a tag
 ///           together with it.

@@ -34,11 +34,19 @@ constexpr std::string_view with_number(std::string_view part, std::string_view n
 class scope_names {
  public:
   constexpr explicit scope_names(const vec<std::string_view>& wanted)
-      : found(wanted.size(), 0), wanted_(wanted), places_(16) {}
+      : found(wanted.size(), 0), overlaps(wanted.size(), 0), wanted_(wanted), places_(16) {}
 
-  vec<int> entry_of;  ///< by scope
-  vec<char> found;    ///< by entry: is anything of that name?
+  vec<int> entry_of;   ///< by scope
+  vec<char> found;     ///< by entry: is anything of that name?
+  vec<char> overlaps;  ///< by entry: does it overlap a narrower one, or one as narrow before it?
 
+  /// Records that two scopes overlap. `width`: by entry.
+  constexpr void note_overlap(int a, int b, const vec<std::int64_t>& width) {
+    const int one = entry_of[a], other = entry_of[b];
+    if (one == other) return;
+    const bool wider = width[one] != width[other] ? width[one] > width[other] : one > other;
+    overlaps[wider ? one : other] = 1;
+  }
   constexpr int count() const { return static_cast<int>(entry_of.size()); }
   /// The scope that a name belongs to, or -1. Of several entries that select it the longest counts.
   constexpr int of(std::string_view name) {
@@ -164,8 +172,21 @@ class scope_finder {
       mark(list, s, in_model(made) ? made : o, o);
       plan_.named[made] = plan_.named[o] = 1;
     }
+    note_overlaps(list);
     for (const stretch& each : list)
       for (op_id o = each.first; o <= each.last; ++o) take(o, each.scope);
+  }
+  /// `list`: in the order of their first ops.
+  constexpr void note_overlaps(const vec<stretch>& list) {
+    vec<std::int64_t> width(names_.found.size(), 0);
+    for (const stretch& each : list)
+      width[names_.entry_of[each.scope]] += each.last - each.first + 1;
+    const stretch* longest = nullptr;  // of those so far the one that ends last
+    for (const stretch& each : list) {
+      if (longest != nullptr && each.first <= longest->last)
+        names_.note_overlap(each.scope, longest->scope, width);
+      if (longest == nullptr || each.last > longest->last) longest = &each;
+    }
   }
   /// Stretches of few tags are looked for from behind: those of a scope stand together.
   static constexpr void mark(vec<stretch>& list, int scope, op_id first, op_id last) {
@@ -205,6 +226,7 @@ class scope_finder {
         list[at].last = o;
       }
     }
+    note_overlaps(list);
     take_between(joined(list), other, waiting_bytes());
   }
   /// Stretches that overlap are one; they stand in the order of their first ops.
