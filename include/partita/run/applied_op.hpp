@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -10,6 +9,7 @@
 
 #include <partita/op/registry.hpp>
 #include <partita/run/compare.hpp>
+#include <partita/run/element_text.hpp>
 #include <partita/run/kernels/strided.hpp>
 
 namespace partita::run_detail {
@@ -41,30 +41,6 @@ inline array scattered_integers(const tensor_type& t, std::uint64_t seed, std::i
     return static_cast<double>(
         low + static_cast<std::int64_t>(r % static_cast<std::uint64_t>(high - low + 1)));
   });
-}
-
-/// As many digits as tell the value from every other of its type.
-inline void print_element(text& out, const array& a, std::int64_t i) {
-  with_type(a.element(), [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_same_v<T, bool>) {
-      out << (a.data<T>()[i] ? 1 : 0);
-    } else if constexpr (std::is_integral_v<T>) {
-      out << a.data<T>()[i] + T(0);  // a byte is a number, too
-    } else {
-      using printed = std::conditional_t<std::is_same_v<T, double>, double, float>;
-      char digits[32];
-      const auto end =
-          std::to_chars(digits, digits + sizeof digits, static_cast<printed>(a.data<T>()[i])).ptr;
-      out << std::string_view(digits, static_cast<std::size_t>(end - digits));
-    }
-  });
-}
-/// `(2, 3)` for element i of a shape.
-inline void print_position(text& out, const shape& s, std::int64_t i) {
-  const strides by(s);
-  out << '(';
-  append_list(out, s.rank, [&](int d) { out << i / by[d] % s[d]; });
-  out << ')';
 }
 
 /// An op applied to operands of given types.

@@ -1,6 +1,11 @@
 /// Comparing arrays, and changing their element type.
 #pragma once
 
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include <partita/run/array.hpp>
 #include <partita/support/separate.hpp>
 
@@ -20,10 +25,29 @@ PARTITA_LINKAGE bool equal(const array& a, const array& b);
 /// is no difference; `all_close` is stricter.
 PARTITA_LINKAGE double max_difference(const array& a, const array& b);
 
-/// |a[i] - b[i]| <= atol + rtol |b[i]| everywhere, as in NumPy: a NaN is close to nothing. False if
-/// the shapes differ; the element types may.
-PARTITA_LINKAGE bool all_close(const array& a, const array& b, double rtol = 1e-5,
-                               double atol = 1e-6);
+/// What all_close finds: true, or where and how far arrays are apart. Tests show the text: it is
+/// printed in place of `false`.
+class closeness {
+ public:
+  closeness() = default;
+  /// `apart`: what is not close; empty if all is.
+  explicit closeness(std::string apart) : apart_(std::move(apart)) {}
+  operator bool() const { return apart_.empty(); }
+  const std::string& apart() const { return apart_; }
+  friend std::ostream& operator<<(std::ostream& out, const closeness& c) {
+    return out << (c ? std::string_view("all close") : std::string_view(c.apart_));
+  }
+
+ private:
+  std::string apart_;
+};
+
+/// |a[i] - b[i]| <= atol + rtol |b[i]| everywhere, as in NumPy: a NaN is close to nothing. Shapes
+/// have to be the same; element types may differ. Where not all is close, the text names the
+/// element that exceeds its bound by most, both values, their distance, and how many elements
+/// differ.
+PARTITA_LINKAGE closeness all_close(const array& a, const array& b, double rtol = 1e-5,
+                                    double atol = 1e-6);
 
 }  // namespace partita
 

@@ -99,17 +99,42 @@ class results {
   std::vector<std::pair<std::string, std::string>> refused_;  ///< names and messages
 };
 
-/// Output by output; false if their numbers differ.
-inline bool all_close(const results& a, const results& b, double rtol = 1e-5, double atol = 1e-6) {
-  bool close = a.size() == b.size();
-  for (int i = 0; close && i < a.size(); ++i) close = all_close(a[i], b[i], rtol, atol);
-  return close;
+namespace run_detail {
+/// `c` as what is found of an output.
+inline closeness of_output(const results& r, int i, const closeness& c) {
+  return c ? c
+           : closeness("output " + std::to_string(i) + " \"" +
+                       r.names()[static_cast<std::size_t>(i)] + "\": " + c.apart());
 }
-inline bool all_close(const results& a, const array& b, double rtol = 1e-5, double atol = 1e-6) {
-  return all_close(a.only(), b, rtol, atol);
+}  // namespace run_detail
+
+/// Output by output; not close if their numbers differ. The text is about the first output that is
+/// not close, and says how many more are not.
+inline closeness all_close(const results& a, const results& b, double rtol = 1e-5,
+                           double atol = 1e-6) {
+  if (a.size() != b.size())
+    return closeness(std::to_string(a.size()) + " outputs, not " + std::to_string(b.size()));
+  closeness first;
+  int more = 0;
+  for (int i = 0; i < a.size(); ++i) {
+    const closeness c = run_detail::of_output(a, i, all_close(a[i], b[i], rtol, atol));
+    if (c) continue;
+    if (first)
+      first = c;
+    else
+      ++more;
+  }
+  if (more == 0) return first;
+  return closeness(first.apart() + "; " + std::to_string(more) +
+                   (more == 1 ? " more output is not close" : " more outputs are not close"));
 }
-inline bool all_close(const array& a, const results& b, double rtol = 1e-5, double atol = 1e-6) {
-  return all_close(a, b.only(), rtol, atol);
+inline closeness all_close(const results& a, const array& b, double rtol = 1e-5,
+                           double atol = 1e-6) {
+  return run_detail::of_output(a, 0, all_close(a.only(), b, rtol, atol));
+}
+inline closeness all_close(const array& a, const results& b, double rtol = 1e-5,
+                           double atol = 1e-6) {
+  return run_detail::of_output(b, 0, all_close(a, b.only(), rtol, atol));
 }
 /// The greatest of all outputs; infinite if their numbers differ.
 inline double max_difference(const results& a, const results& b) {
