@@ -144,7 +144,7 @@ TEST_CASE("what goes around a loop, and into a branch") {
 )");
   CHECK(
       settlements(p) ==
-      R"(would be settled by atomic<%x2, "M"> in an earlier tactic (#tile<0>; it needs a tag), or by atomic<%x4, "M"> in an earlier tactic (#tile<1>; it needs a tag)
+      R"(would be settled by tag("x2", x) on %x2 and manual("M", {{"x2", replicated}}) as an earlier tactic (#tile<0>), or by tag("x4", x) on %x4 and manual("M", {{"x4", replicated}}) as an earlier tactic (#tile<1>)
 )");
   CHECK(str(pt::print_replicated(p)) ==
         R"(256 bytes  x 2 copies  %x4  transpose  tensor<8x8xf32>  along "M"
@@ -166,7 +166,7 @@ all_gather <"M">  %x8  128 bytes  x1  both  case needs it whole: a conflict left
 )");
   CHECK(
       settlements(q) ==
-      R"(would be settled by atomic<%x7, "M"> in an earlier tactic (#tile<0>; it needs a tag), or by atomic<%x8, "M"> in an earlier tactic (#tile<1>; it needs a tag)
+      R"(would be settled by tag("x7", x) on %x7 and manual("M", {{"x7", replicated}}) as an earlier tactic (#tile<0>), or by tag("x8", x) on %x8 and manual("M", {{"x8", replicated}}) as an earlier tactic (#tile<1>)
 )");
 }
 
@@ -302,7 +302,7 @@ TEST_CASE("conflicts say what would settle them, and it does") {
   const auto both = pt::manual("B", {{"x", 0}, {"w1", 1}}, "both");
   CHECK(
       settlements(pt::partition(chain(), mesh, pt::schedule(both))) ==
-      R"(would be settled by tile<%x, 0, "B"> in an earlier tactic (#tile<0>), or by tile<%w1, 1, "B"> in an earlier tactic (#tile<1>)
+      R"(would be settled by manual("B", {{"x", 0}}) as an earlier tactic (#tile<0>), or by manual("B", {{"w1", 1}}) as an earlier tactic (#tile<1>)
 )");
   const auto first = pt::manual("B", {{"w1", 1}}, "first");
   CHECK(pt::partition(chain(), mesh, pt::schedule(first, both)).core.conflicts.empty());
@@ -310,11 +310,11 @@ TEST_CASE("conflicts say what would settle them, and it does") {
   const auto turned = [](auto x) { return matmul(x, pt::transpose<1, 0>(x)); };
   const auto rows = pt::manual("M", {{"x", 0}}, "rows");
   CHECK(settlements(pt::partition(pt::trace(turned, square()), mesh, pt::schedule(rows))) ==
-        R"(would be settled by atomic<%x1, "M"> in an earlier tactic (#tile<0>; it needs a tag)
+        R"(would be settled by tag("x1", x) on %x1 and manual("M", {{"x1", replicated}}) as an earlier tactic (#tile<0>)
 )");
   const auto tagged = [](auto x) { return matmul(x, pt::tag("xt", pt::transpose<1, 0>(x))); };
   CHECK(settlements(pt::partition(pt::trace(tagged, square()), mesh, pt::schedule(rows))) ==
-        R"(would be settled by atomic<%xt, "M"> in an earlier tactic (#tile<0>)
+        R"(would be settled by manual("M", {{"xt", replicated}}) as an earlier tactic (#tile<0>)
 )");
   const auto whole = pt::manual("M", {{"xt", pt::replicated}});
   CHECK(pt::partition(pt::trace(tagged, square()), mesh, pt::schedule(whole, rows))
@@ -324,7 +324,7 @@ TEST_CASE("conflicts say what would settle them, and it does") {
       pt::trace([](auto x) { return pt::reshape<9, 8>(tanh(x)); }, pt::input<float, 12, 6>("x"));
   CHECK(
       settlements(pt::partition(uneven, mesh, pt::schedule(BP))) ==
-      R"(would be settled by atomic<%x1, "B"> in an earlier tactic (whole; it needs a tag), or by a size of "B" that divides 3
+      R"(would be settled by tag("x1", x) on %x1 and manual("B", {{"x1", replicated}}) as an earlier tactic (whole), or by a size of "B" that divides 3
 )");
 }
 

@@ -259,7 +259,7 @@ tile<%y, 0, "A":(4)2>; propagate;
       pt::error);
   CHECK_THROWS_WITH_AS(
       run(pt::manual("A", {{"w", 0}})),
-      R"(S003 tile: dimension 0 of "w" has size 2 (4 before earlier tiling); axis "A":(1)4 has size 4, which does not divide it; take "A":(1)2, choose another dimension or mesh, or pad it with uneven::pad)",
+      R"(S003 tile: dimension 0 of "w" has size 2 (4 before earlier tiling); axis "A":(1)4 has size 4, which does not divide it; take "A:(1)2", choose another dimension or mesh, or pad it with uneven::pad)",
       pt::error);
   CHECK_THROWS_WITH_AS(
       run(pt::manual("A", {{"w", pt::replicated}})),

@@ -152,7 +152,7 @@ TEST_CASE("uneven: what would settle a conflict pads, too") {
   REQUIRE(p.core.conflicts.size() == 1);
   CHECK(
       str(pt::settle(p, p.core.conflicts[0])) ==
-      R"(would be settled by tile<%x, 0, "B", pad> in an earlier tactic (#tile<0>), or by tile<%w, 1, "B", pad> in an earlier tactic (#tile<1>))");
+      R"(would be settled by manual("B", {{"x", 0}}, uneven::pad) as an earlier tactic (#tile<0>), or by manual("B", {{"w", 1}}, uneven::pad) as an earlier tactic (#tile<1>))");
   check_meaning(p);
 }
 

@@ -456,3 +456,44 @@ TEST_CASE("mistakes in a system of several meshes") {
   CHECK(meshes_mistake("mesh m0\naxis B 0").starts_with("M001"));
   CHECK(meshes_mistake("mesh " + std::string(40, 'm')).starts_with("O102 topology: the name of m"));
 }
+
+TEST_CASE("what needs all of a batch: an input that can stay out of it is named") {
+  // A mean over tokens: the number of tokens is computed from the mask, outside of the parts.
+  const char* module = R"(#s0 = loc("jit(f)/jvp(s0)/tanh")
+#s1 = loc("jit(f)/jvp(s1)/reduce_sum")
+#t1 = loc("jit(f)/transpose(jvp(s1))/mul")
+func.func @main(%x: tensor<8xf32> loc("x"), %m: tensor<8xf32> loc("m")) -> (tensor<f32>, tensor<8xf32>) {
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %n = stablehlo.reduce(%m init: %c) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+  %h = stablehlo.tanh %x : tensor<8xf32> loc(#s0)
+  %hm = stablehlo.multiply %h, %m : tensor<8xf32> loc(#s1)
+  %l = stablehlo.reduce(%hm init: %c) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32> loc(#s1)
+  %nb = stablehlo.broadcast_in_dim %n, dims = [] : (tensor<f32>) -> tensor<8xf32> loc(#t1)
+  %g = stablehlo.divide %m, %nb : tensor<8xf32> loc(#t1)
+  return %l, %g : tensor<f32>, tensor<8xf32>
+})";
+  const auto p = pt::read_stablehlo(module);
+  REQUIRE(data::str(p.error.message) == "");
+  const auto t = pt::read_system("mesh m0\naxis B 1\nmesh m1\naxis B 1\n").topology();
+  const auto tactics = [](const std::string& batch) {
+    const auto s = pt::read_schedule("pipeline {stages: {s0} {s1}, batch: {" + batch +
+                                     "}, microbatches: 2, order: gpipe}");
+    REQUIRE(data::str(s.error.message) == "");
+    return s.tactics;
+  };
+  CHECK_THROWS_WITH(
+      pt::partition(p, t, tactics("x: 0, m: 0")),
+      doctest::Contains("of all microbatches together; leave \"m\" out of batch: parts "
+                        "get its slices all the same"));
+  CHECK_THROWS_WITH(pt::partition(p, t,
+                                  pt::schedule(pt::pipeline({.stages = {{"s0"}, {"s1"}},
+                                                             .batch = {{"x", 0}, {"m", 0}},
+                                                             .microbatches = 2}))),
+                    doctest::Contains("; leave \"m\" out of .batch: "));
+  const auto r = pt::partition(p, t, tactics("x: 0"));
+  data::random random{3};
+  std::vector<pt::array> inputs;
+  for (int i = 0; i < 2; ++i) inputs.push_back(data::integers(p.input_type(i), random, 1, 3));
+  const auto whole = pt::evaluate(p, inputs);
+  CHECK(pt::max_difference(pt::emulate(r, inputs), whole) < 1e-6);
+}

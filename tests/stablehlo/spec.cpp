@@ -184,6 +184,63 @@ TEST_CASE("mistakes in a specification") {
   CHECK(thrown("manual B {w3: 0}", m).starts_with("S006 manual(\"B\"): no input, tag or output"));
 }
 
+TEST_CASE("advice is in the syntax of the tactics") {
+  const pt::mesh three{{"B", 3}}, m{{"B", 4}};
+  CHECK(thrown("manual B {x: 0}", three)
+            .ends_with("or pad it with \"pad\" at the end of the tactic"));
+  CHECK_THROWS_WITH(
+      pt::partition(pt::read_stablehlo(mlp), three, pt::schedule(pt::manual("B", {{"x", 0}}))),
+      doctest::Contains("or pad it with uneven::pad"));
+  const auto report = [&](const auto& tactics) {
+    return std::string(pt::report(pt::partition(pt::read_stablehlo(mlp), m, tactics)).view());
+  };
+  const std::string text = report(pt::read_schedule("manual B {x: 0, w1: 1}").tactics),
+                    cpp = report(pt::schedule(pt::manual("B", {{"x", 0}, {"w1", 1}})));
+  CHECK(text.find("would be settled by manual \"B\" {\"x\": 0} as an earlier tactic (#tile<0>), or "
+                  "by manual \"B\" {\"w1\": 1} as an earlier tactic") != std::string::npos);
+  CHECK(cpp.find("would be settled by manual(\"B\", {{\"x\", 0}}) as an earlier tactic (#tile<0>), "
+                 "or by manual(\"B\", {{\"w1\", 1}}) as an earlier tactic") != std::string::npos);
+
+  // Every advice about a conflict is a tactic that can be written so, if the model has the tag.
+  const char* residual =
+      "func @f(%x : tensor<16x16xf32>, %w : tensor<16x16xf32>, %v : tensor<16x16xf32>) {\n"
+      " %0 = \"matmul\"(%x, %w)\n %1 = \"matmul\"(%0, %v)\n %2 = \"matmul\"(%1, %1)\n return "
+      "%2\n}\n";
+  const auto p = pt::read_stablehlo(residual);
+  const auto made = pt::partition(p, m, pt::read_schedule("manual B {w: 1, x: 0}").tactics);
+  const std::string all(pt::report(made).view());
+  std::size_t found = 0;
+  for (std::size_t at = all.find("manual \""); at != std::string::npos;
+       at = all.find("manual \"", at + 1)) {
+    const std::string tactic = all.substr(at, all.find('}', at) + 1 - at);
+    CHECK_MESSAGE(!pt::read_schedule(tactic).error, tactic);
+    ++found;
+  }
+  CHECK(found > 0);
+
+  const auto f = pt::trace(
+      [](auto x, auto w, auto v) {
+        const auto y = matmul(x, w);
+        return pt::output("g", pt::grad(
+                                   [&](auto u) {
+                                     const auto h = pt::tag("h.begin", matmul(y, u));
+                                     return sum(pt::tag("h.end", h * h * h));
+                                   },
+                                   v));
+      },
+      pt::input<float, 4, 4>("x"), pt::input<float, 4, 4>("w"), pt::input<float, 4, 4>("v"));
+  CHECK_THROWS_WITH(pt::partition(f, m, pt::read_schedule("remat w").tactics),
+                    doctest::Contains("its loss, like remat \"v\", or leave"));
+  CHECK_THROWS_WITH(pt::partition(f, m, pt::schedule(pt::remat({"w"}))),
+                    doctest::Contains("its loss, like remat({\"v\"}), or leave"));
+  pt::partition_options strict;
+  strict.strict = 0;
+  CHECK_THROWS_WITH(pt::partition(f, m, pt::read_schedule("manual B {x: 0}").tactics, strict),
+                    doctest::Contains("; shard it, or place it replicated"));
+  CHECK_THROWS_WITH(pt::partition(f, m, pt::schedule(pt::manual("B", {{"x", 0}})), strict),
+                    doctest::Contains("; shard it, or place it pt::replicated"));
+}
+
 TEST_CASE("systems") {
   const auto s = pt::read_system(
       "axis B 4\naxis M 2 # minor\ndevice \"TPU v3\"\nmemory 16 GiB\nbandwidth 1 TB/s\nflops "

@@ -40,8 +40,8 @@ constexpr auto torn = [] {
 constexpr bool settled() {
   const auto p = torn();
   return pt::settle(p, p.core.conflicts[0]) ==
-         R"(would be settled by tile<%x, 0, "B"> in an earlier tactic (#tile<0>), )"
-         R"(or by tile<%w1, 1, "B"> in an earlier tactic (#tile<1>))";
+         R"(would be settled by manual("B", {{"x", 0}}) as an earlier tactic (#tile<0>), )"
+         R"(or by manual("B", {{"w1", 1}}) as an earlier tactic (#tile<1>))";
 }
 static_assert(settled());
 

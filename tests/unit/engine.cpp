@@ -456,7 +456,7 @@ TEST_CASE("the report names actions, collectives, shardings and conflicts") {
     w [{}, {"B"}] : tensor<8x4xf32> -> tensor<8x1xf32>
   conflicts: 1
     %x1 (dot_general) along "B": #tile<0> from operand %x by tactic 1 ("both"), and #tile<1> from operand %w by tactic 1 ("both")
-      would be settled by tile<%x, 0, "B"> in an earlier tactic (#tile<0>), or by tile<%w, 1, "B"> in an earlier tactic (#tile<1>)
+      would be settled by manual("B", {{"x", 0}}) as an earlier tactic (#tile<0>), or by manual("B", {{"w", 1}}) as an earlier tactic (#tile<1>)
 per device: 1024 flop, 896 bytes read and written, arguments 160 bytes, results 256 bytes, peak 1056 bytes, sent 480 bytes, messages along "B" 6
 )");
 }

@@ -46,7 +46,7 @@ TEST_CASE("S002 dimension out of range") {
 TEST_CASE("S003 the axis does not divide the dimension") {
   CHECK(partitioned(pt::manual("B", {{"x", 0}})) ==
         "S003 tile: dimension 0 of \"x\" has size 10; axis \"B\" has size 4, which does not divide "
-        "it; take \"B\":(1)2, choose another dimension or mesh, or pad it with uneven::pad");
+        "it; take \"B:(1)2\", choose another dimension or mesh, or pad it with uneven::pad");
   CHECK(
       partitioned(pt::manual("M", {{"x", 0}}), pt::manual("B", {{"x", 0}})) ==
       "S003 tile: dimension 0 of \"x\" has size 5 (10 before earlier tiling); axis \"B\" has size "
@@ -128,7 +128,7 @@ TEST_CASE(
       "S004 tile: \"w1\" is already sliced on dimension 0 along axis \"a\", by tactic 1 "
       "(\"rows\"); "
       "it cannot be sliced on dimension 1 too; leave out one of the two, or ";
-  CHECK(twice({{"a", 8}, {"b", 2}}) == said + "give each a part of it: \"a\":(1)2 and \"a\":(2)4");
+  CHECK(twice({{"a", 8}, {"b", 2}}) == said + "give each a part of it: \"a:(1)2\" and \"a:(2)4\"");
   CHECK(twice({{"a", 2}, {"b", 8}, {"c", 4}}) == said + "give the mesh another axis");
   CHECK(twice({{"a", 8}, {"b", 2}, {"c", 1}, {"d", 4}}) == said + "take axis \"d\"");
 }

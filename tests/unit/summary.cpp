@@ -138,10 +138,11 @@ TEST_CASE("a report tries to settle as many conflicts as it shows, each once") {
   CHECK(count(few, "would be settled by") == 2 * 5);
   CHECK(count(few, "conflicts only") == 0);
   CHECK(count(all, "would be settled by") == 2 * 40);
-  CHECK(all.find("would be settled by tile<%p39, 0, \"B\"> in an earlier tactic (#tile<0>), or by "
-                 "tile<%q39, 1, \"B\">") != all.npos);
-  CHECK(str(pt::settle(p, p.core.conflicts[0])).substr(0, 34) ==
-        "would be settled by tile<%p0, 0, \"");
+  CHECK(all.find("would be settled by manual(\"B\", {{\"p39\", 0}}) as an earlier tactic "
+                 "(#tile<0>), or by "
+                 "manual(\"B\", {{\"q39\", 1}}) as") != all.npos);
+  CHECK(str(pt::settle(p, p.core.conflicts[0]))
+            .starts_with("would be settled by manual(\"B\", {{\"p0\", 0}})"));
   // Work: one conflict is settled once, however many tactics leave it open.
   pt::report_detail::settler settle(p, 1);
   CHECK(count(str(settle(p.core.conflicts[0])), "would be settled") == 1);

@@ -38,6 +38,10 @@ class core_program : public loop_program {
         state_.local[map.ops[o].begin + f] = map.at(o, f).size / pieces_of(o, f);
   }
 
+  /// In which syntax messages give advice: that of the tactics.
+  constexpr syntax advice() const { return state_.options.advice; }
+  constexpr void set_advice(syntax s) { state_.options.advice = s; }
+
   /// The actions from here on are those of a tactic.
   constexpr void start_tactic(int number) { state_.tactic = number; }
   /// Of the next one that has a name for messages.
@@ -203,12 +207,14 @@ class core_program : public loop_program {
         which << axis_text(s);
       pieces *= s.size;
       s.size = greatest_common_divisor(s.size, left);
-      if (part.empty() && s.size > 1 && !check_split(s)) part << "take " << axis_text(s) << ", ";
+      if (part.empty() && s.size > 1 && !check_split(s))
+        part << "take \"" << axis_in_tactic(s) << "\", ";
     }
     f.record("S003", "tile: dimension ", dim, " of \"", describe(v), "\" has size ", left, before,
              "; axis ", which, " has size ", pieces, where, where.empty() ? "" : ")",
              ", which does not divide it; ", part,
-             "choose another dimension or mesh, or pad it with uneven::pad");
+             "choose another dimension or mesh, or pad it with ",
+             in_syntax(advice(), "uneven::pad", "\"pad\" at the end of the tactic"));
   }
 
   /// Can axes be split so that a named axis consists of axes?
@@ -278,9 +284,9 @@ class core_program : public loop_program {
     const std::int64_t n = taken_part.size;
     for (std::int64_t part = 2; part <= 1024 && part <= n / part; ++part)
       if (n % part == 0)
-        return out << ", or give each a part of it: "
-                   << axis_text({taken_part.axis, taken_part.pre, part}) << " and "
-                   << axis_text({taken_part.axis, taken_part.pre * part, n / part});
+        return out << ", or give each a part of it: \""
+                   << axis_in_tactic({taken_part.axis, taken_part.pre, part}) << "\" and \""
+                   << axis_in_tactic({taken_part.axis, taken_part.pre * part, n / part}) << '"';
     return out << ", or give the mesh another axis";
   }
 

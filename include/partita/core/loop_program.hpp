@@ -416,6 +416,12 @@ class loop_program {
       if (l.factor == factor) n *= size(o, l.axis);
     return n;
   }
+  /// An axis or a part of it, as a tactic names it: `B`, or `B:(2)4`.
+  constexpr text axis_in_tactic(const sub_axis& s) const {
+    text out = escaped(mesh.name(s.axis));
+    if (s.pre != 1 || s.size != mesh.whole_size(s.axis)) out << ":(" << s.pre << ')' << s.size;
+    return out;
+  }
   constexpr text axis_text(const sub_axis& s) const {
     text out;
     print_sub_axis(out, s, mesh);

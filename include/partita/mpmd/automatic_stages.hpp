@@ -209,8 +209,9 @@ class stage_finder {
     if (out_.error || count() >= stages) return;
     if (count() == 0)
       return out_.error.record("O146", "pipeline: ", stages,
-                               " stages are to be found, and the program names no parts; write "
-                               "pt::named(\"layers\", i, f)(x), or name the parts of each stage");
+                               " stages are to be found, and the program names no parts; write, "
+                               "in C++, pt::named(\"layers\", i, f)(x), in JAX with "
+                               "jax.named_scope(f\"layers_{i}\"), or name the parts of each stage");
     vec<std::string_view> names;
     for (const text& n : out_.names) names.push_back(n.view());
     out_.error.record("O147", "pipeline: ", stages, " stages are to be found of ", count(),

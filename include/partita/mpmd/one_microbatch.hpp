@@ -237,8 +237,9 @@ class loop_opener {
 /// Errors    O150 it is reversed, O151 there are two, O152 its iterations are not as many
 class own_loop_finder {
  public:
-  constexpr own_loop_finder(const program& p, std::int64_t n, const vec<mesh_for>& lines)
-      : p_(p), n_(n), lines_(lines), parts_(p.scopes, p.labels, lines) {}
+  constexpr own_loop_finder(const program& p, std::int64_t n, const vec<mesh_for>& lines,
+                            syntax advice)
+      : p_(p), n_(n), lines_(lines), parts_(p.scopes, p.labels, lines), advice_(advice) {}
 
   /// -1: there is none.
   constexpr op_id run(failure& error) {
@@ -259,8 +260,8 @@ class own_loop_finder {
                    "stacks instead");
     if (n_ != 1 && length(loop) != n_)
       error.record("O152", "pipeline: ", loop_text(loop).view(),
-                   " is the loop over microbatches of this step; ", n_,
-                   " are asked for: leave .microbatches out");
+                   " is the loop over microbatches of this step; ", n_, " are asked for: leave ",
+                   in_syntax(advice_, ".microbatches", "microbatches"), " out");
     if (length(loop) < 1)
       error.record("O152", "pipeline: ", loop_text(loop).view(),
                    " is the loop over microbatches of this step; at least one is needed");
@@ -275,6 +276,7 @@ class own_loop_finder {
   std::int64_t n_;
   const vec<mesh_for>& lines_;
   part_selector parts_;
+  syntax advice_;
 
   constexpr text loop_text(op_id o) const {
     return concat(p_.op(o).def->name, " of ", length(o), " iterations");
@@ -295,6 +297,37 @@ class own_loop_finder {
 
 }  // namespace mpmd_detail
 
+constexpr one_microbatch cut_into_microbatches(
+    const program& p, std::int64_t n, span<const schedule_detail::kept_microbatch_entry> batch,
+    const vec<mesh_for>& lines, syntax advice);
+
+namespace mpmd_detail {
+
+/// What to do where a part needs something of all microbatches: leave the input out of the batch
+/// that it is computed from, if that has been tried and helps (propagation slices it where parts
+/// use it), or compute it elsewhere.
+///
+/// Cost: that of a cut for each entry of the batch.
+constexpr text without_whole_batch(const program& p, std::int64_t n,
+                                   span<const schedule_detail::kept_microbatch_entry> batch,
+                                   const vec<mesh_for>& lines, syntax advice) {
+  for (std::size_t left_out = 0; batch.size() > 1 && left_out < batch.size(); ++left_out) {
+    vec<schedule_detail::kept_microbatch_entry> rest;
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      if (i != left_out) rest.push_back(batch[i]);
+    const one_microbatch one =
+        cut_into_microbatches(p, n, {rest.data(), rest.size()}, lines, advice);
+    if (!one.error)
+      return concat("leave \"", escaped(batch[left_out].name.view()), "\" out of ",
+                    in_syntax(advice, ".batch", "batch"),
+                    ": parts get its slices all the same, and what needs all of it is computed "
+                    "from all of it");
+  }
+  return "compute it outside of the parts, or from one microbatch alone";
+}
+
+}  // namespace mpmd_detail
+
 /// Cuts a batch into `n` microbatches: the step with a loop, as `microbatch` makes it, and one
 /// iteration of it in line. What has no part in it that `lines` give to a mesh may be loops of its
 /// own (a count over the batch); what has, is one loop.
@@ -307,7 +340,7 @@ class own_loop_finder {
 ///           another one gives of all microbatches, O121 no part is computed from a microbatch
 constexpr one_microbatch cut_into_microbatches(
     const program& p, std::int64_t n, span<const schedule_detail::kept_microbatch_entry> batch,
-    const vec<mesh_for>& lines) {
+    const vec<mesh_for>& lines, syntax advice) {
   one_microbatch out;
   out.microbatches = n;
   rewriting r;
@@ -316,7 +349,7 @@ constexpr one_microbatch cut_into_microbatches(
   const label_list labels = r.p.labels;  // by these numbers, which the loop keeps
   const scope_list scopes = r.p.scopes;
   if (batch.size() == 0) {
-    mpmd_detail::own_loop_finder finder(r.p, n, lines);
+    mpmd_detail::own_loop_finder finder(r.p, n, lines, advice);
     const op_id loop = finder.run(out.error);
     out.wrong_loop = static_cast<bool>(out.error);
     if (out.error) return out;
@@ -346,7 +379,7 @@ constexpr one_microbatch cut_into_microbatches(
     if (loop >= 0) {
       out.error.record("O120",
                        "pipeline: ", mpmd_detail::whole_batch_need(r.p, loop, o).words().view(),
-                       "; compute it outside of the parts, or from one microbatch alone");
+                       "; ", mpmd_detail::without_whole_batch(p, n, batch, lines, advice).view());
       return out;
     }
     loop = o;

@@ -108,6 +108,7 @@ constexpr void check_memory(pipelined& p) {
 template <class Schedule>
 constexpr void shard_units(pipelined& out, const Schedule& tactics, const staged_program& staged,
                            const program* given) {
+  out.core.set_advice(schedule_detail::syntax_of_schedule(tactics));
   tactic_context context(out.core);
   context.given = given;
   context.staged = &staged;
@@ -184,7 +185,8 @@ constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topo
   if (out.error) return {};
   vec<schedule_detail::kept_microbatch_entry> batch;
   for (const auto& e : options.batch) batch.push_back(schedule_detail::kept_microbatch_entry(e));
-  one_microbatch one = cut_into_microbatches(p, options.microbatches, batch, options.where.names);
+  one_microbatch one = cut_into_microbatches(p, options.microbatches, batch, options.where.names,
+                                             schedule_detail::syntax_of_schedule(tactics));
   out.notes = one.notes;
   out.microbatches = static_cast<int>(one.microbatches);
   out.own_loop = one.own_loop;

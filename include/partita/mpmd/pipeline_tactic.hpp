@@ -222,8 +222,10 @@ constexpr Pipelined partition(program&& source, const topology& t, const Schedul
   });
   out.error.record(work.error);
   if (pipelines != 1)
-    out.error.record("O132", "partition: the schedule has ", pipelines,
-                     " pipeline tactics; on a topology it has one: pt::pipeline({.stages = ...})");
+    out.error.record(
+        "O132", "partition: the schedule has ", pipelines,
+        " pipeline tactics; on a topology it has one: ",
+        in_syntax(work.advice, "pt::pipeline({.stages = ...})", "pipeline {stages: ...}"));
   if (out.error) return finish();
   work.p.labels = work.labels;
   work.p.scopes = scopes;

@@ -6,6 +6,8 @@
 #include <partita/core/action_text.hpp>
 #include <partita/core/trial.hpp>
 #include <partita/schedule/partition.hpp>
+#include <partita/support/scanner.hpp>
+#include <partita/support/syntax.hpp>
 
 namespace partita {
 
@@ -172,14 +174,13 @@ class settler {
       core_program& tried = trial.restart();
       if (!try_first(k, a, tried)) continue;
       out << (out.empty() ? "would be settled by " : ", or by ");
-      print_action(out, a, names, fresh_.named);
-      out << " in an earlier tactic (";
+      print_advice(out, a, names);
+      out << " as an earlier tactic (";
       const loop* l = loop_over(tried, k.op, k.where());
       if (l == nullptr || l->factor == any_factor)
         out << "whole";
       else
         print_entry(out, tried, k.op, l->factor);
-      if (c_.describe(a.value).view().front() == '%') out << "; it needs a tag";
       out << ')';
     }
     if (!several) {
@@ -188,6 +189,26 @@ class settler {
       out << " that divides " << c_.local(k.op, k.first.factor);
     }
     return out;
+  }
+
+  /// An action as the user writes it: a tactic, and in the model a tag where the value has no name.
+  constexpr void print_advice(text& out, const action& a, const value_names& names) const {
+    const syntax s = c_.advice();
+    text name = c_.describe(a.value);
+    if (name.view().front() == '%') {
+      const std::string_view printed = names[a.value];
+      name = scanner::is_digit(printed.front()) ? concat('v', printed) : escaped(printed);
+      if (s == syntax::specification)
+        out << "tag(x, \"" << name << "\") of partita_jit on %" << names[a.value] << " and ";
+      else
+        out << "tag(\"" << name << "\", x) on %" << names[a.value] << " and ";
+    }
+    const text axis = c_.axis_in_tactic(fresh_.named.at(a.axis));
+    const text placement = a.kind == action_kind::tile ? concat(a.dim) : text("replicated");
+    print_manual(out, s, axis, name, placement,
+                 a.uneven == uneven::pad      ? "pad"
+                 : a.uneven == uneven::refuse ? "refuse"
+                                              : "");
   }
 
   /// The `tile` action that evidence of a conflict goes back to: from its operand, or from the uses
@@ -250,9 +271,10 @@ class settler {
 ///
 /// Tried are, as a tactic before all others: the `tile` that either evidence goes back to, alone
 /// (so the order of tactics decides), and `atomic` on either operand or on the result. Each one
-/// named has been applied to a fresh program and left no conflict there; behind it stands what the
-/// op then has. What is not an input, tag or output needs a `tag` to be named by a tactic. Empty if
-/// none of them helps. Cost: up to four times that of the schedule.
+/// named has been applied to a fresh program and left no conflict there; what the op then has
+/// follows it. They are written as tactics, in the syntax of the schedule; a value without a name
+/// gets a `tag` in the model. Empty if none of them helps. Cost: up to four times that of the
+/// schedule.
 constexpr text settle(const partitioned& p, const conflict& k) {
   return report_detail::settler(p)(k);
 }

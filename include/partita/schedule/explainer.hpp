@@ -280,7 +280,9 @@ class explainer {
     const halo_cut larger = c_.stretch(o, f, attrs);
     if (!larger.possible || !larger.apart || from < pieces || to < pieces) return {};
     return concat(", since it makes ", to, " of ", from, " elements, and ", pieces,
-                  " does not divide both; uneven::pad lets it exchange borders");
+                  " does not divide both; ",
+                  in_syntax(c_.advice(), "uneven::pad", "\"pad\" at the end of the tactic"),
+                  " lets it exchange borders");
   }
   /// Would pieces be so small that what an op makes of each is more than they are?
   constexpr text too_small(op_id o, int f, int dim, int axis) const {

@@ -149,14 +149,43 @@ class repetition {
                       "\" or lies below it; ", known_names_or_below(wanted_[e], known));
     }
     if (copies_[e] > 0) return;
-    constexpr std::string_view remedy =
-        "; name what lies between the inputs of a model and its loss, or leave the tactic out";
+    const text example = derivative_ ? example_of_scope() : text();
     if (derivative_)
-      r_.error.record("S015", "remat: no derivative reads what is computed under \"", wanted_[e],
-                      "\" and need not be kept anyway", remedy);
+      r_.error.record(
+          "S015", "remat: no derivative reads what is computed under \"", wanted_[e],
+          "\" and need not be kept anyway; name what lies between the inputs of a model "
+          "and its loss, ",
+          example, "or leave the tactic out");
     else
       r_.error.record("S015", "remat: the program has no derivative that reads what is under \"",
-                      wanted_[e], '"', remedy);
+                      wanted_[e],
+                      "\"; name what lies between the inputs of a model and its loss, or leave the "
+                      "tactic out");
+  }
+  /// `like remat({"h"}), `: a name of which something can be computed again; or nothing.
+  constexpr text example_of_scope() const {
+    constexpr int most_tried = 16;
+    vec<std::string_view> known, inputs;
+    for (int i = 0; i < r_.p.input_count(); ++i) inputs.push_back(r_.p.input_name(i));
+    collect_names(r_.p, known);
+    name_table tried(most_tried);
+    int count = 0;
+    for (std::string_view name : known) {
+      if (count == most_tried) break;
+      const std::string_view part = name.substr(0, name.find('.'));
+      if (tried.insert(part, count) != count) continue;
+      ++count;
+      const vec<std::string_view> one(1, part);
+      scope_names names(one);
+      const repeat_plan plan = scope_finder(r_.p, inputs, labels_, names).run();
+      int copies = 0;
+      if (plan.scopes > 0)
+        for (int each : repeat_scopes(r_.p, plan).copies) copies += each;
+      if (copies == 0) continue;
+      if (r_.advice == syntax::specification) return concat("like remat \"", escaped(part), "\", ");
+      return concat("like remat({\"", escaped(part), "\"}), ");
+    }
+    return {};
   }
   constexpr void collect_names(const program& p, vec<std::string_view>& known) const {
     for (op_id o = 0; o < p.op_count(); ++o) {

@@ -220,7 +220,8 @@ constexpr failure be_strict(const core_program& c, const program& source, const 
   f.record("S020", "strict: ", value_words(c, source, largest->value), ' ',
            c.true_type(largest->value), " is replicated along ", axes, " by default",
            where(*largest), ": ", largest->copies, " copies of ", largest->bytes, " bytes, where ",
-           limit, " bytes are allowed", others, "; shard it, or place it pt::replicated");
+           limit, " bytes are allowed", others, "; shard it, or place it ",
+           in_syntax(c.advice(), "pt::replicated", "replicated"));
   return f;
 }
 constexpr failure be_strict(const core_program& c, const program& source, std::int64_t limit) {

@@ -5,6 +5,7 @@
 
 #include <partita/ir/program.hpp>
 #include <partita/support/error.hpp>
+#include <partita/support/syntax.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -27,11 +28,12 @@ struct rewriting {
   struct sliced_input {
     int input, dim;
   };
-  vec<sliced_input> sliced;   ///< by the tactics so far
-  label_list labels;          ///< of the source, whose numbers ops keep
-  remat_price remat;          ///< of the tactic at work
-  bool for_topology = false;  ///< is it partitioned over several meshes?
+  vec<sliced_input> sliced;        ///< by the tactics so far
+  label_list labels;               ///< of the source, whose numbers ops keep
+  remat_price remat;               ///< of the tactic at work
+  bool for_topology = false;       ///< is it partitioned over several meshes?
   const program* given = nullptr;  ///< the program with the dead code that was removed, if any was
+  syntax advice = syntax::cpp;     ///< in which messages give advice: that of the tactics
 };
 
 /// A tactic that rewrites the program. All of these run before the first action, in their order.

@@ -15,6 +15,7 @@
 #include <partita/spmd/lower.hpp>
 #include <partita/spmd/verify.hpp>
 #include <partita/support/name_table.hpp>
+#include <partita/support/syntax.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita::compiled {
@@ -47,11 +48,13 @@ struct any_tactic {
   void (*apply_of)(const void*, tactic_context&);
   void (*rewrite_of)(const void*, rewriting&);  ///< null: it rewrites nothing
   bool does_search = false;
+  syntax language = syntax::cpp;
 
   constexpr std::string_view name() const { return name_of(tactic); }
   constexpr void apply(tactic_context& c) const { apply_of(tactic, c); }
   constexpr bool rewrites() const { return rewrite_of != nullptr; }
   constexpr bool searches() const { return does_search; }
+  constexpr syntax written_in() const { return language; }
   constexpr void rewrite(rewriting& r) const { rewrite_of(tactic, r); }
 };
 template <class T>
@@ -59,7 +62,9 @@ inline any_tactic erased_tactic(const T& t) {
   any_tactic a{&t,
                [](const void* p) -> std::string_view { return static_cast<const T*>(p)->name(); },
                [](const void* p, tactic_context& c) { static_cast<const T*>(p)->apply(c); },
-               nullptr, searches(t)};
+               nullptr,
+               searches(t),
+               syntax_of(t)};
   if constexpr (Rewriter<T>)
     a.rewrite_of = [](const void* p, rewriting& r) { static_cast<const T*>(p)->rewrite(r); };
   return a;
@@ -86,6 +91,17 @@ constexpr void for_each_tactic(const Schedule& tactics, const F& f) {
   } else {
     boost::hana::for_each(tactics, f);
   }
+}
+
+/// The syntax of a schedule: that of its tactics; of tactics in both languages that of
+/// specifications.
+template <class Schedule>
+constexpr syntax syntax_of_schedule(const Schedule& tactics) {
+  syntax s = syntax::cpp;
+  for_each_tactic(tactics, [&](const auto& t) {
+    if (syntax_of(t) == syntax::specification) s = syntax::specification;
+  });
+  return s;
 }
 
 /// A schedule as a list of tactics of one type.
@@ -165,6 +181,7 @@ constexpr vec<rewritten_by> rewrite(partitioned& r, const Schedule& tactics) {
   vec<rewritten_by> list;
   rewriting work;
   work.given = r.original.ops.empty() ? nullptr : &r.original;
+  work.advice = syntax_of_schedule(tactics);
   for_each_tactic(tactics, [&](const auto& t) {
     list.push_back({});
     if constexpr (Rewriter<std::remove_cvref_t<decltype(t)>>) {
@@ -241,6 +258,7 @@ template <class Schedule>
 constexpr void apply_tactics(partitioned& r, const Schedule& tactics,
                              const vec<rewritten_by>& said) {
   if (r.error) return;
+  if (tactic_count(tactics) > 0) r.core.set_advice(syntax_of_schedule(tactics));
   tactic_context context(r.core);
   context.given = r.original.ops.empty() ? nullptr : &r.original;
   collective_counter counter(r.core, r.passes);
@@ -319,6 +337,7 @@ constexpr void note_states(partitioned& r) {
 constexpr void apply_again(partitioned& r, const partitioned& from, int last) {
   const core_program& log = from.core;
   r.core = core_program(r.sharded(), log.named.mesh, r.passes.core());
+  r.core.set_advice(log.advice());
   for (int t = 0; t <= last; ++t) {
     const tactic_report& report = from.tactics[static_cast<std::size_t>(t)];
     r.core.start_tactic(report.name);

@@ -65,6 +65,7 @@ class text_tactic {
   vec<pipeline_tactic<>> pipelines;  ///< of `pipeline`: one
 
   constexpr std::string_view name() const { return label; }
+  static constexpr syntax written_in() { return syntax::specification; }
   constexpr bool is_pipeline() const { return kind == pipeline; }
   constexpr bool searches() const { return kind == automatic && !searched; }
   constexpr const pipeline_order& order() const { return pipelines[0].order(); }

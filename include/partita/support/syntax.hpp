@@ -1,0 +1,46 @@
+/// In which language a user writes tactics: advice is given in it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/support/text.hpp>
+
+namespace partita {
+
+enum class syntax : std::uint8_t {
+  cpp,           ///< `manual("B", {{"x", 0}})`
+  specification  ///< `manual "B" {"x": 0}`, see spec/
+};
+
+/// The syntax of a tactic: what its `written_in()` returns, or C++.
+template <class T>
+constexpr syntax syntax_of(const T& tactic) {
+  if constexpr (requires { tactic.written_in(); })
+    return tactic.written_in();
+  else
+    return syntax::cpp;
+}
+
+/// One of two texts, by the syntax of whoever reads it.
+constexpr std::string_view in_syntax(syntax s, std::string_view cpp,
+                                     std::string_view specification) {
+  return s == syntax::specification ? specification : cpp;
+}
+
+/// A manual tactic with one entry, as users write it. `axis`: its name, or that of a part,
+/// `A:(1)4`; `placement`: a dimension, or `replicated`; `policy`: what follows the entries, or
+/// nothing.
+constexpr void print_manual(text& out, syntax s, std::string_view axis, std::string_view name,
+                            std::string_view placement, std::string_view policy) {
+  if (s == syntax::specification) {
+    out << "manual \"" << axis << "\" {\"" << name << "\": " << placement << '}';
+    if (!policy.empty()) out << ' ' << policy;
+    return;
+  }
+  out << "manual(\"" << axis << "\", {{\"" << name << "\", " << placement << "}}";
+  if (!policy.empty()) out << ", uneven::" << policy;
+  out << ')';
+}
+
+}  // namespace partita
