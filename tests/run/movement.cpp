@@ -515,3 +515,71 @@ TEST_CASE("updates that multiply have no derivative") {
   CHECK(message ==
         "G002 grad: op scatter (tensor<3x4xf32>) has no derivative rule for updates that multiply");
 }
+
+TEST_CASE("slices of some dimensions, and to the end") {
+  const auto f = pt::trace(
+      [](auto x) {
+        return std::tuple{pt::output("end", pt::slice<1, 2>(x)),
+                          pt::output("last", pt::slice<-1, 1, pt::to_end, 2>(x)),
+                          pt::output("box", pt::slice<pt::along<2, 1, 3>, pt::along<0, 1>>(x)),
+                          pt::output("one", pt::slice<pt::along<-2, 0, 2>>(x))};
+      },
+      pt::input<float, pt::dyn, 3, 4>("x", 2));
+  const array x = numbers(dtype::f32, {2, 3, 4});
+  const auto r = pt::evaluate(f, x);
+  const auto is_slice = [&](const array& y, const ints& starts, const ints& strides) {
+    const std::vector<double> from = values(x), to = values(y);
+    std::size_t i = 0;
+    bool same = true;
+    for_each(y.shape(), [&](const ints& at) {
+      std::int64_t place = 0;
+      for (std::size_t d = 0; d < 3; ++d)
+        place = place * x.shape()[static_cast<int>(d)] + starts[d] + at[d] * strides[d];
+      same = same && from[static_cast<std::size_t>(place)] == to[i++];
+    });
+    return same;
+  };
+  CHECK(r["end"].shape() == shape{2, 1, 4});
+  CHECK(is_slice(r["end"], {0, 2, 0}, {1, 1, 1}));
+  CHECK(r["last"].shape() == shape{2, 3, 2});
+  CHECK(is_slice(r["last"], {0, 0, 1}, {1, 1, 2}));
+  CHECK(r["box"].shape() == shape{1, 3, 2});
+  CHECK(is_slice(r["box"], {1, 0, 1}, {1, 1, 1}));
+  CHECK(r["one"].shape() == shape{2, 2, 4});
+  CHECK(is_slice(r["one"], {0, 0, 0}, {1, 1, 1}));
+  // What types do not tell is checked while tracing.
+  const auto why = [](const auto& model) {
+    return data::thrown([&] { pt::trace(model, pt::input<float, pt::dyn>("x", 4)); });
+  };
+  CHECK(why([](auto x) { return pt::slice<0, 5>(x); }).starts_with("S115 slice: bounds [5, "));
+  CHECK(why([](auto x) { return pt::slice<0, 1, 6>(x); }).starts_with("S115 slice: bounds [1, 6)"));
+}
+
+TEST_CASE("matmul takes vectors as NumPy does") {
+  const auto f = pt::trace(
+      [](auto m, auto v, auto w, auto batch) {
+        return std::tuple{
+            pt::output("mv", matmul(m, v)),
+            pt::output("wm", matmul(w, m)),
+            pt::output("vv", matmul(v, v)),
+            pt::output("bv", matmul(batch, v)),
+            pt::output("wb", matmul(w, batch)),
+            pt::output("g", pt::grad([&](auto u) { return sum(matmul(matmul(m, u), w)); }, v))};
+      },
+      pt::input<float, 2, 3>("m"), pt::input<float, 3>("v"), pt::input<float, 2>("w"),
+      pt::input<float, 2, 2, 3>("batch"));
+  const xt::xarray<float> m = {{1, 2, 3}, {4, 5, 6}}, v = {1, 0, 2}, w = {1, -1};
+  const xt::xarray<float> batch = {{{1, 2, 3}, {4, 5, 6}}, {{7, 8, 9}, {10, 11, 12}}};
+  const auto r = pt::evaluate(f, m, v, w, batch);
+  CHECK(pt::all_close(r["mv"], xt::xarray<float>{7, 16}));
+  CHECK(pt::all_close(r["wm"], xt::xarray<float>{-3, -3, -3}));
+  CHECK(r["vv"].item<float>() == 5);
+  CHECK(r["vv"].shape().rank == 0);
+  CHECK(pt::all_close(r["bv"], xt::xarray<float>{{7, 16}, {25, 34}}));
+  CHECK(pt::all_close(r["wb"], xt::xarray<float>{{-3, -3, -3}, {-3, -3, -3}}));
+  CHECK(pt::all_close(r["g"], xt::xarray<float>{-3, -3, -3}));
+  // Along an axis, too.
+  const auto p =
+      pt::partition(f, pt::mesh{{"B", 2}}, pt::schedule(pt::manual("B", {{"m", 0}, {"batch", 0}})));
+  CHECK(pt::all_close(pt::emulate(p, m, v, w, batch), r));
+}

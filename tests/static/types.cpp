@@ -76,6 +76,11 @@ TYPE(decltype(matmul(of<t<float, 256, 8>>(), of<t<float, 8, 16>>())), t<float, 2
 TYPE(decltype(matmul(of<t<float, 2, dyn, 8>>(), of<t<float, 8, 16>>())), t<float, 2, dyn, 16>);
 TYPE(decltype(matmul(of<t<float, dyn, 5, 8>>(), of<t<float, 3, 8, 16>>())), t<float, 3, 5, 16>);
 TYPE(decltype(matmul(of<t<float, 5, dyn>>(), of<t<float, 8, 6>>())), t<float, 5, 6>);
+TYPE(decltype(matmul(of<t<float, 8>>(), of<t<float, 8, 6>>())), t<float, 6>);
+TYPE(decltype(matmul(of<t<float, 5, 8>>(), of<t<float, 8>>())), t<float, 5>);
+TYPE(decltype(matmul(of<t<float, 2, dyn, 8>>(), of<t<float, dyn>>())), t<float, 2, dyn>);
+TYPE(decltype(matmul(of<t<float, dyn>>(), of<t<float, 2, 8, 6>>())), t<float, 2, 6>);
+TYPE(decltype(matmul(of<t<float, 8>>(), of<t<float, dyn>>())), t<float>);
 TYPE(decltype(pt::dot_general<pt::axes<0>, pt::axes<1>, pt::axes<2>, pt::axes<0>>(
          of<t<double, 3, 4, 5>>(), of<t<double, 5, 3, 7>>())),
      t<double, 3, 4, 7>);
@@ -106,6 +111,14 @@ TYPE(decltype(pt::concatenate<0>(of<t<float, dyn, 6>>(), of<t<float, 5, dyn>>())
 TYPE(decltype(pt::slice<1, 2, 5>(of<t<float, 4, 6>>())), t<float, 4, 3>);
 TYPE(decltype(pt::slice<0, 1, pt::ops::whole, 2>(of<t<float, 8, dyn>>())), t<float, 4, dyn>);
 TYPE(decltype(pt::slice<1, 1, pt::ops::whole>(of<t<float, 8, dyn>>())), t<float, 8, dyn>);
+TYPE(decltype(pt::slice<1, 2>(of<t<float, 4, 6>>())), t<float, 4, 4>);
+TYPE(decltype(pt::slice<1, 2>(of<t<float, 4, dyn>>())), t<float, 4, dyn>);
+TYPE(decltype(pt::slice<-1, 2>(of<t<float, dyn, 6>>())), t<float, dyn, 4>);
+TYPE(decltype(pt::slice<0, 1, pt::to_end, 3>(of<t<float, 8>>())), t<float, 3>);
+TYPE(decltype(pt::slice<pt::along<0, 1>, pt::along<-1, 1, 5, 2>>(of<t<float, 4, 3, 6>>())),
+     t<float, 3, 3, 2>);
+TYPE(decltype(pt::slice<pt::along<2, 0, 5>, pt::along<0, 2>>(of<t<float, dyn, dyn, 6>>())),
+     t<float, dyn, dyn, 5>);
 TYPE(decltype(pt::pad<pt::axes<1, 1>, pt::axes<0, 2>, pt::axes<2, 0>>(of<t<float, 4, dyn>>(), 0)),
      t<float, 11, dyn>);
 TYPE(decltype(pt::dynamic_slice<pt::axes<2, -1>>(of<t<float, 4, dyn>>(), of<t<int>>(),

@@ -7,7 +7,8 @@
 namespace partita {
 
 /// Matrix product of the last two dimensions: (..., m, k) x (k, n) or (..., m, k) x (..., k, n),
-/// leading dimensions equal.
+/// leading dimensions equal. A vector is contracted, as in NumPy: (k) x (..., k, n) -> (..., n),
+/// (..., m, k) x (k) -> (..., m), and (k) x (k) is a scalar.
 ///
 /// `matmul<precision::highest>(x, w)` asks for more than the usual precision, a `dot_algorithm`
 /// says how it is computed.
@@ -18,21 +19,23 @@ constexpr auto matmul(const L& lhs, const R& rhs) {
         if (b.failed()) return -1;
         const shape l = b.type(v[0]).shape;
         const shape r = b.type(v[1]).shape;
-        if (l.rank < 1 || r.rank < 2 || (r.rank > 2 && r.rank != l.rank)) {
+        const bool has_vector = l.rank == 1 || r.rank == 1;
+        if (l.rank < 1 || r.rank < 1 || (r.rank > 2 && r.rank != l.rank && !has_vector)) {
           b.p.error.record("S106", "matmul: ", b.type(v[0]), " and ", b.type(v[1]),
-                           " are not (..., m, k) and (k, n) or (..., k, n)");
+                           " are not (..., m, k) and (k, n) or (..., k, n), or with a vector (k)");
           return -1;
         }
-        if (!same_extent(l[l.rank - 1], r[r.rank - 2])) {
+        const int contracted = r.rank == 1 ? 0 : r.rank - 2;
+        if (!same_extent(l[l.rank - 1], r[contracted])) {
           b.p.error.record("S101", "matmul: contracted extents differ: dimension ", l.rank - 1,
                            " of lhs ", b.type(v[0]), " has size ", l[l.rank - 1], ", dimension ",
-                           r.rank - 2, " of rhs ", b.type(v[1]), " has size ", r[r.rank - 2]);
+                           contracted, " of rhs ", b.type(v[1]), " has size ", r[contracted]);
           return -1;
         }
         std::int64_t batch[max_rank] = {};
         for (int i = 0; i < max_rank; ++i) batch[i] = i;
-        const ops::ints lead{batch, static_cast<std::size_t>(r.rank - 2)};
-        const std::int64_t k_left[] = {l.rank - 1}, k_right[] = {r.rank - 2};
+        const ops::ints lead{batch, static_cast<std::size_t>(has_vector ? 0 : r.rank - 2)};
+        const std::int64_t k_left[] = {l.rank - 1}, k_right[] = {contracted};
         return ops::dot_general(b, v[0], v[1], {lead, lead, k_left, k_right, Exactness});
       },
       lhs, rhs);

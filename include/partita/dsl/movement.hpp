@@ -152,24 +152,69 @@ requires(sizeof...(Xs) > 0) constexpr auto concatenate(const Xs&... xs) {
       xs...);
 }
 
-/// Elements Start, Start + Stride, ... below Limit of dimension Dim, the other dimensions whole.
-/// The limit `ops::whole` is the end of the dimension.
-template <int Dim, std::int64_t Start, std::int64_t Limit, std::int64_t Stride = 1, Tensor X>
+/// The limit of a slice that ends where the dimension does.
+inline constexpr std::int64_t to_end = ops::whole;
+
+/// What a slice takes of dimension Axis: elements Start, Start + Stride, ... below Limit.
+template <int Axis, std::int64_t Start, std::int64_t Limit = to_end, std::int64_t Stride = 1>
+struct along {
+  static constexpr int axis = Axis;
+  static constexpr std::int64_t start = Start, limit = Limit, stride = Stride;
+};
+
+namespace dsl_detail {
+template <class T>
+inline constexpr bool is_along = false;
+template <int Axis, std::int64_t Start, std::int64_t Limit, std::int64_t Stride>
+inline constexpr bool is_along<along<Axis, Start, Limit, Stride>> = true;
+
+/// Errors    S115 a dimension out of range, or given twice
+template <class... Parts>
+struct slice_emitter {
+  constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
+    if (b.failed()) return -1;
+    const int rank = b.type(v[0]).shape.rank;
+    std::int64_t starts[max_rank] = {}, limits[max_rank] = {}, strides[max_rank] = {};
+    for (auto& l : limits) l = ops::whole;
+    for (auto& s : strides) s = 1;
+    bool given[max_rank] = {};
+    const auto set = [&](int axis, std::int64_t start, std::int64_t limit, std::int64_t stride) {
+      const int d = axis < 0 ? axis + rank : axis;
+      if (d < 0 || d >= rank)
+        return b.p.error.record("S115", "slice: dimension ", axis, " is out of range for ",
+                                b.type(v[0]));
+      if (given[d])
+        return b.p.error.record("S115", "slice: dimension ", d, " of ", b.type(v[0]),
+                                " is given twice");
+      given[d] = true;
+      starts[d] = start;
+      limits[d] = limit;
+      strides[d] = stride;
+    };
+    (set(Parts::axis, Parts::start, Parts::limit, Parts::stride), ...);
+    if (b.failed()) return -1;
+    const auto count = static_cast<std::size_t>(rank);
+    return ops::slice(b, v[0], {starts, count}, {limits, count}, {strides, count});
+  }
+};
+}  // namespace dsl_detail
+
+/// `slice<1, 2, 6>(x)`: elements 2 to 5 of dimension 1, or `slice<1, 2>(x)`: from 2 to the end;
+/// with a stride, every so many. The other dimensions are taken whole.
+template <int Axis, std::int64_t Start, std::int64_t Limit = to_end, std::int64_t Stride = 1,
+          Tensor X>
 constexpr auto slice(const X& x) {
-  return dsl_detail::apply(
-      [](builder& b, const value_id* v, const shape&) -> value_id {
-        if (b.failed()) return -1;
-        if (Dim < 0 || Dim >= b.type(v[0]).shape.rank) {
-          b.p.error.record("S115", "slice: dimension ", Dim, " is out of range for ", b.type(v[0]));
-          return -1;
-        }
-        return dsl_detail::slice_axis(b, v[0], Dim, Start, Limit, Stride);
-      },
-      x);
+  return dsl_detail::apply(dsl_detail::slice_emitter<along<Axis, Start, Limit, Stride>>{}, x);
+}
+/// `slice<along<0, 4>, along<-1, 1, 5>>(x)`: the same of some dimensions.
+template <class... Parts, Tensor X>
+requires(sizeof...(Parts) > 0 &&
+         (dsl_detail::is_along<Parts> && ...)) constexpr auto slice(const X& x) {
+  return dsl_detail::apply(dsl_detail::slice_emitter<Parts...>{}, x);
 }
 /// `slice<axes<0, 2>, axes<4, 8>, axes<1, 3>>(x)`: starts, limits and strides of all dimensions.
 template <class Starts, class Limits, class Strides = axes<>, Tensor X>
-constexpr auto slice(const X& x) {
+requires(!dsl_detail::is_along<Starts>) constexpr auto slice(const X& x) {
   return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         return ops::slice(b, v[0], Starts::list(), Limits::list(), Strides::list());
