@@ -53,6 +53,31 @@ TEST_CASE("a page tells all of a program") {
   CHECK(count(pt::html_page(p), "<tr>") > p.notes.size());
 }
 
+TEST_CASE("a page and a report give the same time of a step, and say whether it is overlapped") {
+  const auto p = training_step("x", "w");
+  const pt::text page = pt::html_page(p, pt::a100_80),
+                 report = pt::print_simulation(p, pt::a100_80);
+  const pt::simulation in_turn = pt::simulate(p.device, pt::a100_80),
+                       overlapped = pt::simulate(p.device, pt::a100_80, {.overlap = true});
+  CHECK(in_turn.time > overlapped.time);
+  const std::string all(page.view()), table(report.view());
+  const std::size_t tile = all.find("time of a step, in turn");
+  REQUIRE(tile != std::string::npos);
+  const std::string around = all.substr(tile - 200, 400);
+  const std::string last = table.substr(table.rfind("\n", table.size() - 2));
+  for (const auto& text : {pt::time_text(in_turn.time), pt::time_text(overlapped.time)}) {
+    CHECK(around.find(text.view()) != std::string::npos);
+    CHECK(last.find(text.view()) != std::string::npos);
+  }
+  const pt::text mfu = pt::percent_text(in_turn.mfu());
+  CHECK(last.find(mfu.view()) != std::string::npos);
+  CHECK(all.find(mfu.view()) != std::string::npos);
+  for (const char* head : {"in turn", "overlapped"}) {
+    CHECK(table.find(head) != std::string::npos);
+    CHECK(all.find(head) != std::string::npos);
+  }
+}
+
 TEST_CASE("without a machine a page has no times; one whose figures do not suffice is named") {
   const auto p = training_step("x", "w");
   const pt::text page = pt::html_page(p);

@@ -241,6 +241,35 @@ TEST_CASE("advice is in the syntax of the tactics") {
                     doctest::Contains("; shard it, or place it pt::replicated"));
 }
 
+TEST_CASE("report and explain count the same collectives, whatever passes do") {
+  const auto f = pt::trace(
+      [](auto x, auto w) {
+        const auto y = pt::for_loop(
+            0, 6, [&](auto, auto h) { return matmul(h, w); }, x);
+        return matmul(matmul(y, w), w) + x;
+      },
+      pt::input<float, 16, 16>("x"), pt::input<float, 16, 16>("w"));
+  bool passes_change = false;
+  for (const char* specification :
+       {"manual M {w: 1}", "manual M {w: 0}", "manual M {x: 0}\nmanual M {w: 1}",
+        "manual M {x: 0, w: 1}\npasses share_gathers all",
+        "manual M {x: 0}\nmanual M {w: 0}\npasses share_gathers all, combine_below 1 MiB, place"}) {
+    CAPTURE(specification);
+    const auto s = pt::read_schedule(specification);
+    const auto p = pt::partition(f, pt::mesh{{"M", 4}}, s.tactics, s.options());
+    passes_change = passes_change || !(p.tactics.back().counts == p.collectives);
+    const std::string report(pt::report(p).view()), explained(pt::explain(p).view());
+    const std::size_t line = report.rfind("  collectives: ");
+    CHECK(report.substr(line, report.find('\n', line) - line) ==
+          std::string(pt::concat("  collectives: ", p.collectives).view()));
+    const std::size_t all = explained.find("  all ");
+    REQUIRE(all != std::string::npos);
+    const std::string runs = " x" + std::to_string(p.collectives.total()) + ' ';
+    CHECK(explained.substr(all, explained.find('\n', all) - all).find(runs) != std::string::npos);
+  }
+  CHECK(passes_change);
+}
+
 TEST_CASE("systems") {
   const auto s = pt::read_system(
       "axis B 4\naxis M 2 # minor\ndevice \"TPU v3\"\nmemory 16 GiB\nbandwidth 1 TB/s\nflops "

@@ -199,7 +199,8 @@ class settler {
       const std::string_view printed = names[a.value];
       name = scanner::is_digit(printed.front()) ? concat('v', printed) : escaped(printed);
       if (s == syntax::specification)
-        out << "tag(x, \"" << name << "\") of partita_jit on %" << names[a.value] << " and ";
+        out << "a tag \"" << name << "\" on %" << names[a.value]
+            << " (in JAX partita_jit.tag) and ";
       else
         out << "tag(\"" << name << "\", x) on %" << names[a.value] << " and ";
     }

@@ -96,8 +96,8 @@ text explain(const partitioned& p);
 /// it, and why; then how often each kind runs, how many of it are written (where loops run some
 /// more often), and the bytes that a device sends, which are `cost::collective_bytes` in all: of
 /// branches, of which one runs, those of the one that sends most. Then the messages that a device
-/// sends along each axis. Last, notes: dead code that was removed, loops of unknown length, of which
-/// one iteration is counted, and for each `while` why it is not a `scan`.
+/// sends along each axis. Last, notes: dead code that was removed, loops of unknown length, of
+/// which one iteration is counted, and for each `while` why it is not a `scan`.
 ///
 /// Of a program with a mistake it is "error: " and its message.
 constexpr text explain(const partitioned& p) {

@@ -81,9 +81,9 @@ class html_page : page_writer {
     out_ << "<div class=\"tiles\">\n";
     const tactic_figures& last = rows_.back();
     if (simulated_ != nullptr) {
-      tile(time_text(last.overlapped.time), "time of a step",
-           concat(time_text(last.in_turn.time), " without overlap"));
-      tile(percent_text(last.overlapped.mfu()), "model FLOPs utilization",
+      tile(time_text(last.in_turn.time), "time of a step, in turn",
+           concat(time_text(last.overlapped.time), " with collectives overlapped"));
+      tile(percent_text(last.in_turn.mfu()), "model FLOPs utilization",
            concat(flop_text(p_.cost.flops), " of a device"));
     } else {
       tile(flop_text(p_.cost.flops), "work", "of a device");
@@ -116,7 +116,7 @@ class html_page : page_writer {
     picture(tactics_picture(rows_, capacity_).draw(), "Tactics side by side");
     vec<html_table::column> columns = {{"tactic"}};
     if (simulated_ != nullptr)
-      for (const std::string_view each : {"time", "overlapped", "kernels", "collectives", "MFU"})
+      for (const std::string_view each : {"in turn", "overlapped", "kernels", "collectives", "MFU"})
         columns.push_back({each, true});
     for (const std::string_view each : {"peak", "sent", "all_gather", "all_reduce",
                                         "reduce_scatter", "all_to_all", "permute", "conflicts"})
@@ -135,8 +135,7 @@ class html_page : page_writer {
     if (r.simulated) {
       t.seconds(r.in_turn.time).seconds(r.overlapped.time);
       t.seconds(r.in_turn.compute).seconds(r.in_turn.communication);
-      t.number(static_cast<std::int64_t>(r.overlapped.mfu() * 1e6),
-               percent_text(r.overlapped.mfu()));
+      t.number(static_cast<std::int64_t>(r.in_turn.mfu() * 1e6), percent_text(r.in_turn.mfu()));
     }
     t.bytes(r.cost.peak_bytes).bytes(r.cost.collective_bytes);
     for (const auto n :

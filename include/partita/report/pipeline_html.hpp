@@ -48,7 +48,7 @@ class pipeline_page : page_writer {
   std::string_view mesh(int m) const { return p_.topology.name(m); }
   void tiles() {
     out_ << "<div class=\"tiles\">\n";
-    tile(time_text(t_.times.total), "time of a step",
+    tile(time_text(t_.times.total), "time of a step, in turn",
          concat(time_text(t_.times.ideal()), " without a bubble"));
     tile(percent_text(t_.times.bubble_of_total()), "bubble",
          concat(percent_text(t_.times.bubble_of_ideal()), " of the ideal time"));

@@ -121,8 +121,8 @@ constexpr text report(const pipelined& p, int limit = 12) {
 class pipeline_table {
  public:
   constexpr pipeline_table() {
-    for (const std::string_view head : {"tactic", "time", "without bubble", "bubble", "collectives",
-                                        "peak bytes", "bytes between meshes"})
+    for (const std::string_view head : {"tactic", "in turn", "without bubble", "bubble",
+                                        "collectives", "peak bytes", "bytes between meshes"})
       rows_.cell(head, head != "tactic");
     rows_.end_row();
   }

@@ -183,6 +183,11 @@ constexpr text reported(const partitioned& p, int limit) {
         return report_detail::place_of_input{&p.core.mesh, {}};
       },
       settle);
+  if (!p.tactics.empty() && !(p.tactics.back().counts == p.collectives)) {
+    out << "after passes:\n  collectives: " << p.collectives << '\n';
+    if (!(p.collectives_as_written == p.collectives))
+      out << "  as written:  " << p.collectives_as_written << '\n';
+  }
   if (p.tactics.empty() && !p.error)
     out << "note: the schedule is empty: every device holds and computes everything\n";
   schedule_detail::print_notes(out, p.removed, p.cost.unknown);
@@ -204,7 +209,8 @@ text report(const partitioned& p, int limit);
 }
 
 /// After each tactic: actions, collectives (where loops have some, also as written), which inputs
-/// are sharded how, conflicts, notes. At most `limit` lines of each kind; what is left out is
+/// are sharded how, conflicts, notes; and the collectives after passes that changed them, which are
+/// those that `explain` lists. At most `limit` lines of each kind; what is left out is
 /// counted. Under a conflict stands what settles it; that is tried for at most `limit` conflicts
 /// that are left. At the end what a device does, sends and holds, and what sharing gathers would
 /// change of it, and what lookups would whose rows stay where they are. Cost: linear in ops,

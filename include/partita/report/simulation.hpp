@@ -51,9 +51,10 @@ constexpr void simulation_row(columns& rows, std::string_view name, const partit
 
 }  // namespace report_detail
 
-/// A line for each tactic, of the program after it: time of a step, time where collectives run
-/// beside kernels, time in kernels and in collectives, model FLOPs utilization, peak of memory and
-/// bytes that a device sends, and whether it fits.
+/// A line for each tactic, of the program after it: time of a step where kernels and collectives
+/// run in turn, time where collectives run beside kernels (overlapped), time in kernels and in
+/// collectives, model FLOPs utilization, peak of memory and bytes that a device sends, and whether
+/// it fits.
 ///
 /// Cost: for each tactic a propagation, a lowering and two simulations.
 template <std::same_as<partitioned> Partitioned>
@@ -63,7 +64,7 @@ constexpr text print_simulation(const Partitioned& p, const machine& on) {
   if (!f) f = validate(on, p.mesh());
   if (f) return out << "error: " << f.message << '\n';
   report_detail::columns rows;
-  for (const std::string_view head : {"tactic", "time", "overlapped", "kernels", "collectives",
+  for (const std::string_view head : {"tactic", "in turn", "overlapped", "kernels", "collectives",
                                       "MFU", "peak bytes", "bytes sent", "memory"})
     rows.cell(head, head != "tactic" && head != "memory");
   rows.end_row();

@@ -90,7 +90,7 @@ class sweep {
   constexpr text print() const {
     report_detail::columns table;
     const int first = best();
-    for (const std::string_view head : {"design", "schedule", "devices", "time", "overlapped"})
+    for (const std::string_view head : {"design", "schedule", "devices", "in turn", "overlapped"})
       table.cell(head, head != "design" && head != "schedule");
     const bool piped = any_pipelined();
     if (piped) table.cell("bubble", true);

@@ -129,8 +129,8 @@ class tactics_picture {
   }
   constexpr void time(double x) {
     panel(
-        x, "Time of a step", [](const auto& r) { return r.in_turn.time; },
-        [](const auto& r) { return time_text(r.overlapped.time); },
+        x, "Time of a step, in turn", [](const auto& r) { return r.in_turn.time; },
+        [](const auto& r) { return time_text(r.in_turn.time); },
         [](const auto& r, const auto& draw) {
           const double exposed = r.overlapped.exposed();
           draw(r.overlapped.compute, product_color,

@@ -215,7 +215,7 @@ class timeline_picture {
     text what = list.branches        ? text("The longest branch of ")
                 : list.unknown_trips ? text("One of an unknown number of trips of ")
                 : list.trips > 1     ? concat("One of ", grouped(list.trips), " trips of ")
-                                 : text("One run of ");
+                                     : text("One run of ");
     if (n.result_count > 0) what << '%' << shortened(names[n.result], 48) << " = ";
     picture_.label(0, y_, what << n.def->name << ": " << time_text(most), "head");
     y_ += 12;
