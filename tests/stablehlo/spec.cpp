@@ -99,6 +99,8 @@ TEST_CASE("passes") {
         pt::passes::own_peak);
   CHECK(pt::read_schedule("passes: manual B {x: 0}").tactics[0].name() == "passes");
   CHECK(why("passes share").starts_with("X003 schedule: 1:8: pass \"share\" is unknown; know"));
+  CHECK(
+      why("passes place\npasses place").starts_with("X004 schedule: 2:8: pass \"place\" is said"));
   CHECK(why("passes place, place") == "X004 schedule: 1:15: pass \"place\" is said twice");
   CHECK(
       why("passes share_gathers som").starts_with("X003 schedule: 1:22: uses \"som\" are unknown"));
@@ -147,6 +149,7 @@ TEST_CASE("automatic tactics: for which machine, how long, and what they found")
   CHECK(why("automatic M {budget: 3}") ==
         "X003 schedule: 1:14: option \"budget\" is unknown; known: evaluations, seconds, memory, "
         "seed");
+  CHECK(why("automatic M, B, M") == "X004 schedule: 1:17: axis \"M\" is said twice");
   CHECK(why("automatic M {seed: 1, seed: 2}") ==
         "X004 schedule: 1:23: option \"seed\" is said twice");
   for (const char* wrong : {"evaluations: 0", "evaluations: -3", "seconds: -1", "seconds: 1e999",
@@ -181,6 +184,9 @@ TEST_CASE("mistakes in a specification") {
       "need an axis of 4; the mesh has \"B\" of 4, \"M\" of 4; name it with manual");
   CHECK(thrown("arg-tile 7 1 64", m) ==
         "X006 schedule: 1:1: there is no argument 7; the program has 3");
+  CHECK(thrown("arg-tile w3 1 64", m) ==
+        "X006 schedule: 1:1: there is no argument w3; the program has 3; known: x, w1, w2; did you "
+        "mean \"w1\"?");
   CHECK(thrown("manual B {w3: 0}", m).starts_with("S006 manual(\"B\"): no input, tag or output"));
 }
 
@@ -289,6 +295,8 @@ TEST_CASE("systems") {
   CHECK(mistake("axis B 4\nlink M 7 GB/s") ==
         "X005 system: 2:1: a link of \"M\", which is no axis");
   CHECK(mistake("axis B 4\naxis B 2") == "X004 system: 2:1: axis \"B\" is said twice");
+  CHECK(mistake("axis B 4\nlink B 1 GB/s\nlink B 2 GB/s") ==
+        "X004 system: 3:1: the link of \"B\" is said twice");
   CHECK(mistake("ax B 4").starts_with("X003 system: 1:1: \"ax\" is unknown"));
   CHECK(mistake("axis B 0").starts_with("M001"));
   CHECK(mistake("device abcdefghijklmnopqrstuvwxyz1234567") ==

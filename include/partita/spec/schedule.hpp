@@ -177,9 +177,13 @@ class text_tactic {
     value_id v = -1;
     for (int i = 0; i < p.input_count(); ++i)
       if (a.number >= 0 ? i == a.number : p.input_name(i) == a.argument.view()) v = p.inputs[i];
-    if (v < 0)
+    if (v < 0) {
+      vec<std::string_view> names;
+      for (int i = 0; i < p.input_count(); ++i) names.push_back(p.input_name(i));
       return c.error.record("X006", "schedule: ", a.place, ": there is no argument ", a.argument,
-                            "; the program has ", p.input_count());
+                            "; the program has ", p.input_count(), a.number < 0 ? "; " : "",
+                            a.number < 0 ? known_names(a.argument, names) : text());
+    }
     const shape& s = c.global_shape(v);
     if (a.dim < 0 || a.dim >= s.rank)
       return c.error.record("S002", "schedule: ", a.place, ": dimension ", a.dim, " of \"",
@@ -249,6 +253,7 @@ class schedule_reader {
   lines l_;
   vec<text_tactic> tactics_;
   passes passes_;
+  vec<std::string_view> passes_said_;
   bool overlap_ = false;
   bool open_ = false;  // may actions be added to the last tactic?
   struct line_place {
@@ -368,7 +373,12 @@ class schedule_reader {
   constexpr void automatic(text_tactic& t) {
     t.kind = text_tactic::automatic;
     do {
-      t.axes.push_back(l_.name("{;"));
+      l_.skip(false);
+      const std::size_t at = l_.position();
+      const text axis = l_.name("{;");
+      for (const text& each : t.axes)
+        if (each == axis) l_.fail(at, "X004", "axis \"", axis, "\" is said twice");
+      t.axes.push_back(axis);
     } while (!l_.failed() && l_.accept(","));
     if (!l_.accept("{")) return;
     constexpr std::string_view options[] = {"evaluations", "seconds", "memory", "seed"};
@@ -416,7 +426,6 @@ class schedule_reader {
     constexpr std::string_view known[] = {"stationary_rows", "stationary_above", "combine_below",
                                           "place",           "share_gathers",    "memory_bound",
                                           "overlap"};
-    vec<std::string_view> said;
     do {
       l_.skip(false);
       const std::size_t at = l_.position();
@@ -439,9 +448,9 @@ class schedule_reader {
                                    : bytes(at, name, "a number of bytes, like 8 GiB, or own_peak,");
       else
         l_.fail(at, "X003", "pass \"", name, "\" is unknown; ", all_words(name, known));
-      for (std::string_view each : said)
+      for (std::string_view each : passes_said_)
         if (each == name) l_.fail(at, "X004", "pass \"", name, "\" is said twice");
-      said.push_back(name);
+      passes_said_.push_back(name);
     } while (l_.accept(","));
   }
   /// Which uses share gathers: said, or all.

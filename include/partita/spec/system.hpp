@@ -214,6 +214,8 @@ class system_lines {
     if (word == "axis") return axis(at);
     if (word == "link") {
       const text name = l_.name();
+      for (const told& each : now().links)
+        if (each.axis == name) l_.fail(at, "X004", "the link of \"", name, "\" is said twice");
       return now().links.push_back({at, name, read_link()});
     }
     if (word == "device") {
