@@ -101,7 +101,7 @@ def check_pipeline(partita, examples, folder):
     """A page, a trace and all that is dumped of a pipeline; what is for one mesh is refused."""
     files = [os.path.join(examples, "layers." + kind) for kind in ("mlir", "spec", "conf")]
     page, trace, dump = (os.path.join(folder, name) for name in ("p.html", "p.json", "pipeline"))
-    subprocess.run([partita, *files, "--html", page, "--trace", trace, "--dump", dump], check=True, timeout=120)
+    subprocess.run([partita, *files, "--html", page, "--trace", trace, "--dump", dump], check=True, timeout=600)
     check_text(read(page), ["layers.mlir, layers.spec", "Timeline", "F0 F1 B0 F2 B1 F3 B2 B3", "Transfers"], 1)
     need(len(json.loads(read(trace))["traceEvents"]) > 20, "the trace is too short")
     names = sorted(["0-source.txt", "calls", "calls.json", "calls.txt"] +
@@ -109,21 +109,21 @@ def check_pipeline(partita, examples, folder):
     need(sorted(os.listdir(dump)) == names, f"--dump writes {sorted(os.listdir(dump))}")
     calls = json.loads(read(os.path.join(dump, "calls.json")))
     need(len(os.listdir(os.path.join(dump, "calls"))) == len(calls["functions"]), "a function has no module")
-    said = subprocess.run([partita, *files, "--explain", "--value", "x"], capture_output=True, text=True, timeout=120)
+    said = subprocess.run([partita, *files, "--explain", "--value", "x"], capture_output=True, text=True, timeout=600)
     need(said.returncode == 0 and "transfers:\n  m0 -> m1 " in said.stdout and 'input "x" on m0' in said.stdout,
          f"--explain says {said.stdout}{said.stderr}")
-    refused = subprocess.run([partita, *files, "--emit", "annotated"], capture_output=True, text=True, timeout=120)
+    refused = subprocess.run([partita, *files, "--emit", "annotated"], capture_output=True, text=True, timeout=600)
     need(refused.returncode == 2 and "O142 option --emit annotated" in refused.stderr, "--emit annotated is not refused")
-    peak = subprocess.run([partita, *files, "--peak"], capture_output=True, text=True, timeout=120)
+    peak = subprocess.run([partita, *files, "--peak"], capture_output=True, text=True, timeout=600)
     need(peak.returncode == 0 and "sums and stacks" in peak.stdout, f"--peak says {peak.stdout}{peak.stderr}")
-    proof = subprocess.run([partita, "--prove", *files], capture_output=True, text=True, timeout=120)
+    proof = subprocess.run([partita, "--prove", *files], capture_output=True, text=True, timeout=600)
     need(proof.returncode == 0 and proof.stdout.startswith("proved: "), f"--prove says {proof.stdout}{proof.stderr}")
 
 
 def browse(browser, folder, *arguments):
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
                "--disable-dev-shm-usage", f"--user-data-dir={folder}/profile", "--enable-logging=stderr", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def open_page(browser, folder, page, words):
@@ -168,7 +168,7 @@ def main():
         for name, arguments, words, dumped in cases:
             path = os.path.join(folder, name + ".html")
             dump = os.path.join(folder, name, "of each tactic")
-            subprocess.run([partita, *arguments, "--html", path, "--dump", dump], check=True, timeout=120)
+            subprocess.run([partita, *arguments, "--html", path, "--dump", dump], check=True, timeout=600)
             check_dump(dump, dumped)
             page = read(path)
             check_text(page, words)
