@@ -583,3 +583,41 @@ TEST_CASE("matmul takes vectors as NumPy does") {
       pt::partition(f, pt::mesh{{"B", 2}}, pt::schedule(pt::manual("B", {{"m", 0}, {"batch", 0}})));
   CHECK(pt::all_close(pt::emulate(p, m, v, w, batch), r));
 }
+
+TEST_CASE("what run_op cannot run is an error") {
+  const array x = numbers(dtype::f32, {4}), one(1.f);
+  const ints along = {4, 0};
+  const tensor_type index{dtype::i64, {}};
+  const auto why = [](const auto& run) { return data::thrown(run); };
+  CHECK(why([&] {
+          pt::run_op(pt::def<pt::op::shard_start>, std::vector<array>{}, along, index);
+        }).starts_with("R015 run: shard_start works on the devices of a mesh"));
+  pt::collective what;
+  what.kind = pt::collective::all_reduce;
+  what.axes.push_back(0, pt::no_dim);
+  const auto attrs = pt::op::all_reduce::attributes_of(what);
+  const std::span<const std::int64_t> list(attrs.list, static_cast<std::size_t>(attrs.count));
+  CHECK(why([&] {
+          pt::run_op(pt::def<pt::op::all_reduce>, std::vector{x}, list, x.type());
+        }).starts_with("R015 run: all_reduce works on the devices of a mesh"));
+  CHECK(why([&] {
+          pt::run_op(pt::def<pt::op::parameter>, std::vector<array>{}, {}, index);
+        }).starts_with("R005 parameter"));
+  CHECK(why([&] {
+          pt::run_op(pt::def<pt::op::scan>, std::vector{x}, {}, x.type());
+        }).starts_with("R007 scan"));
+  CHECK(why([&] { pt::run_op(pt::def<pt::op::add>, std::vector{x}, {}, x.type()); }) ==
+        "R001 run: add has 2 operands; 1 arrays are given");
+  CHECK(why([&] {
+          pt::run_op(pt::def<pt::op::add>, std::vector{x, x}, {}, one.type());
+        }) == "R002 run: result 0 of add is tensor<4xf32>, not tensor<f32>");
+  // A program that is given to no mesh, too.
+  pt::program p;
+  p.outputs.push_back({pt::append_shard_start(p, 4, {}, dtype::i64), {}});
+  CHECK(pt::evaluate(p).only().item<std::int64_t>() == 0);  // along no axis
+  pt::axis_list axes;
+  axes.push_back(0);
+  pt::program q;
+  q.outputs.push_back({pt::append_shard_start(q, 4, axes, dtype::i64), {}});
+  CHECK(why([&] { pt::evaluate(q); }).starts_with("R015 run: shard_start"));
+}

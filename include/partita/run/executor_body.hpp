@@ -87,11 +87,11 @@ namespace run_detail {
 inline void need_fitting(const op_def& op, std::span<const array> operands,
                          std::span<const std::int64_t> attrs,
                          std::span<const tensor_type> results) {
-  if (op.role == op_role::control)
+  if (op.role == op_role::control && !op.passes_on)
     throw error(concat("R007 ", op.name,
                        ": run_op runs ops without nested programs; evaluate runs "
                        "this one"));
-  if (op.role != op_role::compute && op.role != op_role::tag)
+  if (op.role == op_role::parameter || op.role == op_role::wire)
     throw error(concat("R005 ", op.name, ": this op has no kernel; it does not compute anything"));
   if (op.operand_count >= 0 && op.operand_count != static_cast<int>(operands.size()))
     throw error(concat("R001 run: ", op.name, " has ", op.operand_count, " operands; ",
