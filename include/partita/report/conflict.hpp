@@ -197,7 +197,10 @@ class settler {
     text name = c_.describe(a.value);
     if (name.view().front() == '%') {
       const std::string_view printed = names[a.value];
-      name = scanner::is_digit(printed.front()) ? concat('v', printed) : escaped(printed);
+      if (scanner::is_digit(printed.front()))
+        name = concat('v', printed);
+      else
+        name = escaped(printed);
       if (s == syntax::specification)
         out << "a tag \"" << name << "\" on %" << names[a.value]
             << " (in JAX partita_jit.tag) and ";
@@ -205,7 +208,11 @@ class settler {
         out << "tag(\"" << name << "\", x) on %" << names[a.value] << " and ";
     }
     const text axis = c_.axis_in_tactic(fresh_.named.at(a.axis));
-    const text placement = a.kind == action_kind::tile ? concat(a.dim) : text("replicated");
+    text placement;  // (GCC 12 destroys what a conditional expression of texts makes too early.)
+    if (a.kind == action_kind::tile)
+      placement << a.dim;
+    else
+      placement << "replicated";
     print_manual(out, s, axis, name, placement,
                  a.uneven == uneven::pad      ? "pad"
                  : a.uneven == uneven::refuse ? "refuse"
