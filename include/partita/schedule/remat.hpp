@@ -52,7 +52,11 @@ class repetition {
 
   /// The program, and those nested in it, each with scopes of its own.
   constexpr program repeated(const program& p, const vec<std::string_view>& inputs) {
-    program now = p.regions.empty() ? p : with_nested_repeated(p, inputs);
+    program now;  // (GCC 12 destroys what a conditional expression of programs makes too early.)
+    if (p.regions.empty())
+      now = p;
+    else
+      now = with_nested_repeated(p, inputs);
     vec<int> left;
     for (int e = 0; e < static_cast<int>(wanted_.size()); ++e) left.push_back(e);
     while (!left.empty()) left = repeat(now, inputs, left);
@@ -63,38 +67,43 @@ class repetition {
     for (int e : entries) list.push_back(wanted_[e]);
     return list;
   }
+  /// The names whose scopes overlap no narrower one of these.
+  constexpr vec<int> apart(const program& now, const vec<std::string_view>& inputs,
+                           const vec<int>& entries) const {
+    if (entries.size() < 2) return entries;
+    const vec<std::string_view> wanted = names_of(entries);
+    scope_names names(wanted);
+    scope_finder(now, inputs, labels_, names).run();
+    vec<int> list;
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      if (names.overlaps[i] == 0) list.push_back(entries[i]);
+    if (list.size() == entries.size()) return list;
+    return apart(now, inputs, list);
+  }
   /// Computes the scopes of some names again, in one step. Returns the names that it leaves to the
   /// next step: those whose scopes overlap narrower ones.
-  constexpr vec<int> repeat(program& now, const vec<std::string_view>& inputs, vec<int> entries) {
-    const vec<int> all = entries;
-    for (;;) {
-      const vec<std::string_view> wanted = names_of(entries);
-      scope_names names(wanted);
-      const repeat_plan plan = scope_finder(now, inputs, labels_, names).run();
-      vec<int> apart;
-      for (std::size_t i = 0; i < entries.size(); ++i)
-        if (names.overlaps[i] == 0) apart.push_back(entries[i]);
-      if (apart.size() < entries.size()) {
-        entries = apart;
-        continue;
-      }
-      vec<int> later;
-      for (int e : all)
-        if (std::find(entries.begin(), entries.end(), e) == entries.end()) later.push_back(e);
-      for (char each : plan.derived) derivative_ = derivative_ || each != 0;
-      for (std::size_t i = 0; i < entries.size(); ++i)
-        found_[entries[i]] = found_[entries[i]] || names.found[i];
-      if (plan.scopes == 0) return later;
-      repeated_program made = repeat_scopes(now, plan);
-      for (int s = 0; s < plan.scopes; ++s) {
-        copies_[entries[names.entry_of[s]]] += made.copies[s];
-        r_.remat.ops += made.copies[s];
-        r_.remat.scopes += made.copies[s] > 0;
-      }
-      if (wanted_.size() > 1) count_shared(now, inputs, made.copied);
-      now = static_cast<program&&>(made.p);
-      return later;
+  constexpr vec<int> repeat(program& now, const vec<std::string_view>& inputs,
+                            const vec<int>& all) {
+    const vec<int> entries = apart(now, inputs, all);
+    vec<int> later;
+    for (int e : all)
+      if (std::find(entries.begin(), entries.end(), e) == entries.end()) later.push_back(e);
+    const vec<std::string_view> wanted = names_of(entries);
+    scope_names names(wanted);
+    const repeat_plan plan = scope_finder(now, inputs, labels_, names).run();
+    for (char each : plan.derived) derivative_ = derivative_ || each != 0;
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      found_[entries[i]] = found_[entries[i]] || names.found[i];
+    if (plan.scopes == 0) return later;
+    repeated_program made = repeat_scopes(now, plan);
+    for (int s = 0; s < plan.scopes; ++s) {
+      copies_[entries[names.entry_of[s]]] += made.copies[s];
+      r_.remat.ops += made.copies[s];
+      r_.remat.scopes += made.copies[s] > 0;
     }
+    if (wanted_.size() > 1) count_shared(now, inputs, made.copied);
+    now = static_cast<program&&>(made.p);
+    return later;
   }
   /// An op may be of the scopes of several names: its copy counts for each of them.
   constexpr void count_shared(const program& p, const vec<std::string_view>& inputs,
