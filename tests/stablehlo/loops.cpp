@@ -253,6 +253,33 @@ TEST_CASE("a loop that does not count stays a while, and explain says why") {
   stays({.next = "stablehlo.add %j0, %one"}, "its counter is not changed by one addition");
 }
 
+TEST_CASE("of several conditions the first to fail counts") {
+  // TensorFlow compares a second counter with a limit that the loop carries.
+  const auto loop = [](int limit) {
+    return read(
+        "func.func public @main(%h: tensor<3xf32>) -> tensor<3xf32> {\n"
+        " %c = stablehlo.constant dense<0> : tensor<i32>\n"
+        " %l = stablehlo.constant dense<" +
+        std::to_string(limit) +
+        "> : tensor<i32>\n"
+        " %0:4 = stablehlo.while(%i = %c, %j = %c, %m = %l, %a = %h) : tensor<i32>, "
+        "tensor<i32>, tensor<i32>, tensor<3xf32>\n cond {\n"
+        " %n = stablehlo.constant dense<4> : tensor<i32>\n"
+        " %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        " %q = stablehlo.compare LT, %j, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        " %r = stablehlo.and %p, %q : tensor<i1>\n stablehlo.return %r : tensor<i1>\n } do {\n"
+        " %one = stablehlo.constant dense<1> : tensor<i32>\n"
+        " %k = stablehlo.add %i, %one : tensor<i32>\n"
+        " %o = stablehlo.add %j, %one : tensor<i32>\n"
+        " %b = stablehlo.transpose %a, dims = [0] : (tensor<3xf32>) -> tensor<3xf32>\n"
+        " %d = stablehlo.add %b, %b : tensor<3xf32>\n"
+        " stablehlo.return %k, %o, %m, %d : tensor<i32>, tensor<i32>, tensor<i32>, "
+        "tensor<3xf32>\n }\n return %0#3 : tensor<3xf32>\n}\n");
+  };
+  CHECK(str(pt::print(loop(3))).find("length=3") != std::string::npos);
+  CHECK(str(pt::print(loop(6))).find("length=4") != std::string::npos);
+}
+
 TEST_CASE("a random loop that counts is a scan, and computes what the loop does") {
   int scans = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {

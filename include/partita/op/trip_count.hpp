@@ -199,8 +199,9 @@ constexpr bool count_trips(ops::direction d, std::uint64_t first, std::uint64_t 
 
 /// How many times a `while` runs that stands in `around`, or is to be appended to it: a carried
 /// integer starts at a constant, each iteration adds a constant, and the condition compares it with
-/// a constant. A value that the loop carries and leaves as it is counts as a constant if it starts
-/// as one. `inputs`: what is known of inputs of `around`, by input.
+/// a constant. Of several comparisons that must all hold, the first to fail counts. A value that
+/// the loop carries unchanged counts as a constant if it starts as one. `inputs`: what is known of
+/// inputs of `around`, by input.
 ///
 /// Any direction of comparison, any integer type, either order of the operands. A loop that stops
 /// only after an overflow of an ordered comparison is not known; neither is one that never stops.
@@ -222,20 +223,6 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
       body.output_count() != count)
     return unknown("its programs do not fit the carried values");
 
-  // What compares, seen through `not`.
-  op_id test = condition.producer(condition.outputs[0].value);
-  bool holds = true;
-  while (condition.op(test).def->id == def<op::logical_not>.id) {
-    holds = !holds;
-    test = condition.producer(condition.operand(test, 0));
-  }
-  if (condition.op(test).def->id != def<op::compare>.id)
-    return unknown("its condition is not a comparison of integers");
-  auto d = static_cast<ops::direction>(condition.attrs(test)[0]);
-  if (!holds) d = op_detail::negated(d);
-  const dtype t = condition.type(condition.operand(test, 0)).element;
-  if (!is_integer(t)) return unknown("its condition is not a comparison of integers");
-
   const vec<integer_form> given = op_detail::forms_of(around, inputs);
   const auto starts_as = [&](int i) {
     const value_id v = carried[static_cast<std::size_t>(i)];
@@ -252,41 +239,77 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
     const integer_form start = stays ? starts_as(i) : integer_form{};
     inside.push_back(start.known ? start : integer_form{true, i, 0});
   }
-  sides s{op_detail::integer_forms(condition, inside).of(condition.operand(test, 0)),
-          op_detail::integer_forms(condition, inside).of(condition.operand(test, 1))};
-  if (s.counter.known && s.counter.base < 0) {
-    const integer_form bound = s.counter;
-    s.counter = s.bound;
-    s.bound = bound;
-    op_detail::mirrored(d);
-  }
-  if (!s.counter.known || s.counter.base < 0)
-    return unknown("its condition compares no carried value plus a constant");
-  if (!s.bound.known || s.bound.base >= 0)
-    return unknown("the bound that its condition compares with is not a constant");
-  found.counter = s.counter.base;
-  const integer_form start = starts_as(found.counter);
-  if (!start.known) return unknown("its counter does not start at a constant");
-  const integer_form next = op_detail::integer_forms(body, inside)
-                                .of(body.outputs[static_cast<std::size_t>(found.counter)].value);
-  if (!next.known || next.base != found.counter)
-    return unknown("its iterations do not add a constant to its counter");
+  // Of one comparison, where the loop goes on while it gives `holds`.
+  const auto counted = [&](op_id test, bool holds) -> trip_count {
+    found = {};
+    if (condition.op(test).def->id != def<op::compare>.id)
+      return unknown("its condition is not a comparison of integers");
+    auto d = static_cast<ops::direction>(condition.attrs(test)[0]);
+    if (!holds) d = op_detail::negated(d);
+    const dtype t = condition.type(condition.operand(test, 0)).element;
+    if (!is_integer(t)) return unknown("its condition is not a comparison of integers");
+    sides s{op_detail::integer_forms(condition, inside).of(condition.operand(test, 0)),
+            op_detail::integer_forms(condition, inside).of(condition.operand(test, 1))};
+    if (s.counter.known && s.counter.base < 0) {
+      const integer_form bound = s.counter;
+      s.counter = s.bound;
+      s.bound = bound;
+      op_detail::mirrored(d);
+    }
+    if (!s.counter.known || s.counter.base < 0)
+      return unknown("its condition compares no carried value plus a constant");
+    if (!s.bound.known || s.bound.base >= 0)
+      return unknown("the bound that its condition compares with is not a constant");
+    found.counter = s.counter.base;
+    const integer_form start = starts_as(found.counter);
+    if (!start.known) return unknown("its counter does not start at a constant");
+    const integer_form next = op_detail::integer_forms(body, inside)
+                                  .of(body.outputs[static_cast<std::size_t>(found.counter)].value);
+    if (!next.known || next.base != found.counter)
+      return unknown("its iterations do not add a constant to its counter");
 
-  const std::uint64_t most = op_detail::integer_mask(t);
-  const std::uint64_t least = is_unsigned(t) ? 0 : most / 2 + 1;
-  const std::uint64_t first = (start.offset + s.counter.offset + least) & most;
-  const std::uint64_t bound = (s.bound.offset + least) & most;
-  std::uint64_t trips = 0;
-  if (!op_detail::count_trips(d, first, next.offset, bound, most, trips) ||
-      trips > static_cast<std::uint64_t>(INT64_MAX))
-    return unknown("its counter does not reach the bound without an overflow");
-  found.known = true;
-  found.trips = static_cast<std::int64_t>(trips);
-  found.start = op_detail::integer_bits(t, start.offset);
-  const bool down = is_unsigned(t) && next.offset > most / 2;
-  found.step = down ? -static_cast<std::int64_t>((0 - next.offset) & most)
-                    : op_detail::integer_bits(t, next.offset);
-  return found;
+    const std::uint64_t most = op_detail::integer_mask(t);
+    const std::uint64_t least = is_unsigned(t) ? 0 : most / 2 + 1;
+    const std::uint64_t first = (start.offset + s.counter.offset + least) & most;
+    const std::uint64_t bound = (s.bound.offset + least) & most;
+    std::uint64_t trips = 0;
+    if (!op_detail::count_trips(d, first, next.offset, bound, most, trips) ||
+        trips > static_cast<std::uint64_t>(INT64_MAX))
+      return unknown("its counter does not reach the bound without an overflow");
+    found.known = true;
+    found.trips = static_cast<std::int64_t>(trips);
+    found.start = op_detail::integer_bits(t, start.offset);
+    const bool down = is_unsigned(t) && next.offset > most / 2;
+    found.step = down ? -static_cast<std::int64_t>((0 - next.offset) & most)
+                      : op_detail::integer_bits(t, next.offset);
+    return found;
+  };
+  // The comparisons that must all hold, seen through `not` and `and`: the first to fail counts.
+  struct condition_part {
+    value_id v;
+    bool holds;
+  };
+  vec<condition_part> waiting;
+  waiting.push_back({condition.outputs[0].value, true});
+  trip_count least;
+  for (int tests = 0; !waiting.empty(); ++tests) {
+    const condition_part part = waiting.back();
+    waiting.pop_back();
+    const op_id o = condition.producer(part.v);
+    const std::uint64_t id = condition.op(o).def->id;
+    const bool boolean = condition.type(part.v).element == dtype::boolean;
+    if (boolean && id == def<op::logical_not>.id) {
+      waiting.push_back({condition.operand(o, 0), !part.holds});
+    } else if (boolean && tests < 64 &&
+               id == (part.holds ? def<op::logical_and>.id : def<op::logical_or>.id)) {
+      for (int i = 2; i-- > 0;) waiting.push_back({condition.operand(o, i), part.holds});
+    } else {
+      const trip_count each = counted(o, part.holds);
+      if (!each.known) return each;
+      if (!least.known || each.trips < least.trips) least = each;
+    }
+  }
+  return least;
 }
 
 /// What is known of the inputs of a nested program, from constants around it that reach each

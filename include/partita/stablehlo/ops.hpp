@@ -151,7 +151,22 @@ constexpr void read_reduce_precision(op_context& c) {
 }
 constexpr void read_transpose(op_context& c) {
   const auto dims = c.numbers("dims", "permutation");
-  if (c.count(1)) c.give(ops::transpose(c.b, c.x(0), as_ints(dims)));
+  if (!c.count(1)) return;
+  bool moves = dims.size() != static_cast<std::size_t>(c.type(0).shape.rank);
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    moves = moves || dims[d] != static_cast<std::int64_t>(d);
+  c.give(moves ? ops::transpose(c.b, c.x(0), as_ints(dims)) : c.x(0));
+}
+/// Does nothing where it sets the size that the dimension has, as TensorFlow writes it.
+constexpr void read_set_dimension_size(op_context& c) {
+  const int d = c.dimension(c.needed("dim", "dimension"));
+  if (!c.count(2)) return;
+  std::int64_t size = -1;
+  if (d >= c.type(0).shape.rank || !op_detail::integer_constant(c.b.p, c.x(1), size) ||
+      size != c.type(0).shape[d])
+    return c.fail("H013", "of dimension ", d, " of ", c.type(0),
+                  "; only a constant that is the size of the dimension is supported");
+  c.give(c.x(0));
 }
 constexpr void read_reverse(op_context& c) {
   const auto dims = c.numbers("dims", "dimensions");
@@ -419,10 +434,9 @@ constexpr void read_dot_general(op_context& c) {
     x = ops::convert(c.b, x, to);
     y = ops::convert(c.b, y, to);
   }
-  c.give(ops::dot_general(
-      c.b, x, y,
-      {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]), as_ints(lists[3]),
-       read_product_precision(c)}));
+  c.give(ops::dot_general(c.b, x, y,
+                          {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]),
+                           as_ints(lists[3]), read_product_precision(c)}));
 }
 /// The last dimension of lhs with the first of rhs.
 constexpr void read_dot(op_context& c) {
@@ -954,6 +968,7 @@ inline constexpr read_op read_ops[] = {
     {"scatter", &read_scatter},
     {"rng_bit_generator", &read_rng_bit_generator},
     {"select_and_scatter", &read_select_and_scatter},
+    {"set_dimension_size", &read_set_dimension_size},
     {"sharding_constraint", &read_identity},
     {"sinh", &read_composed},
     {"slice", &read_slice},
