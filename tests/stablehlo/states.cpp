@@ -216,7 +216,7 @@ func.func @main(%a: tensor<8xf32> {mhlo.layout_mode = "{0}", mhlo.memory_kind = 
   for (const std::string& written :
        {str(pt::write_stablehlo(p)), str(pt::write_stablehlo(r.device)),
         str(pt::write_annotated_stablehlo(r))}) {
-    for (const std::string& each :
+    for (const std::string_view each :
          {"mhlo.layout_mode = \"{0}\"", "mhlo.memory_kind = \"pinned_host\"",
           "my.own = [1, {b = \"x, y\"}]", "k = \"v\"", "my.flag", "mhlo.layout_mode = \"auto\"",
           "mhlo.memory_kind = \"device\"", "@annotate_device_placement",
