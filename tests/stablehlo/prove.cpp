@@ -198,6 +198,17 @@ TEST_CASE("permutes by any pairs: devices that get nothing have 0") {
   }
 }
 
+TEST_CASE("H013 a permute of too many differences") {
+  // Device i sends to 2 i + 1: each to another distance.
+  std::string pairs = "[";
+  for (int i = 0; i < 128; ++i)
+    pairs += (i > 0 ? ", [" : "[") + std::to_string(i) + ", " + std::to_string(i * 2 + 1) + "]";
+  const auto d = pt::read_local_stablehlo(permute_with(pairs + "]"), pt::mesh{{"d", 257}});
+  CHECK(str(d.local.error.message) ==
+        "H013 stablehlo: 2:8: stablehlo.collective_permute: its 128 pairs differ by 128 numbers of "
+        "devices; up to 64 are supported");
+}
+
 TEST_CASE("ragged_all_to_all, collective_broadcast") {
   const auto computed = [](const std::string& op, const std::string& type, std::size_t operands) {
     // Operands are sharded along both axes; the op is that of one device.

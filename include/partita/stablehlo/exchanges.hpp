@@ -50,6 +50,8 @@ constexpr value_id position_along(op_context& c, const axis_list& axes, dtype t)
 /// take what they get.
 ///
 /// Cost: a permute for each difference of numbers
+///
+/// Errors    H013 more than 64 differences
 constexpr value_id permuted(op_context& c, value_id x, const vec<std::int64_t>& pairs) {
   if (c.failed()) return -1;
   builder& b = c.b;
@@ -57,18 +59,28 @@ constexpr value_id permuted(op_context& c, value_id x, const vec<std::int64_t>& 
   const std::int64_t n = m.devices();
   axis_list all;
   for (int i = 0; i < m.rank; ++i) all.push_back(m.order[i]);
+  const auto step_of = [&](std::size_t i) { return (pairs[i + 1] - pairs[i] + n) % n; };
+  vec<char> is_step(static_cast<std::size_t>(n), 0);
+  int steps = 0;
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    char& known = is_step[static_cast<std::size_t>(step_of(i))];
+    steps += known == 0 ? 1 : 0;
+    known = 1;
+  }
+  if (constexpr int most = 64; steps > most) {
+    c.fail("H013", "its ", pairs.size() / 2, " pairs differ by ", steps,
+           " numbers of devices; up to ", most, " are supported");
+    return -1;
+  }
   const value_id device = position_along(c, all, dtype::i32);
   const tensor_type t = b.type(x);
   value_id made = ops::constant(b, t, 0);
   for (std::int64_t step = 0; step < n; ++step) {
+    if (is_step[static_cast<std::size_t>(step)] == 0 || c.failed()) continue;
     vec<std::int64_t> gets(static_cast<std::size_t>(n), 0);
-    bool any = false;
     for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
-      if ((pairs[i + 1] - pairs[i] + n) % n != step) continue;
-      gets[static_cast<std::size_t>(pairs[i + 1])] = 1;
-      any = true;
+      if (step_of(i) == step) gets[static_cast<std::size_t>(pairs[i + 1])] = 1;
     }
-    if (!any || c.failed()) continue;
     collective ring = of_kind(collective::permute, along(all, no_dim));
     ring.map = {device_map::ring, 2 * step > n ? step - n : step};
     const value_id sent = step == 0 ? x : give_collective(c, ring, x);
