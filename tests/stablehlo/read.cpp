@@ -407,6 +407,12 @@ TEST_CASE("tuples are their values") {
           "return %1, %2 : tensor<3xf32>, tensor<2xf32>"));
   CHECK(p.outputs[0].value == p.inputs[1]);
   CHECK(p.outputs[1].value == p.inputs[0]);
+  CHECK(mistake(modules::around(
+                    "%a: tensor<2xf32>, %b: tensor<3xf32>",
+                    "%0 = stablehlo.tuple %a, %b : tuple<tensor<2xf32>, tensor<3xf32>>\n%1 = "
+                    "stablehlo.get_tuple_element %0[1] : (tuple<tensor<2xf32>, tensor<4xf32>>) -> "
+                    "tensor<3xf32>\nreturn %1 : tensor<3xf32>"))
+            .starts_with("H007 stablehlo: 4:6: stablehlo.get_tuple_element: operand %0 has type"));
   CHECK(mistake(modules::around("%a: tensor<2xf32>",
                                 "%0 = stablehlo.tuple %a : tuple<tensor<2xf32>>\n%1 = "
                                 "stablehlo.get_tuple_element %0[1] : (tuple<tensor<2xf32>>) -> "

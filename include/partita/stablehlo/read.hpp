@@ -254,7 +254,9 @@ class module_reader {
     for (std::size_t i = 0; i < operands.size() && i < o.operand_types.size(); ++i)
       if (o.operand_types.size() == operands.size() && s.type(operands[i]) != o.operand_types[i] &&
           name != "select" && name != "clamp") {
-        in_.fail(o.at, "H007", o.name, ": operand ", o.operands[i], " has type ",
+        in_.fail(o.at, "H007", o.name, ": operand ",
+                 // (A tuple is one operand with several values.)
+                 o.operands[o.operands.size() == operands.size() ? i : 0], " has type ",
                  s.type(operands[i]), "; the text says ", o.operand_types[i]);
         return false;
       }
