@@ -49,8 +49,11 @@ inline partita::unknown_loops unknown_loops_in(const partita::pipelined& p) {
   return partita::pipeline_figures(p).unknown;
 }
 
-/// A module without a specification: its interface, and what it costs on one device.
-inline std::string module_report(const partita::program& p, bool json) {
+/// A module without a specification: its interface, and what it costs on one device, dead code not
+/// counted.
+inline std::string module_report(const partita::program& given, bool json) {
+  partita::program p = given, original;
+  const partita::dead_code removed = partita::schedule_detail::remove_dead_code(p, original);
   const partita::cost c = partita::estimate(p);
   std::string out;
   const auto each = [&](int n, const auto& name, const auto& type, std::string_view what) {
@@ -81,6 +84,7 @@ inline std::string module_report(const partita::program& p, bool json) {
     outputs();
     out += "\n  ],\n  \"ops\": " + std::to_string(p.op_count()) +
            ",\n  \"flops\": " + std::to_string(c.flops) +
+           ",\n  \"removed_ops\": " + std::to_string(removed.ops) +
            ",\n  \"unknown_loops\": " + unknown_loops_json(c.unknown) +
            ",\n  \"argument_bytes\": " + std::to_string(c.argument_bytes) +
            ",\n  \"peak_bytes\": " + std::to_string(c.peak_bytes) + "\n}\n";
@@ -88,10 +92,11 @@ inline std::string module_report(const partita::program& p, bool json) {
   }
   inputs();
   outputs();
+  partita::text notes;
+  partita::schedule_detail::print_notes(notes, removed, c.unknown);
   return out + std::to_string(p.op_count()) + " ops, " + std::to_string(c.flops) +
          " flop, arguments " + std::to_string(c.argument_bytes) + " bytes, peak " +
-         std::to_string(c.peak_bytes) + " bytes on one device\n" +
-         (c.unknown.loops > 0 ? "note: " + std::string(c.unknown.note().view()) + '\n' : "");
+         std::to_string(c.peak_bytes) + " bytes on one device\n" + std::string(notes.view());
 }
 
 /// Calls f(kind, axes, type of the operand, bytes that a device sends) for each collective as it is
