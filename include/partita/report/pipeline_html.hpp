@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <partita/mpmd/pipeline_figures.hpp>
 #include <partita/mpmd/pipeline_time.hpp>
 #include <partita/mpmd/print_pipeline.hpp>
 #include <partita/report/page.hpp>

@@ -5,6 +5,7 @@
 
 #include <partita/op/halves.hpp>
 #include <partita/stablehlo/folding.hpp>
+#include <partita/stablehlo/reducer.hpp>
 #include <partita/stablehlo/regions.hpp>
 
 namespace partita::stablehlo_detail {
