@@ -201,6 +201,9 @@ constexpr verdict prove(const program& source, const device_program& local,
 /// dead code, once they are found to compute the same without it.
 constexpr bool proved_without_dead_code(const program& source, const device_program& local,
                                         const prove_options& options, verdict& v) {
+  // (Other errors than these are of programs that are not valid.)
+  const std::string_view code = std::string_view(v.error.message).substr(0, 4);
+  if (code != "Q003" && code != "Q004") return false;
   const program live = live_part(source), live_local = live_part(local.local);
   if (live.ops.empty() && live_local.ops.empty()) return false;
   device_program d = local;
