@@ -486,7 +486,7 @@ TEST_CASE("mistakes have line, column and what to do") {
   };
   CHECK(of("%0 = stablehlo.fft %a : tensor<4xf32>") ==
         "H004 stablehlo: 3:6: op \"stablehlo.fft\" is unknown; known: abs, add, "
-        "and, atan2, cbrt, ceil, clamp, cosine and 105 more; did you mean \"not\"?");
+        "and, atan2, cbrt, ceil, clamp, cosine and 106 more; did you mean \"not\"?");
   CHECK(of("%0 = stablehlo.add %a, %b : tensor<4xf32>") ==
         "H006 stablehlo: 3:6: %b is used before it is defined, or not defined at all");
   CHECK(of("%0 = stablehlo.abs %a : tensor<5xf32>") ==

@@ -262,7 +262,8 @@ constexpr program live_part(const program& p) {
   program whole = p;
   number_ops(whole);
   live_program live = without_dead_code(whole);
-  return is_live_part(whole, live.p) ? static_cast<program&&>(live.p) : program();
+  if (!is_live_part(whole, live.p)) return {};
+  return static_cast<program&&>(live.p);
 }
 
 }  // namespace partita::prove_detail
