@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <partita/partita.hpp>
 #include <partita/run/file/whole_file.hpp>
@@ -47,10 +48,12 @@ inline void dump_tactics(const partita::partitioned& r, const partita::system_de
   const auto write = [&](const std::string& name, std::string_view all) {
     partita::run_detail::write_file(folder + '/' + name, all);
   };
+  std::vector<std::string> figures;  // of each tactic so far
   const auto both = [&](std::size_t t, const partita::partitioned& p) {
     const std::string name = dump_name(t, r.tactics[t].name);
+    figures.push_back(tactic_json(r.tactics[t], p, system));
     write(name + ".txt", device_text(p));
-    write(name + ".json", json_report(p, system));
+    write(name + ".json", json_report(p, system, figures));
   };
   write("0-source.txt", partita::print(r.source));
   for (std::size_t t = 0; t + 1 < r.tactics.size(); ++t)

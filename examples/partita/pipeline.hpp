@@ -25,6 +25,7 @@
 #include <partita/report/pipeline_peak.hpp>
 #include <partita/report/pipeline_report.hpp>
 #include <partita/report/pipeline_trace.hpp>
+#include <partita/report/value_json.hpp>
 #include <partita/run/file/npz.hpp>
 #include <partita/run/pipeline.hpp>
 #include <partita/spec/bounds.hpp>
@@ -120,11 +121,6 @@ class session {
 
 // ---- JSON ---------------------------------------------------------------------------------------
 
-inline std::string number(double v) {
-  partita::text t;
-  partita::print_number(t, v);
-  return std::string(t.view());
-}
 /// `"name": value`, with a comma in front of all but the first.
 class json_fields {
  public:
@@ -155,30 +151,17 @@ inline void mesh_json(std::string& out, const partita::pipelined& p, int m,
   out += "], \"order\": " + json_text(p.order_of(p.topology.name(m)).view()) + ", \"figures\": {";
   json_fields figures(out, "");
   partita::for_each_figure(p, all, [&](auto of, auto name, auto v) {
-    if (of == p.topology.name(m)) figures(name) += number(static_cast<double>(v));
+    if (of == p.topology.name(m)) figures(name) += json_number(static_cast<double>(v));
   });
   out += "}}";
 }
 inline void value_json(std::string& out, std::string_view name, const partita::pipelined& p,
-                       int mesh, partita::value_id slot, const partita::layout& l) {
-  const partita::tensor_type& type = p.values().type(slot);
+                       const partita::tensor_type& type, int mesh, partita::value_id slot,
+                       const partita::layout& l) {
   const partita::mesh& on = p.meshes[static_cast<std::size_t>(mesh)];
-  out += "{\"name\": " + json_text(name) + ", \"mesh\": " + json_text(p.topology.name(mesh)) +
-         ", \"type\": " + json_text(partita::concat(type).view()) + ", \"local\": " +
-         json_text(
-             partita::concat(partita::tensor_type{type.element, l.local(type.shape, on)}).view()) +
-         ", \"dims\": [";
-  for (int d = 0; d < type.shape.rank; ++d) {
-    out += d > 0 ? ", [" : "[";
-    bool some = false;
-    for (const auto& e : l) {
-      if (e.dim != d) continue;
-      out += std::string(some ? ", " : "") + json_text(on.name(e.axis));
-      some = true;
-    }
-    out += "]";
-  }
-  out += "]}";
+  partita::text fields;
+  partita::print_value_json(fields, name, type, l.local(p.values().type(slot).shape, on), l, on);
+  out += "{" + std::string(fields.view()) + ", \"mesh\": " + json_text(p.topology.name(mesh)) + "}";
 }
 /// Writes the elements of a list, each on a line, by write(i).
 template <class Write>
@@ -208,32 +191,45 @@ void for_each_collective_of(const partita::pipelined& p, const F& f) {
                           f(u, u.inside ? p.microbatches : 1, kind, axes, type, sent);
                         });
 }
-inline std::string json_report(const session& s, const partita::pipelined& p) {
+/// Figures of all meshes together, of each mesh, and what a simulated step takes.
+inline void figures_json(json_fields& field, std::string& out, const session& s,
+                         const partita::pipelined& p) {
   const partita::pipeline_figures all(p);
-  std::string out = "{";
-  json_fields field(out, "\n  ");
-  std::string& names = field("tactics") += "[";
-  for (std::size_t i = 0; i < p.tactics.size(); ++i)
-    names += std::string(i > 0 ? ", " : "") + json_text(p.tactics[i].name.view());
-  names += "]";
   field("figures") += "{";
   json_fields figures(out, "\n    ");
   partita::for_each_figure(p, all, [&](auto of, auto name, auto v) {
-    if (of.empty()) figures(name) += number(static_cast<double>(v));
+    if (of.empty()) figures(name) += json_number(static_cast<double>(v));
   });
   out += "\n  }";
   field("unknown_loops") += unknown_loops_json(all.unknown);
   if (s.system().can_simulate()) {
     const partita::pipeline_time t = s.simulated(p);
-    field("step_seconds") += number(t.times.total);
-    field("ideal_seconds") += number(t.times.ideal());
-    field("bubble") += number(t.times.bubble_of_total());
-    field("mfu") += number(t.mfu);
-    field("hfu") += number(t.hfu);
+    field("step_seconds") += json_number(t.times.total);
+    field("ideal_seconds") += json_number(t.times.ideal());
+    field("bubble") += json_number(t.times.bubble_of_total());
+    field("mfu") += json_number(t.mfu);
+    field("hfu") += json_number(t.hfu);
   }
   field("meshes");
   list_json(out, all.meshes.size(),
             [&](std::size_t m) { mesh_json(out, p, static_cast<int>(m), all); });
+}
+/// The state after a tactic, `p`.
+inline std::string tactic_json(const session& s, std::size_t tactic, const partita::pipelined& p) {
+  std::string out = "{";
+  json_fields field(out);
+  field("name") += json_text(s.name(tactic));
+  figures_json(field, out, s, p);
+  return out + "}";
+}
+/// `tactics`: of each its tactic_json.
+inline std::string json_report(const session& s, const partita::pipelined& p,
+                               const std::vector<std::string>& tactics) {
+  std::string out = "{";
+  json_fields field(out, "\n  ");
+  field("tactics");
+  list_json(out, tactics.size(), [&](std::size_t i) { out += tactics[i]; });
+  figures_json(field, out, s, p);
   field("transfers");
   list_json(out, p.transfers.size(), [&](std::size_t i) { transfer_json(out, p, i); });
   std::vector<std::string> lines;
@@ -250,15 +246,24 @@ inline std::string json_report(const session& s, const partita::pipelined& p) {
   list_json(out, lines.size(), [&](std::size_t i) { out += lines[i]; });
   field("inputs");
   list_json(out, p.input_mesh.size(), [&](std::size_t i) {
-    value_json(out, p.source.input_name(static_cast<int>(i)), p, p.input_mesh[i],
+    const int k = static_cast<int>(i);
+    value_json(out, p.source.input_name(k), p, p.source.input_type(k), p.input_mesh[i],
                p.slot_of[p.source.inputs[i]], p.input_layout[i]);
   });
   field("outputs");
   list_json(out, p.output_mesh.size(), [&](std::size_t i) {
-    value_json(out, p.source.output_name(static_cast<int>(i)), p, p.output_mesh[i],
+    const int k = static_cast<int>(i);
+    value_json(out, p.source.output_name(k), p, p.source.output_type(k), p.output_mesh[i],
                p.output_slot[i], p.output_layout[i]);
   });
   return out + "\n}\n";
+}
+/// Cost: for each tactic but the last the program is partitioned up to it.
+inline std::string json_report(const session& s, const partita::pipelined& p) {
+  std::vector<std::string> tactics;
+  for (std::size_t t = 0; t < s.tactics(); ++t)
+    tactics.push_back(tactic_json(s, t, t + 1 < s.tactics() ? s.after(t) : p));
+  return json_report(s, p, tactics);
 }
 inline std::string csv_report(const partita::pipelined& p) {
   std::string out = "kind,axes,operand,bytes_sent,mesh,function,calls\n";
@@ -308,10 +313,12 @@ inline void dump(const session& s, const partita::program& source, const partita
   const auto write = [&](const std::string& name, std::string_view all) {
     partita::run_detail::write_file(folder + '/' + name, all);
   };
+  std::vector<std::string> figures;  // of each tactic so far
   const auto both = [&](std::size_t t, const partita::pipelined& made) {
     const std::string name = dump_name(t, s.name(t));
+    figures.push_back(tactic_json(s, t, made));
     write(name + ".txt", partita::print(made));
-    write(name + ".json", json_report(s, made));
+    write(name + ".json", json_report(s, made, figures));
   };
   write("0-source.txt", partita::print(source));
   for (std::size_t t = 0; t + 1 < s.tactics(); ++t) both(t, s.after(t));

@@ -3,8 +3,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <partita/partita.hpp>
+#include <partita/report/value_json.hpp>
 #include <partita/spec/bounds.hpp>
 #include <partita/spec/system.hpp>
 #include <partita/support/number_text.hpp>
@@ -117,44 +119,67 @@ void for_each_collective(const partita::program& p, const partita::mesh& m, cons
   }
 }
 
-inline std::string json_report(const partita::partitioned& p,
-                               const partita::system_description& system) {
-  std::string out = "{\n  \"tactics\": [";
-  for (std::size_t i = 0; i < p.tactics.size(); ++i)
-    out += std::string(i > 0 ? ", " : "") + json_text(p.tactics[i].name.view());
-  out += "],\n  \"figures\": {";
+inline std::string json_number(double v) {
+  partita::text t;
+  partita::print_number(t, v);
+  return std::string(t.view());
+}
+/// `"figures": {...}`, and what a simulated step takes, where the system can be simulated.
+inline std::string figures_json(const partita::partitioned& p,
+                                const partita::system_description& system,
+                                const std::string& indent) {
+  std::string out = indent + "\"figures\": {";
   partita::vec<std::string_view> names;
   double v = 0;
   partita::figure_of(p, "", v, names);
   for (std::size_t i = 0; i < names.size(); ++i) {
     partita::vec<std::string_view> again;
-    partita::text number;
     partita::figure_of(p, names[i], v, again);
-    partita::print_number(number, v);
-    out += std::string(i > 0 ? "," : "") + "\n    " + json_text(names[i]) + ": " +
-           std::string(number.view());
+    out += (i > 0 ? "," : "") + indent + "  " + json_text(names[i]) + ": " + json_number(v);
   }
-  out += "\n  },\n  \"unknown_loops\": " + unknown_loops_json(p.cost.unknown) + ",";
-  if (system.on.device.memory > 0)
-    out += "\n  \"memory_bytes\": " +
-           std::to_string(static_cast<std::int64_t>(system.on.device.memory)) + ",\n  \"fits\": " +
-           (static_cast<double>(p.cost.peak_bytes) <= system.on.device.memory ? "true," : "false,");
+  out += indent + "}";
+  const auto field = [&](std::string_view name, const std::string& value) {
+    out += "," + indent + json_text(name) + ": " + value;
+  };
+  field("unknown_loops", unknown_loops_json(p.cost.unknown));
+  if (system.on.device.memory > 0) {
+    const bool fits = static_cast<double>(p.cost.peak_bytes) <= system.on.device.memory;
+    field("memory_bytes", std::to_string(static_cast<std::int64_t>(system.on.device.memory)));
+    field("fits", fits ? "true" : "false");
+  }
   if (system.can_simulate()) {
     const partita::simulation s = partita::simulate(p.device, system.on),
                               hidden = partita::simulate(p.device, system.on, {.overlap = true});
-    const auto figure = [&](std::string_view name, double v) {
-      partita::text number;
-      partita::print_number(number, v);
-      out += "\n  \"" + std::string(name) + "\": " + std::string(number.view()) + ",";
-    };
-    figure("step_seconds", s.time);
-    figure("overlapped_seconds", hidden.time);
-    figure("kernel_seconds", s.compute);
-    figure("collective_seconds", s.communication);
-    figure("mfu", s.mfu());
-    figure("hfu", s.hfu());
+    field("step_seconds", json_number(s.time));
+    field("overlapped_seconds", json_number(hidden.time));
+    field("kernel_seconds", json_number(s.compute));
+    field("collective_seconds", json_number(s.communication));
+    field("mfu", json_number(s.mfu()));
+    field("hfu", json_number(s.hfu()));
   }
-  out += "\n  \"collectives\": [";
+  return out;
+}
+/// What a tactic did, and the figures of the program after it, `p`.
+inline std::string tactic_json(const partita::tactic_report& t, const partita::partitioned& p,
+                               const partita::system_description& system) {
+  std::string out = "\n    {\"name\": " + json_text(t.name.view()) +
+                    ", \"actions\": " + std::to_string(t.last_action - t.first_action) +
+                    ", \"conflicts\": " + std::to_string(t.conflicts) + ", \"notes\": [";
+  for (std::size_t i = 0; i < t.notes.size(); ++i)
+    out += (i > 0 ? ", " : "") + json_text(t.notes[i].view());
+  return out + "]," + figures_json(p, system, "\n     ") + "}";
+}
+/// `tactics`: of each its tactic_json.
+inline std::string json_report(const partita::partitioned& p,
+                               const partita::system_description& system,
+                               const std::vector<std::string>& tactics) {
+  std::string out = "{\n  \"axes\": {";
+  const partita::mesh mesh = p.mesh().whole();
+  for (int a = 0; a < mesh.rank; ++a)
+    out += (a > 0 ? ", " : "") + json_text(mesh.name(a)) + ": " + std::to_string(mesh.size(a));
+  out += "},\n  \"tactics\": [";
+  for (std::size_t i = 0; i < tactics.size(); ++i) out += (i > 0 ? "," : "") + tactics[i];
+  out += "\n  ]," + figures_json(p, system, "\n  ") + ",\n  \"collectives\": [";
   bool first = true;
   for_each_collective(
       p.device.local, p.device.mesh, [&](auto kind, auto axes, const auto& type, auto sent) {
@@ -168,27 +193,26 @@ inline std::string json_report(const partita::partitioned& p,
     out += "\n  ],\n  \"" + std::string(what) + "\": [";
     for (int i = 0; i < n; ++i) {
       const partita::sharded_value s = value(i);
-      partita::text type = partita::concat(partita::tensor_type{s.element, s.global_shape}),
-                    local = partita::concat(partita::tensor_type{s.element, s.local_shape});
-      out += std::string(i > 0 ? "," : "") + "\n    {\"name\": " + json_text(s.name.view()) +
-             ", \"type\": " + json_text(type.view()) + ", \"local\": " + json_text(local.view()) +
-             ", \"dims\": [";
-      for (int d = 0; d < s.global_shape.rank; ++d) {
-        out += d > 0 ? ", [" : "[";
-        bool some = false;
-        for (const auto& e : s.sharding) {
-          if (e.dim != d) continue;
-          out += std::string(some ? ", " : "") + json_text(p.device.mesh.name(e.axis));
-          some = true;
-        }
-        out += "]";
-      }
-      out += "]}";
+      partita::text fields;
+      partita::print_value_json(fields, s.name, {s.element, s.global_shape}, s.local_shape,
+                                s.sharding, p.mesh());
+      out += std::string(i > 0 ? "," : "") + "\n    {" + std::string(fields.view()) + "}";
     }
   };
   values("inputs", p.source.input_count(), [&](int i) { return p.input(i); });
   values("outputs", p.source.output_count(), [&](int i) { return p.output(i); });
   return out + "\n  ]\n}\n";
+}
+/// Cost: for each tactic a propagation, a lowering and, where the system can be simulated, two
+/// simulations.
+inline std::string json_report(const partita::partitioned& p,
+                               const partita::system_description& system) {
+  std::vector<std::string> tactics;
+  for (std::size_t t = 0; t < p.tactics.size(); ++t)
+    tactics.push_back(
+        tactic_json(p.tactics[t],
+                    t + 1 < p.tactics.size() ? partita::after(p, static_cast<int>(t)) : p, system));
+  return json_report(p, system, tactics);
 }
 
 inline std::string csv_field(std::string_view s) {

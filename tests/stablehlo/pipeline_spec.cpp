@@ -118,11 +118,12 @@ TEST_CASE("the forms of a pipeline") {
   const pt::pipelined made = s.made();
   const std::string json = pipelines::json_report(s, made);
   for (const std::string_view part :
-       {"\"tactics\": [\"PP\", \"BP\", \"MP\"]", "\"messages\": 8", "\"in_flight\": 2",
+       {"{ \"name\": \"MP\", \"figures\": {", "\"messages\": 8", "\"in_flight\": 2",
         "\"order\": \"F0 F1 B0 F2 B1 F3 B2 B3\"", "\"step_seconds\": 0.000",
         "{\"from\": \"m0\", \"to\": \"m1\", \"type\": \"tensor<8x32xf32>\", \"times\": 4}",
-        "{\"name\": \"y\", \"mesh\": \"m1\", \"type\": \"tensor<32x16xf32>\", \"local\": "
-        "\"tensor<16x16xf32>\", \"dims\": [[\"B\"], []]}"})
+        "{\"name\": \"y\", \"type\": \"tensor<32x16xf32>\", \"local\": \"tensor<16x16xf32>\", "
+        "\"shape\": [32, 16], \"padded_shape\": [32, 16], \"dims\": [[\"B\"], []], \"mesh\": "
+        "\"m1\"}"})
     CHECK_MESSAGE(json.find(part) != std::string::npos, std::string(part));
   const std::string csv = pipelines::csv_report(made);
   CHECK(csv.find("all_reduce,\"\"\"M\"\"\",\"tensor<2x32xf32>\",256,\"m0\",\"forward of stage 0 "
