@@ -329,9 +329,10 @@ TEST_CASE("what goes with no pipeline") {
   CHECK(pipeline_mistake(pipeline_line("") + "\n" + pipeline_line(""), two_meshes)
             .starts_with("O132 partition: the schedule has 2 pipeline tactics"));
   const auto s = pt::read_schedule(pipeline_line(""));
-  CHECK_THROWS_WITH(pt::partition(layers(), pt::mesh{{"B", 4}}, s.tactics),
-                    "O140 pipeline \"PP\": its stages need several meshes, and partition has one; "
-                    "give it a topology");
+  CHECK_THROWS_WITH(
+      pt::partition(layers(), pt::mesh{{"B", 4}}, s.tactics),
+      "O140 schedule: 1:1: pipeline \"PP\": its stages need several meshes, and partition has one; "
+      "give it a topology");
 }
 
 TEST_CASE("pieces of a width, where meshes have different sizes") {

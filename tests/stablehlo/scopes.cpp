@@ -263,7 +263,8 @@ TEST_CASE("mistakes speak of scopes") {
   CHECK(mistake("M: manual \"M\" {layers_7: 1}").find("did you mean \"layers_0\"?") !=
         std::string::npos);
   CHECK(mistake("M: manual \"M\" {\"layers_0.attn.sub\": 2}") ==
-        "S002 tile: dimension 2 of \"layers_0.attn.sub\" is out of range; its shape is [32, 16]");
+        "S002 schedule: 1:1: tile: dimension 2 of \"layers_0.attn.sub\" is out of range; its shape "
+        "is [32, 16]");
   const auto message = [](std::string_view op) {
     return std::string(
         pt::read_stablehlo(

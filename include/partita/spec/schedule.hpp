@@ -1,216 +1,14 @@
 /// Schedules from text.
 #pragma once
 
-#include <partita/schedule/manual.hpp>
-#include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/partition.hpp>
-#include <partita/schedule/remat.hpp>
-#include <partita/schedule/tactic.hpp>
-#include <partita/search/automatic.hpp>
 #include <partita/spec/lines.hpp>
 #include <partita/spec/pipeline.hpp>
+#include <partita/spec/shard_line.hpp>
+#include <partita/spec/text_tactic.hpp>
 #include <partita/spmd/passes.hpp>
 
 namespace partita {
-
-/// A tactic that was read. Of one type whatever it does, so that a schedule is a `vec` of them.
-class text_tactic {
- public:
-  enum kind_type : std::uint8_t {
-    manual,
-    microbatch,
-    remat,
-    actions,
-    layouts,
-    automatic,
-    pipeline
-  };
-  /// `arg-tile x 0 16`: pieces of this width, along the axis that makes them so.
-  struct action {
-    text place;     ///< where it stands, for messages
-    text argument;  ///< a name, or a number as `#1`
-    std::int64_t number = -1;
-    std::int64_t dim = 0, width = 0;
-    bool propagate = false;
-  };
-
-  /// Where one value lies along several axes.
-  struct whole_layout {
-    enum kind_type : std::uint8_t { input, output, tag };
-    struct piece {
-      int dim = -1;  ///< -1: it stays whole along the axis
-      text axis;     ///< or a part of one, as `manual` has it
-    };
-    kind_type kind = input;
-    int number = -1;  ///< of an input or output
-    text name;        ///< of a tag
-    vec<piece> pieces;
-    vec<char> closed;  ///< by dimension: only these pieces may lie along it
-  };
-
-  kind_type kind = manual;
-  kept_name label, axis;
-  vec<schedule_detail::kept_manual_entry> entries;
-  uneven policy = uneven::unsaid;
-  std::int64_t steps = 0;
-  vec<schedule_detail::kept_microbatch_entry> batches;
-  vec<kept_name> scopes;
-  vec<action> list;
-  vec<whole_layout> values;
-  vec<text> axes;                    ///< of `automatic`
-  search_options search;             ///< the same
-  vec<machine> on;                   ///< the same: one, from the system; see `search_on`
-  bool searched = false;             ///< the same: it is known what there is to find,
-  vec<text_tactic> found;            ///< which is done, without a search
-  vec<pipeline_tactic<>> pipelines;  ///< of `pipeline`: one
-
-  constexpr std::string_view name() const { return label; }
-  static constexpr syntax written_in() { return syntax::specification; }
-  constexpr bool is_pipeline() const { return kind == pipeline; }
-  constexpr bool searches() const { return kind == automatic && !searched; }
-  constexpr const pipeline_order& order() const { return pipelines[0].order(); }
-  constexpr const stage_list& stages() const { return pipelines[0].stages(); }
-  constexpr int mesh_of(int stage, const topology& t) const {
-    return pipelines[0].mesh_of(stage, t);
-  }
-  constexpr pipeline_options options(const topology& t) const { return pipelines[0].options(t); }
-  constexpr unit_changes changes() const { return pipelines[0].changes(); }
-  constexpr failure validate() const { return is_pipeline() ? pipelines[0].validate() : failure(); }
-  constexpr void rewrite(rewriting& r) const {
-    if (is_pipeline()) pipelines[0].rewrite(r);
-    if (kind == microbatch)
-      schedule_detail::stepping{steps, {batches.data(), batches.size()}}.rewrite(r);
-    if (kind == remat) schedule_detail::repetition(r, {scopes.data(), scopes.size()}).run();
-  }
-  constexpr void apply(tactic_context& c) const {
-    if (kind == manual)
-      schedule_detail::placing{axis, {entries.data(), entries.size()}, policy}.apply(c);
-    if (kind == layouts) return lay_out(c);
-    if (kind == automatic) return look(c);
-    if (kind != actions) return;
-    for (const auto& a : list) {
-      if (c.error) return;
-      if (a.propagate)
-        c.propagate();
-      else
-        tile(c, a);
-    }
-  }
-
- private:
-  constexpr void look(tactic_context& c) const {
-    if (searched) {
-      for (const text_tactic& t : found) t.apply(c);
-      return;
-    }
-    if (on.empty())
-      return c.error.record("X015", "schedule: automatic searches for a machine; none is given, ",
-                            "call search_on with one");
-    basic_automatic<>(axes, on[0], search, label).apply(c);
-  }
-  /// All pieces of all values, then one propagation.
-  constexpr void lay_out(tactic_context& c) const {
-    vec<vec<value_id>> places;
-    places.resize(values.size(), {});
-    name_table tags(values.size());
-    const program& p = c.core().p;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const whole_layout& v = values[i];
-      if (v.kind == whole_layout::tag) tags.insert(v.name.view(), static_cast<int>(i));
-      if (v.kind == whole_layout::input && v.number < p.input_count())
-        places[i].push_back(p.inputs[v.number]);
-      if (v.kind == whole_layout::output && v.number < p.output_count())
-        places[i].push_back(p.outputs[v.number].value);
-    }
-    for (const auto& v : c.values()) {
-      if (v.kind != named_value::tag) continue;
-      // Of a function that is called several times: "h", "h.again", "h.again.2".
-      int place = tags.find(v.name);
-      if (place < 0) place = tags.find(v.name.substr(0, v.name.rfind(".again")));
-      if (place >= 0) places[static_cast<std::size_t>(place)].push_back(v.value);
-    }
-    for (std::size_t i = 0; i < values.size(); ++i)
-      for (value_id v : places[i])
-        for (const auto& piece : values[i].pieces) {
-          const int along = c.axis(piece.axis.view());
-          if (c.error) return;
-          if (piece.dim >= 0)
-            c.tile(v, piece.dim, along, uneven::pad);
-          else
-            c.atomic(v, along);
-        }
-    c.propagate();
-    for (std::size_t i = 0; i < values.size(); ++i)
-      for (value_id v : places[i]) note_further(c, v, values[i]);
-  }
-  /// Says where propagation sharded what was to stay as it is.
-  static constexpr void note_further(tactic_context& c, value_id v, const whole_layout& wanted) {
-    const shape global = c.global_shape(v), local = c.local_shape(v);
-    for (int d = 0; d < global.rank; ++d) {
-      if (static_cast<std::size_t>(d) >= wanted.closed.size() ||
-          wanted.closed[static_cast<std::size_t>(d)] == 0)
-        continue;
-      std::int64_t pieces = 1;
-      for (const auto& piece : wanted.pieces)
-        if (piece.dim == d) pieces *= c.axis_size(c.axis(piece.axis.view()));
-      if (local[d] < (global[d] + pieces - 1) / pieces)
-        c.note(concat("dimension ", d, " of \"", c.core().describe(v),
-                      "\" is closed, and propagation shards it further; name it in a tactic"));
-    }
-  }
-  /// Positions of an axis where a value is: on several meshes they may differ.
-  static constexpr std::int64_t whole_size(const tactic_context& c, value_id v, int axis) {
-    const core_program& core = c.core();
-    return core.uneven_sizes().contains(axis) ? core.size(core.p.producer(v), axis)
-                                              : c.mesh().whole_size(axis);
-  }
-  /// Of the piece on one device there, with its padding.
-  static constexpr std::int64_t local_extent(const tactic_context& c, value_id v, int dim) {
-    const core_program& core = c.core();
-    std::int64_t n = core.p.type(core.holder(v)).shape[dim];
-    for (const auto& e : c.layout_of(v))
-      if (e.dim == dim) n /= core.size(core.p.producer(v), e.axis);
-    return n;
-  }
-  static constexpr void tile(tactic_context& c, const action& a) {
-    const program& p = c.core().p;
-    value_id v = -1;
-    for (int i = 0; i < p.input_count(); ++i)
-      if (a.number >= 0 ? i == a.number : p.input_name(i) == a.argument.view()) v = p.inputs[i];
-    if (v < 0) {
-      vec<std::string_view> names;
-      for (int i = 0; i < p.input_count(); ++i) names.push_back(p.input_name(i));
-      return c.error.record("X006", "schedule: ", a.place, ": there is no argument ", a.argument,
-                            "; the program has ", p.input_count(), a.number < 0 ? "; " : "",
-                            a.number < 0 ? known_names(a.argument, names) : text());
-    }
-    const shape& s = c.global_shape(v);
-    if (a.dim < 0 || a.dim >= s.rank)
-      return c.error.record("S002", "schedule: ", a.place, ": dimension ", a.dim, " of \"",
-                            c.core().describe(v), "\" is out of range; its shape is ", s);
-    const std::int64_t local = local_extent(c, v, static_cast<int>(a.dim));
-    int found = -1, fits = 0;
-    text axes;
-    const mesh& m = c.mesh();
-    for (int i = 0; i < m.whole_rank(); ++i) {
-      const bool taken = c.is_tiled(v, i);
-      const std::int64_t size = whole_size(c, v, i);
-      if (i > 0) axes << ", ";
-      axes << '"' << m.name(i) << "\" of " << size << (taken ? " (taken)" : "");
-      if (taken || a.width <= 0 || local % a.width != 0 || local / a.width != size) continue;
-      found = i;
-      ++fits;
-    }
-    if (fits != 1)
-      return c.error.record(
-          "X007", "schedule: ", a.place, ": pieces of ", a.width, " along dimension ", a.dim,
-          " of \"", c.core().describe(v), "\", which has ", local,
-          " elements there, need an axis of ",
-          a.width > 0 && local % a.width == 0 ? concat(local / a.width) : text("no whole size"),
-          "; the mesh has ", axes, fits > 1 ? "; name it with manual" : "");
-    c.tile(v, static_cast<int>(a.dim), found);
-  }
-};
 
 struct text_schedule {
   vec<text_tactic> tactics;
@@ -234,11 +32,7 @@ class schedule_reader {
   constexpr text_schedule run() {
     while (!l_.failed() && !l_.at_end()) {
       statement();
-      // `.` and `;` end a statement, and so does a line.
-      if (!l_.at_line_end() && !l_.starts(";") && !l_.starts("."))
-        l_.expected("the end of the statement");
-      while (l_.accept(";") || l_.accept(".")) {
-      }
+      end_statement();
     }
     refuse_beside_pipeline();
     text_schedule s;
@@ -255,7 +49,8 @@ class schedule_reader {
   passes passes_;
   vec<std::string_view> passes_said_;
   bool overlap_ = false;
-  bool open_ = false;  // may actions be added to the last tactic?
+  bool open_ = false;    // may actions be added to the last tactic?
+  bool inside_ = false;  // of amalgamated
   struct line_place {
     std::string_view kind;
     std::size_t at;
@@ -264,7 +59,8 @@ class schedule_reader {
   bool has_pipeline_ = false;
 
   static constexpr std::string_view statement_words[] = {
-      "manual", "microbatch", "remat", "automatic", "pipeline", "arg-tile", "propagate", "passes"};
+      "manual",   "shard", "microbatch", "remat",    "amalgamated", "automatic",
+      "pipeline", "tile",  "atomic",     "arg-tile", "propagate",   "passes"};
 
   /// Errors    O141 a tactic of programs on one mesh stands beside a pipeline
   constexpr void refuse_beside_pipeline() {
@@ -275,34 +71,43 @@ class schedule_reader {
                 "pipeline as many microbatches as both have together");
   }
 
+  /// `.` and `;` end a statement, and so does a line.
+  constexpr void end_statement() {
+    if (!l_.at_line_end() && !l_.starts(";") && !l_.starts(".") && !(inside_ && l_.starts("}")))
+      l_.expected("the end of the statement");
+    while (l_.accept(";") || l_.accept(".")) {
+    }
+  }
   constexpr void statement() {
     const std::size_t at = l_.position();
-    if (l_.accept("arg-tile")) return arg_tile(at);
-    if (l_.accept("propagate")) {
-      actions().list.push_back({{}, {}, -1, 0, 0, true});
-      open_ = false;
-      return;
-    }
-    open_ = false;
     text_tactic t;
-    text word = l_.name(":");
+    text word = l_.name(":;");
     if (l_.failed()) return;
     const bool labelled = l_.accept(":");
-    if (!labelled && word.view() == "passes") return read_passes();
+    if (!labelled && word.view() == "passes" && !inside_) return read_passes();
+    if (!labelled && word.view() == "propagate.") word = "propagate";
     if (labelled) {
       t.label = kept_name(word.view());
-      word = text(l_.word());
+      word = text(l_.word(";."));
     }
     const std::string_view kind = word;
+    t.place = place(at);
+    if (kind == "arg-tile" || kind == "tile" || kind == "atomic" || kind == "propagate")
+      return action(kind, t);
+    open_ = false;
     if (kind == "manual")
       manual(t);
+    else if (kind == "shard")
+      shard(t);
+    else if (kind == "amalgamated")
+      amalgamated(t);
     else if (kind == "microbatch")
       microbatch(t);
     else if (kind == "remat")
       remat(t);
     else if (kind == "automatic")
       automatic(t);
-    else if (kind == "pipeline")
+    else if (kind == "pipeline" && !inside_)
       pipeline(t, at, labelled);
     else
       return l_.fail(at, "X003", "\"", word, "\" is not a tactic; ",
@@ -316,29 +121,41 @@ class schedule_reader {
     has_pipeline_ = true;
     t.pipelines.push_back(pipeline_reader(l_).run(at, labelled ? t.label.view() : "pipeline"));
   }
-  /// The talk's actions in a row are one tactic.
-  constexpr text_tactic& actions() {
-    if (!open_) {
-      text_tactic t;
-      t.kind = text_tactic::actions;
-      t.label = kept_name(concat("actions ", ++count_).view());
-      tactics_.push_back(t);
-      open_ = true;
+  /// Actions up to a `propagate` are one tactic; one with a label begins another.
+  constexpr void action(std::string_view kind, const text_tactic& begin) {
+    text_tactic::action a;
+    a.place = begin.place;
+    if (kind == "arg-tile") {
+      if (l_.integer(a.number))
+        a.argument = concat(a.number);
+      else
+        a.argument = l_.name();
+      a.dim = l_.dimension();
+      a.width = l_.count("the width of a piece", std::int64_t{1} << 62);
+    } else if (kind == "tile") {
+      a.what = text_tactic::action::tile;
+      a.argument = l_.name();
+      a.dim = l_.dimension();
+      a.axis = l_.name(";.");
+      a.policy = policy();
+    } else if (kind == "atomic") {
+      a.what = text_tactic::action::atomic;
+      a.argument = l_.name();
+      a.axis = l_.name(";.");
+    } else {
+      a.what = text_tactic::action::propagate;
     }
-    return tactics_.back();
+    if (l_.failed()) return;
+    if (!open_ || !begin.label.view().empty()) {
+      text_tactic t = begin;
+      t.kind = text_tactic::actions;
+      if (t.label.view().empty()) t.label = kept_name(concat("actions ", ++count_).view());
+      tactics_.push_back(t);
+    }
+    tactics_.back().list.push_back(a);
+    open_ = a.what != text_tactic::action::propagate;
   }
   int count_ = 0;
-  constexpr void arg_tile(std::size_t at) {
-    text_tactic::action a;
-    if (l_.integer(a.number))
-      a.argument = concat(a.number);
-    else
-      a.argument = l_.name();
-    a.dim = l_.dimension();
-    a.width = l_.count("the width of a piece", std::int64_t{1} << 62);
-    a.place = place(at);
-    if (!l_.failed()) actions().list.push_back(a);
-  }
   constexpr text place(std::size_t at) {
     lines copy = l_;
     copy.fail(at, "X000", "");
@@ -363,11 +180,36 @@ class schedule_reader {
     } while (l_.accept(","));
     l_.skip(true);
     l_.expect("}");
-    if (l_.accept("pad"))
-      t.policy = uneven::pad;
-    else if (l_.accept("refuse"))
-      t.policy = uneven::refuse;
+    t.policy = policy();
     if (!l_.failed() && t.entries.empty()) l_.expected("an entry, like {x: 0},");
+  }
+  constexpr uneven policy() {
+    if (l_.accept("pad")) return uneven::pad;
+    return l_.accept("refuse") ? uneven::refuse : uneven::unsaid;
+  }
+  constexpr void shard(text_tactic& t) {
+    t.kind = text_tactic::shard;
+    t.shards = shard_reader(l_).run();
+    t.policy = policy();
+  }
+  /// `amalgamated {manual "B" {x: 0}; manual "M" {w: 1}}`, also on several lines.
+  constexpr void amalgamated(text_tactic& t) {
+    t.kind = text_tactic::amalgamated;
+    l_.expect("{");
+    vec<text_tactic> outer = static_cast<vec<text_tactic>&&>(tactics_);
+    tactics_ = {};
+    const bool outside = !inside_;
+    inside_ = true;
+    while (!l_.failed() && !l_.at_end() && !l_.starts("}")) {
+      statement();
+      end_statement();
+    }
+    inside_ = !outside;
+    open_ = false;
+    t.parts = static_cast<vec<text_tactic>&&>(tactics_);
+    tactics_ = static_cast<vec<text_tactic>&&>(outer);
+    l_.expect("}");
+    if (!l_.failed() && t.parts.empty()) l_.expected("a tactic");
   }
   /// `automatic "B", "M" {evaluations: 5000, seconds: 20, memory: 16 GiB, seed: 2}`
   constexpr void automatic(text_tactic& t) {
@@ -381,7 +223,8 @@ class schedule_reader {
       t.axes.push_back(axis);
     } while (!l_.failed() && l_.accept(","));
     if (!l_.accept("{")) return;
-    constexpr std::string_view options[] = {"evaluations", "seconds", "memory", "seed"};
+    constexpr std::string_view options[] = {"evaluations", "seconds", "memory",    "seed",
+                                            "device",      "overlap", "least_gain"};
     vec<std::string_view> said;
     do {
       l_.skip(true);
@@ -397,6 +240,13 @@ class schedule_reader {
         t.search.seconds = l_.quantity(seconds_like("a number of seconds"));
       else if (word == "memory")
         t.search.memory = l_.quantity(bytes_like("a number of bytes, like 16 GiB,"));
+      else if (word == "device")
+        device(t);
+      else if (word == "overlap")
+        t.search.overlap = yes_or_no();
+      else if (word == "least_gain")
+        t.search.least_gain =
+            l_.quantity({"a part of the cost, like 0.001,", measure::plain, 1, true});
       else if (!l_.failed())
         l_.fail(at, "X003", "option \"", word, "\" is unknown; ", all_words(word, options));
       for (std::string_view each : said)
@@ -407,6 +257,26 @@ class schedule_reader {
     l_.skip(true);
     l_.expect("}");
   }
+  constexpr bool yes_or_no() {
+    if (l_.accept("true")) return true;
+    if (!l_.accept("false")) l_.expected("true or false");
+    return false;
+  }
+  constexpr void device(text_tactic& t) {
+    l_.skip(true);
+    const std::size_t at = l_.position();
+    const text name = l_.name();
+    if (l_.failed()) return;
+    const partita::device* known = find_device(name);
+    if (known == nullptr) {
+      vec<std::string_view> names;
+      for (const partita::device* d : device_table) names.push_back(d->name());
+      return l_.fail(at, "X014", "there is no device \"", name, "\" in the table; ",
+                     all_words(name, names));
+    }
+    t.on.assign(1, machine(*known));
+    t.has_device = true;
+  }
   constexpr placement placement_of() {
     l_.skip(false);
     const std::size_t at = l_.position();
@@ -414,7 +284,7 @@ class schedule_reader {
     if (std::int64_t dim = 0; ahead.integer(dim)) return l_.dimension();
     const std::string_view word = l_.word();
     if (word == "replicated") return replicated;
-    if (word == "first_divisible_dim") return first_divisible_dim;
+    if (word == "first_divisible_dim" || word == "first_divisible") return first_divisible_dim;
     if (word == "unknown") return unknown;
     constexpr std::string_view known[] = {"replicated", "first_divisible_dim", "unknown"};
     l_.fail(at, "X003", "placement \"", word, "\" is unknown; give a dimension, or a word; ",
@@ -505,9 +375,13 @@ class schedule_reader {
 /// BP: manual "B" {batch: 0, "params.**": replicated}
 /// Z3: manual "B" {params: first_divisible_dim, state: first_divisible_dim} pad
 /// MP: manual "M" {"params.*.up": 1}       # `*`: any part between dots, `**`: any
+/// S: shard {x: {B, M}, w: {{}, M}, h: {{B, M}}, b: replicated}   # several axes at once
+/// ST: amalgamated {manual "B" {x: 0}; manual "M" {w: 1}}         # all, then one propagation
+/// A1: tile x 0 "B"; atomic w "B"; propagate                      # actions, up to a `propagate`
 /// MB: microbatch 4 {batch: 0}
 /// R: remat params.layers, "*.attention" # what lies there is computed again for the derivative
-/// A: automatic "M", "B" {evaluations: 5000, seconds: 20, memory: 16 GiB, seed: 2}
+/// A: automatic "M", "B" {evaluations: 5000, seconds: 20, memory: 16 GiB, seed: 2,
+///                        device: A100-80, overlap: false, least_gain: 0.01}
 /// PP: pipeline {stages: {embedding, layers.0} {layers.1, head}, batch: {batch: 0},
 ///               microbatches: 8, order: one_f_one_b}   # for a system of several meshes
 /// arg-tile 1 1 16                         # argument (number or name), dimension, width of a piece
@@ -515,8 +389,9 @@ class schedule_reader {
 /// passes share_gathers, combine_below 64 KiB
 /// ```
 ///
-/// `arg-tile` tiles along the axis that makes pieces of that width. Actions up to a `propagate` are
-/// one tactic. `.` and `;` end a statement, as a line does. A pipeline may say `split`,
+/// `arg-tile` tiles along the axis that makes pieces of that width. Actions (`tile`, `atomic`,
+/// `arg-tile`) up to a `propagate` are one tactic. `automatic` searches for the system's device
+/// unless it names one. `.` and `;` end a statement, as a line does. A pipeline may say `split`,
 /// `infer_transfers`, `keep_gathered`, `merge_last`, `absorb`, `remat`, `capacity: 2` and `fifo`,
 /// too (see pipeline_plan), and `stages: automatic 4` (see automatic_stages). `passes`
 /// (stationary_above, combine_below, place, share_gathers of `none`, `alike`, `neighbours` or
@@ -524,14 +399,25 @@ class schedule_reader {
 /// spmd/passes.hpp and cost/overlap.hpp.
 ///
 /// Errors    X001 syntax, X003 an unknown word, X004 an option twice, X010 a number of bytes, X019
-///           an unknown order, X020 a number of a pipeline, O138 its stages, O141 what goes with no
-///           pipeline, with line and column; when it is applied, X006 no such argument, X007 no
-///           axis or several make pieces of a width, X015 `automatic` without a machine, and those
-///           of the tactics and passes
+///           an unknown order, X014 an unknown device, X020 a number of a pipeline, O138 its
+///           stages, O141 what goes with no pipeline; when it is applied, X006 no such argument,
+///           X007 no axis or several make pieces of a width, X015 `automatic` without a device, and
+///           those of the tactics; all with line and column
 /// Source    "PartIR: a partitioning IR", Google DeepMind, talk: arg-tile and propagate
 constexpr text_schedule read_schedule(std::string_view in) {
   return spec_detail::schedule_reader(in).run();
 }
+
+namespace spec_detail {
+/// Calls f(tactic) for each that searches, in their order.
+template <class F>
+constexpr void for_each_automatic(vec<text_tactic>& tactics, const F& f) {
+  for (text_tactic& t : tactics) {
+    if (t.kind == text_tactic::automatic) f(t);
+    for_each_automatic(t.parts, f);
+  }
+}
+}  // namespace spec_detail
 
 /// Tells `automatic` tactics of a schedule for which machine they search, and how they go on; and
 /// the pass `overlap`, for which machine it chooses.
@@ -541,25 +427,25 @@ constexpr void search_on(text_schedule& s, const machine& on,
                          vec<search_result>* results = nullptr) {
   if (s.overlap.wanted) s.overlap.on = on;
   int count = 0;
-  for (const text_tactic& t : s.tactics) count += t.kind == text_tactic::automatic;
+  spec_detail::for_each_automatic(s.tactics, [&](text_tactic&) { ++count; });
   if (results != nullptr) results->resize(static_cast<std::size_t>(count), search_result{});
-  for (text_tactic& t : s.tactics) {
-    if (t.kind != text_tactic::automatic) continue;
-    t.on.assign(1, on);
+  spec_detail::for_each_automatic(s.tactics, [&](text_tactic& t) {
+    if (!t.has_device) t.on.assign(1, on);
     t.search.progress = progress;
     if (results != nullptr)
       t.search.result = &(*results)[results->size() - static_cast<std::size_t>(count--)];
-  }
+  });
 }
 /// Has `automatic` tactics do what they found, each as a tactic of its name, in place of a search.
 /// `results`: those of `search_on`.
 constexpr void take_found(text_schedule& s, const vec<search_result>& results) {
   std::size_t i = 0;
-  for (text_tactic& t : s.tactics) {
-    if (t.kind != text_tactic::automatic || i == results.size()) continue;
+  spec_detail::for_each_automatic(s.tactics, [&](text_tactic& t) {
+    if (i == results.size()) return;
     t.found = read_schedule(print_specification(results[i++]).view()).tactics;
+    for (text_tactic& each : t.found) each.place = text();  // not in the text of the user
     t.searched = true;
-  }
+  });
 }
 
 }  // namespace partita
