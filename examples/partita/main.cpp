@@ -305,6 +305,7 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
     write_results(pt::emulate(r, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
     emit(o, pipelines::written(p, r, o.emit));
+    if (o.json) std::cout << pipelines::json_report(s, r);
   } else if (o.json || (o.csv && o.sweep.empty())) {
     std::cout << (o.json ? pipelines::json_report(s, r) : pipelines::csv_report(r));
   } else {
@@ -357,6 +358,7 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     write_results(pt::emulate(r.device, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
     emit(o, written(r, o.emit));
+    if (o.json) std::cout << json_report(r, system);
   } else if (o.json || (o.csv && o.sweep.empty())) {
     std::cout << (o.json ? json_report(r, system) : csv_report(r));
   } else {
@@ -440,6 +442,8 @@ int run(const options& o) {
   pt::sharding_list shardings;
   const pt::program p = read_module(o, o.use_shardings ? &shardings : nullptr);
   const bool partitioned = files > 1 || o.use_shardings;
+  if (!o.emit.empty() && o.json && !partitioned)
+    throw usage_error("options --emit and --json together need a specification and a system");
   const int status = partitioned ? run_partitioned(o, p, shardings) : run_source(o, p);
   std::cout.flush();
   return status;

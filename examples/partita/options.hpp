@@ -70,7 +70,10 @@ inline constexpr std::array entries{
     entry{"--help", "", "this text", nullptr, &options::help},
     entry{"--html", "FILE", "write all of it as a page with pictures, which needs no other file",
           &options::html},
-    entry{"--json", "", "figures and collectives as JSON", nullptr, &options::json},
+    entry{"--json", "",
+          "figures (after each tactic, too), collectives and layouts as JSON; with --emit FORM\n"
+          "                  --out FILE both",
+          nullptr, &options::json},
     entry{"--names", "FILE", "names of the module's arguments, one on each line", &options::names},
     entry{"--out", "FILE",
           "where --emit, --run or --prove writes; --emit without it: on standard output",
@@ -127,7 +130,8 @@ inline void check_form(const std::string& form) {
                     std::string(partita::known_names(form, known).view()));
 }
 
-/// What the standard output, or the file of --out, is to have: at most one of these.
+/// What the standard output, or the file of --out, is to have: at most one of these, but a program
+/// in the file and JSON on the standard output.
 inline void check_together(const options& o) {
   struct output {
     bool given;
@@ -137,7 +141,7 @@ inline void check_together(const options& o) {
   const output outputs[] = {{o.prove, "--prove"},
                             {o.environment, "--environment"},
                             {!o.run.empty(), "--run"},
-                            {!o.emit.empty(), "--emit"},
+                            {!o.emit.empty() && !(o.json && !o.out.empty()), "--emit"},
                             {o.json, "--json"},
                             {o.csv && !sweeps, "--csv"},
                             {o.explain, "--explain"},
@@ -230,9 +234,12 @@ inline void print_help(std::ostream& out) {
          "DIMENSION, ...},\n"
          "microbatch STEPS {NAME: DIMENSION, ...}, remat NAME, ... (what lies there is computed "
          "again "
-         "for\nthe derivative), automatic AXIS, ..., arg-tile, propagate; passes NAME, ... "
-         "over collectives;\nand for a system of several meshes pipeline {stages: {NAME, ...} "
-         "{NAME, ...}, batch: {NAME:\nDIMENSION}, microbatches: NUMBER, order: NAME}.\n"
+         "for\nthe derivative), automatic AXIS, ..., shard, amalgamated, tile, atomic, arg-tile, "
+         "propagate;\npasses NAME, ... over collectives; and for a system of several meshes "
+         "pipeline "
+         "{stages:\n{NAME, ...} {NAME, ...}, batch: {NAME: DIMENSION}, microbatches: NUMBER, "
+         "order: "
+         "NAME}.\n"
          "\nExit status: 0 all is well; 1 a bound of --check does not hold, or --prove finds no "
          "proof;\n"
          "2 a mistake in the arguments or in a file.\n";
