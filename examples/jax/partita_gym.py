@@ -2,9 +2,26 @@
 
     python partita_gym.py PARTITA module.mlir schedule.spec system.conf [--policy random] [--episodes 20]
 
-`partita --environment` plays the program: an action slices values along an axis of the mesh, and a reward is how much
-faster a simulated step becomes, as a part of what it took at first. An observation is the list of actions that were
-taken, as zeros and ones. Gymnasium is used where it is installed; without it the class has the same methods.
+`partita --environment` plays the program as it is under the specification; the system names a device. An episode begins
+without actions (`reset`). An action slices values along an axis of the mesh and propagates, as one `manual` tactic does.
+The reward is log(cost before / cost after): positive where a simulated step becomes faster, and over an episode their sum
+is log(first cost / last cost). (A cost is the seconds of a step, more where memory is exceeded.) An action that is not
+legal, or is refused, changes nothing and has reward 0; info["taken"] is False then. An episode terminates when no action is legal,
+and is truncated after `steps` actions.
+
+An observation has the same shapes in all states of a program of N ops (inputs among them), E edges, K actions, A axes:
+
+    nodes    float32 [N, 6 + 3 A]  kind of the op, 1 for inputs (2: tags), rank, log(1 + elements, bytes, flops); then for
+                                   each axis: its result is sliced (dimension + 1, or 0), is a sum (1), is kept whole (1)
+    edges    int32 [E, 2]          an op, and one that reads its result
+    actions  float32 [K, 4]        axis, dimension (-1: the first that divides), number of values, log(1 + their bytes)
+    members  int32 [P, 2]          an action, and an op whose result it slices
+    mask     int8 [K]              1: the action is legal (also action_masks(), as maskable learners ask for it)
+    figures  float32 [9]           log(cost / first cost), peak / memory, log(1 + bytes sent), log(1 + number) of
+                                   all_gather, all_reduce, reduce_scatter, all_to_all, permute, and actions / steps
+
+With gymnasium these are arrays, and spaces (action_space, observation_space); without it the class has the same methods,
+and observations are lists. `shapes` has the shapes.
 """
 import argparse
 import json
@@ -14,27 +31,43 @@ import subprocess
 
 try:
     import gymnasium
+    import numpy
     from gymnasium import spaces
 
     Base = gymnasium.Env
 except ImportError:
-    gymnasium, spaces, Base = None, None, object
+    gymnasium, Base = None, object
+
+KINDS = "all_gather", "all_reduce", "reduce_scatter", "all_to_all", "permute"
+
+
+def logs(numbers):
+    return [math.log1p(n) for n in numbers]
 
 
 class PartitionEnv(Base):
-    """One program; `reset` gives it without actions, `step(a)` takes action a."""
+    metadata = {"render_modes": []}
 
     def __init__(self, command, steps=12):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.steps = steps
         self.first = self.ask(do="bound")["first"]
-        self.all = self.ask(do="actions")["actions"]
-        self.count = 1 + max((a["action"] for a in self.all), default=-1)
-        self.taken = []
-        self.cost = self.first
-        if spaces is not None:
-            self.action_space = spaces.Discrete(max(self.count, 1))
-            self.observation_space = spaces.MultiBinary(max(self.count, 1))
+        graph = self.ask(do="graph")
+        self.axes, self.kinds = graph["axes"], graph["kinds"]
+        self.nodes = [node[:3] + logs(node[3:]) for node in graph["nodes"]]
+        # (A program without actions has one that is never legal: spaces are not empty.)
+        actions = [action[:3] + logs(action[3:]) for action in graph["actions"]] or [[0, 0, 0, 0]]
+        self.constant = {"edges": graph["edges"], "actions": actions, "members": graph["members"]}
+        self.count = len(actions)
+        self.shapes = {"nodes": (len(self.nodes), 6 + 3 * len(self.axes)), "edges": (len(graph["edges"]), 2),
+                       "actions": (self.count, 4), "members": (len(graph["members"]), 2), "mask": (self.count,), "figures": (9,)}
+        self.types = {key: "int8" if key == "mask" else "int32" if key in ("edges", "members") else "float32" for key in self.shapes}
+        self.taken, self.cost = [], self.first
+        if gymnasium is not None:
+            ends = {"int8": (0, 1), "int32": (0, max(len(self.nodes), self.count) - 1), "float32": (-math.inf, math.inf)}
+            self.action_space = spaces.Discrete(self.count)
+            self.observation_space = spaces.Dict({key: spaces.Box(*ends[self.types[key]], shape, self.types[key])
+                                                  for key, shape in self.shapes.items()})
 
     def ask(self, **request):
         self.process.stdin.write(json.dumps(request) + "\n")
@@ -47,33 +80,45 @@ class PartitionEnv(Base):
             raise ValueError(answer["error"])
         return answer
 
-    def legal(self):
-        return [a["action"] for a in self.ask(do="actions")["actions"]]
-
     def observation(self):
-        seen = set(self.taken)
-        flags = [int(a in seen) for a in range(max(self.count, 1))]
+        state = self.ask(do="observe")
+        figures = state["figures"]
+        expanded = [[part for place in places for part in (max(place, 0), int(place == -1), int(place == -2))]
+                    for places in state["nodes"]]
+        self.mask = state["mask"] or [0]
+        seen = {"nodes": [fixed + now for fixed, now in zip(self.nodes, expanded)], **self.constant, "mask": self.mask,
+                "figures": [math.log(figures["cost"] / self.first), figures["peak_bytes"] / figures["memory_bytes"],
+                            *logs([figures["bytes_sent"], *(figures[kind] for kind in KINDS)]), len(self.taken) / self.steps]}
         if gymnasium is None:
-            return flags
-        import numpy
+            return seen
+        return {key: numpy.array(seen[key], self.types[key]).reshape(shape) for key, shape in self.shapes.items()}
 
-        return numpy.array(flags, dtype=numpy.int8)
+    def legal(self):
+        return [action for action, legal in enumerate(self.mask) if legal]
+
+    def action_masks(self):
+        return [bool(legal) for legal in self.mask] if gymnasium is None else numpy.array(self.mask, bool)
 
     def reset(self, *, seed=None, options=None):
         if gymnasium is not None:
             super().reset(seed=seed)
-        answer = self.ask(do="reset")
-        self.taken, self.cost = [], answer["cost"]
+        return self.go_to([])
+
+    def go_to(self, state):
+        """To the state that some actions lead to."""
+        answer = self.ask(do="go_to", state=list(state))
+        self.taken, self.cost = answer["state"], answer["cost"]
         return self.observation(), {"cost": self.cost}
 
     def step(self, action):
-        answer = self.ask(do="step", action=int(action))
-        # Costs fall by orders of magnitude while memory is exceeded: rewards are of their logarithm.
-        reward = math.log(self.cost / answer["cost"])
-        self.taken, self.cost = answer["state"], answer["cost"]
-        truncated = len(self.taken) >= self.steps
+        before, answer = self.cost, {"taken": False}
+        if self.mask[int(action)]:
+            answer = self.ask(do="step", action=int(action))
+            self.taken, self.cost = answer["state"], answer["cost"]
+        observation = self.observation()
+        terminated, truncated = not any(self.mask), len(self.taken) >= self.steps
         info = {"cost": self.cost, "taken": answer["taken"]}
-        return self.observation(), reward, not self.legal(), truncated, info
+        return observation, math.log(before / self.cost), terminated, truncated, info
 
     def specification(self):
         return self.ask(do="specification")["specification"]
@@ -81,10 +126,11 @@ class PartitionEnv(Base):
     def close(self):
         self.process.stdin.close()
         self.process.wait()
+        self.process.stdout.close()
 
 
 def greedy(env):
-    """The action that makes the cost least, until none does."""
+    """Takes the action after which the cost is lowest, until none lowers it."""
     env.reset()
     while True:
         state, now, best = list(env.taken), env.cost, None
@@ -92,7 +138,7 @@ def greedy(env):
             cost = env.ask(do="go_to", state=state + [a])["cost"]
             if cost < now * (1 - 1e-3):
                 now, best = cost, a
-        env.ask(do="go_to", state=state)
+        env.go_to(state)
         if best is None:
             return
         env.step(best)

@@ -9,6 +9,9 @@
 ///   {"do": "reset"}                     the same, for the state without actions
 ///   {"do": "specification"}             {"specification": "A1: manual ..."}, what the state is
 ///   {"do": "bound"}                     {"bound": 0.01, "first": 0.5, "best": 0.12}
+///   {"do": "graph"}                     {"nodes": ..., "edges": ..., "actions": ...}: the program,
+///   {"do": "observe"}                   {"nodes": ..., "mask": ..., "figures": ...}: the state, in
+///                                       numbers, see observation.hpp
 ///
 /// Actions are those that are legal in the present state; costs are seconds of a simulated step,
 /// more where memory is exceeded. The input's end is the end.
@@ -27,6 +30,7 @@
 #include <partita/spec/system.hpp>
 #include <partita/support/number_text.hpp>
 
+#include "observation.hpp"
 #include "report.hpp"
 
 /// A request: words and whole numbers by name.
@@ -117,7 +121,8 @@ class environment_request {
 
 class environment_server {
  public:
-  explicit environment_server(partita::environment& e) : e_(e) {}
+  /// `axes`: those of the environment.
+  environment_server(partita::environment& e, const partita::vec<int>& axes) : e_(e), axes_(axes) {}
 
   std::string answer(std::string_view line) {
     const environment_request r(line);
@@ -128,8 +133,8 @@ class environment_server {
                      std::to_string(e_.action_count()));
     constexpr struct {
       std::string_view what, needs;
-    } requests[] = {{"actions", ""}, {"step", "action"},    {"go_to", "state"},
-                    {"reset", ""},   {"specification", ""}, {"bound", ""}};
+    } requests[] = {{"actions", ""},       {"step", "action"}, {"go_to", "state"}, {"reset", ""},
+                    {"specification", ""}, {"bound", ""},      {"graph", ""},      {"observe", ""}};
     std::vector<std::string_view> known;
     bool found = false;
     for (const auto& each : requests) {
@@ -147,6 +152,8 @@ class environment_server {
                    std::string(partita::known_names(r.what, known).view()));
     if (r.what == "actions") return actions();
     if (r.what == "specification") return specification();
+    if (r.what == "graph") return observations::graph(e_, axes_);
+    if (r.what == "observe") return observations::observation(e_, axes_);
     if (r.what == "bound")
       return "{\"bound\": " + number(e_.lower_bound()) + ", \"first\": " + number(e_.first()) +
              ", \"best\": " + number(e_.best_cost()) + "}";
@@ -157,6 +164,7 @@ class environment_server {
 
  private:
   partita::environment& e_;
+  const partita::vec<int>& axes_;
 
   static std::string error(const std::string& what) {
     return "{\"error\": " + json_text(what) + "}";
@@ -216,8 +224,9 @@ inline int serve_environment(const partita::system_description& system,
     axes.push_back(core.axis(system.mesh.name(a), "environment", f));
   core.start_tactic("environment");
   constexpr std::int64_t endless = std::int64_t{1} << 62;
-  partita::environment e(core, axes, system.on, {.evaluations = endless});
-  environment_server server(e);
+  // (It may be played for hours: no limit of time.)
+  partita::environment e(core, axes, system.on, {.evaluations = endless, .seconds = 0});
+  environment_server server(e, axes);
   for (std::string line; std::getline(std::cin, line);)
     if (!line.empty()) std::cout << server.answer(line) << std::endl;
   return 0;

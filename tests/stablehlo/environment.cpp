@@ -4,6 +4,7 @@
 #include <string>
 
 #include "../../examples/partita/environment.hpp"
+#include "../json.hpp"
 
 namespace pt = partita;
 
@@ -17,7 +18,7 @@ struct served {
   environment_server server;
 
   explicit served(const pt::program& p)
-      : core(p, pt::mesh{{"B", 4}}), axes(numbered(core)), e(core, axes, on, {}), server(e) {}
+      : core(p, pt::mesh{{"B", 4}}), axes(numbered(core)), e(core, axes, on, {}), server(e, axes) {}
   std::string operator()(std::string_view line) { return server.answer(line); }
 
  private:
@@ -51,6 +52,40 @@ TEST_CASE("requests and answers") {
   CHECK(ask("{\"do\": \"go_to\", \"state\": []}") == begin);
   CHECK(ask("{ \"state\" : [ 0 ] , \"do\" : \"go_to\" }") == taken);
   CHECK(ask("{\"do\": \"bound\"}").starts_with("{\"bound\": "));
+}
+
+TEST_CASE("the program and its states in numbers") {
+  const auto f = [](auto x, auto w) { return pt::tag("h", matmul(x, w)); };
+  served ask(pt::trace(f, pt::input<float, 4096, 256>("x"), pt::input<float, 256, 8>("w")));
+  const std::string graph = ask("{\"do\": \"graph\"}");
+  CHECK(json_checker(graph).run() == "");
+  CHECK(graph.starts_with("{\"axes\": [\"B\"], \"sizes\": [4], \"kinds\": [\"parameter\", "));
+  // Kind, role, rank, elements, bytes, flops; what reads what.
+  const std::string input = "[0, 1, 2, 1048576, 4194304, 0], [0, 1, 2, 2048, 8192, 0]",
+                    product = "[1, 0, 2, 32768, 131072, 16777216]";
+  CHECK(graph.find("\"nodes\": [" + input + ", " + product + ", [2, 2, 2, 32768, 131072, 0]") !=
+        std::string::npos);
+  CHECK(graph.find("\"edges\": [[0, 2], [1, 2], [2, 3]]") != std::string::npos);
+  // The rows of x; the dimension that is contracted, of x or w; columns of w; rows, columns of h.
+  CHECK(graph.find("\"actions\": [[0, 0, 1, 4194304], [0, 1, 1, 4194304], [0, 0, 1, 8192], "
+                   "[0, 1, 1, 8192], [0, 0, 1, 131072], [0, 1, 1, 131072]]") != std::string::npos);
+  CHECK(graph.find("\"members\": [[0, 0], [1, 0], [2, 1], [3, 1], [4, 3], [5, 3]]}") !=
+        std::string::npos);
+  const auto observed = [&](std::string_view state) {
+    ask("{\"do\": \"go_to\", \"state\": " + std::string(state) + "}");
+    const std::string all = ask("{\"do\": \"observe\"}");
+    CHECK(json_checker(all).run() == "");
+    CHECK(all.find("\"memory_bytes\": 8") != std::string::npos);
+    return all;
+  };
+  CHECK(observed("[]").starts_with(
+      "{\"nodes\": [[0], [0], [0], [0]], \"mask\": [1, 1, 1, 1, 1, 1], \"figures\": {\"cost\": "));
+  // Rows: the weights are kept as they are. The contracted dimension: a sum.
+  CHECK(observed("[0]").starts_with("{\"nodes\": [[1], [0], [1], [1]], \"mask\": [0, 0, "));
+  const std::string sum = observed("[1]");
+  CHECK(sum.starts_with("{\"nodes\": [[2], [1], [-1], [0]], "));
+  CHECK(sum.find("\"bytes_sent\": 196608, \"all_gather\": 0, \"all_reduce\": 1, ") !=
+        std::string::npos);
 }
 
 TEST_CASE("requests that are wrong") {
