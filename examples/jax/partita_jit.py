@@ -1,28 +1,64 @@
 """A JAX function, partitioned by Partita and run on jax.devices().
 
-    step = partita_jit.jit(f, 'BP: manual "B" {x: 0}', {"B": 4, "M": 2})
-    y = step(x, w)            # arrays with NamedShardings come out; those that go in may have them
-    print(step.report(x, w))  # what each tactic did
+    step = partita_jit.jit(f, 'BP: manual "B" {x: 0}', {"B": 4, "M": 2}, donate_argnames="params")
+    params, loss = step(params, x, scale=0.5)   # arrays with NamedShardings come out; those that go in may have any
+    print(step.report(params, x, scale=0.5))    # what each tactic did
+    step.metadata(params, x, scale=0.5)         # the same as a dict: "tactics", each with its "figures", layouts, ...
 
-`tag(value, "h")` names an inner value of f.
+A schedule is the text of a specification (include/partita/spec/README.md), or a list of tactics: texts, ManualPartition,
+AutomaticPartition. With device="A100-80" the report has times, and AutomaticPartition searches for that device;
+system="memory 16 GiB" adds lines to the system. The mesh is a jax.sharding.Mesh, or a dict of sizes over jax.devices().
 
-Arguments are named as in f, leaves of trees by their paths: `params['w']` is "params.w". Needs the program `partita` (on the
-path, or PARTITA) and as many devices as the mesh has:
+Arguments are named as in f, leaves of trees by their paths: `params['w']` is "params.w". `tag(value, "h")` names an inner
+value of f. `report` and `metadata` take jax.ShapeDtypeStructs, too. Donation and static arguments are those of jax.jit.
+
+- A part of an axis is an axis of the results' mesh, "A:(1)4": the layout "A":(1)4 as a NamedSharding.
+- A padded argument is padded here, in its global shape, and a padded result is sliced to its own: JAX has no uneven
+  shardings, so that a dimension of the result that was padded may be replicated.
+- A partitioned function is not called inside of jax.jit, and has no derivative: partition the function that has both.
+
+Needs the program `partita` (on the path, or PARTITA) and as many devices as the mesh has:
 
     XLA_FLAGS=--xla_force_host_platform_device_count=8 python partita_jit.py      # tries it on eight CPU devices
+
+JAX has no public way to run a module for each device: compile_and_load and execute_sharded are those of jaxlib's client.
 """
 import functools
+import inspect
+import itertools
 import json
+import math
 import os
 import subprocess
 import tempfile
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jax._src import compiler
-from jax._src.interpreters import mlir
-from jaxlib import _jax
-from jaxlib.mlir import ir
+from jax.extend import backend
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+REPLICATED, FIRST_DIVISIBLE_DIM, UNKNOWN = "replicated", "first_divisible_dim", "unknown"
+
+
+def quoted(name):
+    return json.dumps(name, ensure_ascii=False)
+
+
+def ManualPartition(inputs, axis, name="manual"):
+    """Dimensions by name, of names below others as nested dicts: {"x": 0, "params": {"w": FIRST_DIVISIBLE_DIM}}."""
+    def entries(tree, prefix):
+        for key, where in tree.items():
+            yield from entries(where, f"{prefix}{key}.") if isinstance(where, dict) else [f"{quoted(prefix + key)}: {where}"]
+    return f'{quoted(name)}: manual {quoted(axis)} {{{", ".join(entries(inputs, ""))}}}'
+
+
+def AutomaticPartition(axis=(), name="automatic", axes=(), **options):
+    """A search along one axis or several, for the device of `jit`; options: evaluations, seconds, memory, seed, ..."""
+    axes = axes or ([axis] if isinstance(axis, str) else axis)
+    text = lambda value: str(value).lower() if isinstance(value, bool) else value
+    given = ", ".join(f"{key}: {text(value)}" for key, value in options.items())
+    return f'{quoted(name)}: automatic {", ".join(map(quoted, axes))} {{{given}}}'
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
@@ -44,69 +80,162 @@ def run_partita(folder, *options):
     return made.stdout
 
 
+def type_of(x):
+    if isinstance(x, jax.ShapeDtypeStruct):
+        return x
+    t = jax.typeof(x)
+    return jax.ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type)
+
+
+def is_key(x):
+    return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
+
+
+class Layout:
+    """How an argument or result is laid out: its sharding, and its extents with padding."""
+
+    def __init__(self, fact, parts, mesh):
+        def axes_of(part):
+            name, pre, size = (part["axis"], part["pre"], part["size"]) if isinstance(part, dict) else (part, 1, math.inf)
+            return [axis for axis, begin in parts[name] if pre <= begin < pre * size]
+        spec = [tuple(itertools.chain(*map(axes_of, dim))) or None for dim in fact["dims"]]
+        self.sharding = NamedSharding(mesh, PartitionSpec(*spec))
+        self.shape, self.padded = tuple(fact["shape"]), tuple(fact["padded_shape"])
+
+    def placed(self, x, donate):
+        if self.padded != self.shape:
+            x = jnp.pad(x, [(0, padded - size) for size, padded in zip(self.shape, self.padded)])
+        return jax.device_put(x, self.sharding, donate=donate)
+
+    def joined(self, pieces):
+        x = jax.make_array_from_single_device_arrays(self.padded, self.sharding, pieces)
+        return x if self.padded == self.shape else jax.lax.slice(x, (0,) * x.ndim, self.shape)
+
+
+def layouts_of(facts, devices):
+    """Of the inputs and of the outputs, over one mesh; an axis that any of them splits is several axes there."""
+    cuts = {name: {1, size} for name, size in facts["axes"].items()}
+    for value in facts["inputs"] + facts["outputs"]:
+        for part in itertools.chain(*value["dims"]):
+            if isinstance(part, dict):
+                cuts[part["axis"]] |= {part["pre"], part["pre"] * part["size"]}
+    parts, sizes = {}, {}
+    for name, ends in cuts.items():
+        pairs = list(itertools.pairwise(sorted(ends))) or [(1, 1)]
+        parts[name] = [(name if len(pairs) == 1 else f"{name}:({pre}){end // pre}", pre) for pre, end in pairs]
+        sizes |= {axis: end // pre for (axis, _), (pre, end) in zip(parts[name], pairs)}
+    mesh = Mesh(np.array(devices).reshape(*sizes.values()), tuple(sizes))
+    return [[Layout(value, parts, mesh) for value in facts[kind]] for kind in ("inputs", "outputs")]
+
+
+class Program:
+    """A function of arguments of fixed types, partitioned; compiled when it is called first."""
+
+    def __init__(self, lowered, results, folder, devices):
+        self.facts = json.loads(run_partita(folder, "--json", "--emit", "local", "--out", "local.mlir"))
+        with open(os.path.join(folder, "local.mlir")) as local:
+            self.module = local.read()
+        self.devices = devices
+        self.donated = [argument.donated for argument in jax.tree.leaves(lowered.args_info)]
+        self.results, self.tree = jax.tree.flatten(results)
+        self.inputs, self.outputs = layouts_of(self.facts, devices)
+
+    @functools.cached_property
+    def executable(self):
+        options = backend.get_compile_options(num_replicas=len(self.devices), num_partitions=1,
+                                              device_assignment=np.array([[d.id] for d in self.devices]))
+        return self.devices[0].client.compile_and_load(self.module, self.devices, options)
+
+    def __call__(self, leaves):
+        keys = {x.dtype: jax.random.key_impl(x) for x in leaves if isinstance(x, jax.Array) and is_key(x)}
+        placed = [layout.placed(jax.random.key_data(x) if isinstance(x, jax.Array) and is_key(x) else x, donate)
+                  for x, layout, donate in zip(leaves, self.inputs, self.donated)]
+        pieces = self.executable.execute_sharded(placed).disassemble_into_single_device_arrays()
+        for x, donate in zip(leaves, self.donated):
+            if donate and isinstance(x, jax.Array) and not x.is_deleted():
+                x.delete()  # whether XLA could use its memory or not
+
+        def result(layout, pieces, t):
+            x = layout.joined(pieces)
+            if is_key(t):
+                return jax.random.wrap_key_data(x, impl=keys.get(t.dtype))
+            # (No public function makes a weak type.)
+            weak = dict(new_dtype=x.dtype, weak_type=True, sharding=None)
+            return jax.lax.convert_element_type_p.bind(x, **weak) if t.weak_type else x
+        return jax.tree.unflatten(self.tree, map(result, self.outputs, pieces, self.results))
+
+
 class Partitioned:
-    """A function of arrays of fixed shapes; for other shapes it is partitioned again."""
+    """What `jit` returns. It makes a Program for each set of argument types and static values."""
 
-    def __init__(self, function, schedule, axes):
-        self.function, self.schedule, self.axes = function, schedule, dict(axes)
-        count = int(np.prod(list(self.axes.values())))
-        if len(jax.devices()) < count:
-            raise ValueError(f"the mesh has {count} devices; jax has {len(jax.devices())}")
-        self.devices = jax.devices()[:count]
-        self.mesh = jax.sharding.Mesh(np.array(self.devices).reshape(*self.axes.values()), tuple(self.axes))
-        self.made = {}
+    def __init__(self, function, schedule, mesh, device=None, system="", **options):
+        self.schedule = schedule if isinstance(schedule, str) else "\n".join(schedule)
+        axes = dict(mesh.shape if isinstance(mesh, Mesh) else mesh)
+        available = list(mesh.devices.flat) if isinstance(mesh, Mesh) else jax.devices()
+        count = math.prod(axes.values())
+        if len(available) < count:
+            raise ValueError(f"the mesh has {count} devices; jax has {len(available)}")
+        self.devices = available[:count]
+        self.system = "".join(f"axis {quoted(name)} {size}\n" for name, size in axes.items())
+        self.system += (f"device {quoted(device)}\n" if device else "") + system
+        self.jitted = jax.jit(function, keep_unused=True, **options)
+        # Static arguments by number and by name; where one of the two is given, the other follows, as in jax.jit.
+        names = list(inspect.signature(function).parameters)
+        as_list = lambda given: [given] if isinstance(given, (int, str)) else list(given or ())
+        numbers, words = as_list(options.get("static_argnums")), as_list(options.get("static_argnames"))
+        self.static = {*numbers, *words}
+        if not (numbers and words):
+            self.static |= {*(names[n] for n in numbers if n >= 0), *(names.index(w) for w in words if w in names)}
+        self.programs = {}
 
-    def write(self, folder, arguments):
-        lowered = jax.jit(self.function, keep_unused=True).lower(*arguments)
-        system = "".join(f'axis "{name}" {size}\n' for name, size in self.axes.items())
-        for name, content in (("module.mlir", lowered.as_text(debug_info=True)), ("schedule", self.schedule), ("system", system)):
+    def is_static(self, key, args):
+        return key in self.static or isinstance(key, int) and key - len(args) in self.static
+
+    def write(self, folder, args, kwargs):
+        """Writes what `partita` reads; returns the lowered function and the types of its results."""
+        types = lambda key, x: x if self.is_static(key, args) else jax.tree.map(type_of, x)
+        kwargs = {key: types(key, x) for key, x in kwargs.items()}
+        args = [types(*each) for each in enumerate(args)]
+        lowered = self.jitted.lower(*args, **kwargs)
+        texts = {"module.mlir": lowered.as_text(debug_info=True), "schedule": self.schedule, "system": self.system}
+        for name, content in texts.items():
             with open(os.path.join(folder, name), "w") as out:
                 out.write(content)
+        return lowered, self.jitted.eval_shape(*args, **kwargs)
 
-    def report(self, *arguments):
-        """What each tactic did, as partita tells it."""
+    def program(self, args, kwargs):
+        """The Program for such arguments, and the leaves that it takes."""
+        given = [(key, x, self.is_static(key, args)) for key, x in [*enumerate(args), *sorted(kwargs.items())]]
+        static = tuple((key, type(x), x) for key, x, fixed in given if fixed)
+        leaves, tree = jax.tree.flatten([x for _, x, fixed in given if not fixed])
+        tree = tree, tuple(key for key, _, fixed in given if not fixed)
+        if any(isinstance(x, jax.core.Tracer) for x in leaves):
+            raise TypeError("a partitioned function is called inside of jit, grad or vmap; partition what is around it, too")
+        key = (tree, static, tuple(map(type_of, leaves)))
+        if key not in self.programs:
+            with tempfile.TemporaryDirectory() as folder:
+                self.programs[key] = Program(*self.write(folder, args, kwargs), folder, self.devices)
+        return self.programs[key], leaves
+
+    def __call__(self, *args, **kwargs):
+        program, leaves = self.program(args, kwargs)
+        return program(leaves)
+
+    def metadata(self, *args, **kwargs):
+        """The JSON of `partita --json` as a dict."""
+        return self.program(args, kwargs)[0].facts
+
+    def report(self, *args, **kwargs):
+        """What each tactic did, as text."""
         with tempfile.TemporaryDirectory() as folder:
-            self.write(folder, arguments)
+            self.write(folder, args, kwargs)
             return run_partita(folder)
 
-    def sharding(self, dims):
-        return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec(*[tuple(d) or None for d in dims]))
 
-    def compile(self, arguments):
-        with tempfile.TemporaryDirectory() as folder:
-            self.write(folder, arguments)
-            facts = json.loads(run_partita(folder, "--json"))
-            module = run_partita(folder, "--emit", "local")
-        options = compiler.get_compile_options(num_replicas=len(self.devices), num_partitions=1,
-                                               device_assignment=np.arange(len(self.devices)).reshape(-1, 1))
-        with mlir.make_ir_context():
-            run = self.devices[0].client.compile_and_load(ir.Module.parse(module), _jax.DeviceList(tuple(self.devices)), options)
-        shardings = [[self.sharding(v["dims"]) for v in facts[kind]] for kind in ("inputs", "outputs")]
-        result = jax.tree.flatten(jax.eval_shape(self.function, *arguments))
-        return run, facts, *shardings, *result
-
-    def __call__(self, *arguments):
-        leaves, tree = jax.tree.flatten(arguments)
-        key = (tree, tuple((np.shape(x), np.result_type(x)) for x in leaves))
-        if key not in self.made:
-            self.made[key] = self.compile(arguments)
-        run, self.facts, inputs, outputs, types, result_tree = self.made[key]
-        # One piece per device, stacked along a dimension of devices.
-        flat = jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(self.devices), ("devices",)),
-                                          jax.sharding.PartitionSpec("devices"))
-        stacked = []
-        for x, s in zip(leaves, inputs):
-            pieces = {p.device: p.data for p in jax.device_put(x, s).addressable_shards}
-            pieces = [pieces[d] if pieces[d].ndim else pieces[d][None] for d in self.devices]
-            shape = (len(self.devices) * pieces[0].shape[0],) + pieces[0].shape[1:]
-            stacked.append(jax.make_array_from_single_device_arrays(shape, flat, pieces))
-        results = run.execute_sharded(stacked).disassemble_into_single_device_arrays()
-        return jax.tree.unflatten(result_tree, [
-            jax.make_array_from_single_device_arrays(t.shape, s, pieces) for t, s, pieces in zip(types, outputs, results)])
-
-
-def jit(function, schedule, mesh):
-    return Partitioned(function, schedule, mesh)
+def jit(function, schedule, mesh, device=None, system="", **options):
+    """As jax.jit(function, **options): donate_argnums, donate_argnames, static_argnums, static_argnames."""
+    made = Partitioned(function, schedule, mesh, device, system, **options)
+    return functools.update_wrapper(made, function, updated=())
 
 
 def main():
@@ -131,7 +260,7 @@ def main():
     print(partitioned.report(params, x))
     (mine, my_loss), (theirs, loss) = partitioned(params, x), step(params, x)
     difference = max(float(np.abs(mine[k] - theirs[k]).max()) for k in params)
-    print("w1 lies as", mine["w1"].sharding.spec, "- loss", float(my_loss), "- largest difference of a parameter", difference)
+    print("w1 is laid out as", mine["w1"].sharding.spec, "- loss", float(my_loss), "- largest difference", difference)
     if not (difference < 1e-4 and abs(my_loss - loss) < 1e-3 * abs(loss)):
         raise SystemExit("the partitioned function computes something else")
 
