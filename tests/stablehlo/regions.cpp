@@ -175,9 +175,11 @@ TEST_CASE("sorting by any comparison: lines of all lengths, several operands, eq
       std::vector<std::pair<float, std::int32_t>> line;
       for (int i = 0; i < n; ++i)
         line.emplace_back(x.data<float>()[row * n + i], y.data<std::int32_t>()[row * n + i]);
-      std::stable_sort(line.begin(), line.end(), [](const auto& l, const auto& r) {
-        return std::floor(l.first) < std::floor(r.first);
-      });
+      // (libstdc++ 12 has a stable_sort that Clang 19 calls deprecated.)
+      for (std::size_t i = 1; i < line.size(); ++i)
+        for (std::size_t j = i; j > 0; --j)
+          if (std::floor(line[j].first) < std::floor(line[j - 1].first))
+            std::swap(line[j], line[j - 1]);
       for (int i = 0; i < n; ++i) {
         CHECK(made[0].data<float>()[row * n + i] == line[static_cast<std::size_t>(i)].first);
         CHECK(made[1].data<std::int32_t>()[row * n + i] == line[static_cast<std::size_t>(i)].second);

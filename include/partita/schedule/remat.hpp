@@ -4,7 +4,6 @@
 ///           (selective recomputation)
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -86,8 +85,12 @@ class repetition {
                             const vec<int>& all) {
     const vec<int> entries = apart(now, inputs, all);
     vec<int> later;
+    std::size_t next = 0;  // (The entries are some of all, in their order.)
     for (int e : all)
-      if (std::find(entries.begin(), entries.end(), e) == entries.end()) later.push_back(e);
+      if (next < entries.size() && entries[next] == e)
+        ++next;
+      else
+        later.push_back(e);
     const vec<std::string_view> wanted = names_of(entries);
     scope_names names(wanted);
     const repeat_plan plan = scope_finder(now, inputs, labels_, names).run();
