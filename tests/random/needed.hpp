@@ -48,8 +48,9 @@ struct needed_values {
   void list(std::vector<int>& to, bool around = true) const {
     for (partita::op_id o = 0; o < p->op_count(); ++o) {
       if (p->is(o, partita::op_role::parameter)) continue;
-      to.push_back(around && needs(o) ? 1 : 0);
-      for (const auto& r : nested[static_cast<std::size_t>(o)]) r.list(to, to.back() != 0);
+      const bool needed_here = around && needs(o);
+      to.push_back(needed_here ? 1 : 0);
+      for (const auto& r : nested[static_cast<std::size_t>(o)]) r.list(to, needed_here);
     }
   }
 

@@ -8,6 +8,12 @@
 
 namespace partita {
 
+/// Results that an op kept which lost others.
+struct kept_results {
+  int number = -1;  ///< of the op, as op_marks::source
+  vec<int> results;
+};
+
 namespace ir_detail {
 
 /// Copies ops in an order: inputs first, then what the outputs need.
@@ -62,11 +68,6 @@ class tidying {
   constexpr explicit tidying(const liveness& live, bool canonical = true)
       : live_(live), canonical_(canonical) {}
 
-  /// Results that ops kept which lost others.
-  struct kept_results {
-    int number = -1;  ///< of the op
-    vec<int> results;
-  };
   constexpr const vec<kept_results>& kept() const { return kept_; }
 
   constexpr program run(int s) {
@@ -168,7 +169,8 @@ constexpr int computing_ops(const program& p) {
 struct live_program {
   program p;  ///< without dead code; empty where nothing is dead
   bool changed = false;
-  int removed = 0;  ///< ops that are gone; inputs of nested programs do not count
+  int removed = 0;         ///< ops that are gone; inputs of nested programs do not count
+  vec<kept_results> kept;  ///< by op that lost results, in the order in which a program is read
 };
 
 /// The program without dead code, its ops in their order. Dead is what no output of the program is
@@ -187,7 +189,8 @@ constexpr live_program without_dead_code(const program& p) {
   ir_detail::tidying work(live, false);
   program q = work.run(0);
   q.labels = p.labels;
-  for (const auto& each : work.kept()) q.labels.keep_results(each.number, each.results);
+  out.kept = work.kept();
+  for (const auto& each : out.kept) q.labels.keep_results(each.number, each.results);
   q.scopes = p.scopes;
   out.changed = true;
   out.removed = ir_detail::computing_ops(p) - ir_detail::computing_ops(q);

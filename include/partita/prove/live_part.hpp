@@ -17,12 +17,16 @@ namespace partita::prove_detail {
 /// leaves an iteration is found, by induction over iterations.
 ///
 /// Which operands of a loop the part kept is read from op_marks::source of the inputs of its nested
-/// programs. That is a hint: a wrong one loses values, and finds no false ones.
+/// programs, and which results from a list. These are hints: a wrong one loses values, and finds no
+/// false ones.
 class part_finder {
  public:
   constexpr part_finder() = default;
-  constexpr part_finder(const program& whole, const program& part)
-      : whole_(&whole), part_(&part), found_(whole.types.size(), -1) {}
+  /// `kept`: of ops of the whole program, by number in ascending order; of others the part kept
+  /// all.
+  constexpr part_finder(const program& whole, const program& part,
+                        const vec<partita::kept_results>& kept)
+      : whole_(&whole), part_(&part), kept_(&kept), found_(whole.types.size(), -1) {}
 
   /// `inputs`: by input of the whole program, that of the part, or -1.
   constexpr void run(const vec<int>& inputs) {
@@ -49,6 +53,7 @@ class part_finder {
 
  private:
   const program *whole_ = nullptr, *part_ = nullptr;
+  const vec<partita::kept_results>* kept_ = nullptr;
   vec<value_id> found_;  ///< by value of the whole program
   vec<value_id> first_;  ///< by value of the part: the first one that is computed as it is
   op_id next_ = 0;       ///< the op of the part with nested programs that was met last
@@ -182,7 +187,7 @@ class part_finder {
     }
     vec<part_finder> inside;
     for (int r = 0; r < mine.region_count; ++r) {
-      inside.push_back(part_finder(whole_->region(o, r), part_->region(other, r)));
+      inside.push_back(part_finder(whole_->region(o, r), part_->region(other, r), *kept_));
       inside.back().run(inputs[r]);
     }
     vec<char> results(static_cast<std::size_t>(mine.result_count), 0);
@@ -192,7 +197,7 @@ class part_finder {
       if (same[k] >= 0) {
         if (!leaves_alike(w, b.wires[same[k]], o, other, inside)) return;
       } else if (end_of(w, wire_end::input) == nullptr) {
-        same[k] = same_exit(w, b, o, other, inside);
+        same[k] = same_exit(w, o, b, other, inside);
         if (same[k] < 0) continue;
         met[same[k]] = 1;
         if (const wire_end* e = end_of(w, wire_end::operand)) operands[e->index] = 1;
@@ -224,15 +229,38 @@ class part_finder {
     }
     return true;
   }
-  /// Of a wire without inputs: a condition, an index of branches, a result that is made inside.
-  constexpr int same_exit(const wire& w, const wire_list& list, op_id o, op_id other,
+  /// The same of a wire without inputs: a condition, an index of branches, a result that is made
+  /// inside.
+  constexpr int same_exit(const wire& w, op_id o, const wire_list& list, op_id other,
                           const vec<part_finder>& inside) const {
+    const wire_end* const mine = end_of(w, wire_end::result);
+    const int result = mine == nullptr ? -1 : place_of_result(o, mine->index, other);
+    if (mine != nullptr && result < 0) return -1;
     for (int k = 0; k < static_cast<int>(list.wires.size()); ++k) {
       const wire& each = list.wires[k];
-      if (each.ends.size() == w.ends.size() && end_of(each, wire_end::input) == nullptr &&
-          enters_alike(w, each, o, other) && leaves_alike(w, each, o, other, inside))
-        return k;
+      const wire_end* const theirs = end_of(each, wire_end::result);
+      if ((theirs == nullptr ? -1 : theirs->index) == result && each.ends.size() == w.ends.size() &&
+          end_of(each, wire_end::input) == nullptr)
+        return enters_alike(w, each, o, other) && leaves_alike(w, each, o, other, inside) ? k : -1;
     }
+    return -1;
+  }
+  /// Which result of an op of the part a result is, or -1.
+  constexpr int place_of_result(op_id o, int result, op_id other) const {
+    const int number = whole_->op(o).marks.source;
+    int begin = 0, end = static_cast<int>(kept_->size());
+    while (begin < end) {
+      const int middle = (begin + end) / 2;
+      if ((*kept_)[middle].number < number)
+        begin = middle + 1;
+      else
+        end = middle;
+    }
+    if (begin == static_cast<int>(kept_->size()) || (*kept_)[begin].number != number)
+      return whole_->op(o).result_count == part_->op(other).result_count ? result : -1;
+    const vec<int>& results = (*kept_)[begin].results;
+    for (int i = 0; i < static_cast<int>(results.size()); ++i)
+      if (results[i] == result) return i;
     return -1;
   }
 };
@@ -240,7 +268,9 @@ class part_finder {
 /// Does a part of a program, with all its inputs and outputs, compute what the program does?
 ///
 /// Cost: linear in ops; of loops, branches and calls, times their wires.
-constexpr bool is_live_part(const program& whole, const program& part) {
+/// `kept`: see part_finder.
+constexpr bool is_live_part(const program& whole, const program& part,
+                            const vec<kept_results>& kept = {}) {
   if (whole.input_count() != part.input_count() || whole.output_count() != part.output_count())
     return false;
   vec<int> inputs;
@@ -248,7 +278,7 @@ constexpr bool is_live_part(const program& whole, const program& part) {
     if (whole.input_type(i) != part.input_type(i)) return false;
     inputs.push_back(i);
   }
-  part_finder finder(whole, part);
+  part_finder finder(whole, part, kept);
   finder.run(inputs);
   for (int i = 0; i < whole.output_count(); ++i)
     if (!finder.is(whole.outputs[i].value, part.outputs[i].value)) return false;
@@ -262,7 +292,7 @@ constexpr program live_part(const program& p) {
   program whole = p;
   number_ops(whole);
   live_program live = without_dead_code(whole);
-  if (!is_live_part(whole, live.p)) return {};
+  if (!is_live_part(whole, live.p, live.kept)) return {};
   return static_cast<program&&>(live.p);
 }
 
