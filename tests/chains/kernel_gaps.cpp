@@ -2,8 +2,10 @@
 #include <partita/cpu.hpp>
 #include <partita/run/kernels/table.hpp>
 
-namespace partita::run_detail {
 namespace {
+
+using namespace partita;
+using namespace partita::run_detail;
 
 /// The combinations of op and element type that no kernel computes. There are none, so the tests do
 /// not compile if an op or a type is added without its function.
@@ -57,7 +59,7 @@ struct kernel_gaps {
         if (directions > 1) c.attrs = {attrs, 1};
         c.declared = {static_cast<dtype>(to), {}};
         d.infer(c);
-        if (!c.error && link_of(&d, run_detail::computed(last)) == link::none &&
+        if (!c.error && link_of(&d, partita::run_detail::computed(last)) == link::none &&
             block_of(&d, attrs, last, c.result.element) == nullptr)
           return false;
       }
@@ -69,4 +71,3 @@ static_assert(kernel_gaps::in_registry() == nullptr,
 static_assert(kernel_gaps::in_steps() == nullptr, "fold cannot compute an op of op::step_ops");
 
 }  // namespace
-}  // namespace partita::run_detail
