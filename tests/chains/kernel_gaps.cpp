@@ -59,7 +59,8 @@ struct kernel_gaps {
         if (directions > 1) c.attrs = {attrs, 1};
         c.declared = {static_cast<dtype>(to), {}};
         d.infer(c);
-        if (!c.error && link_of(&d, partita::run_detail::computed(last)) == link::none &&
+        if (!c.error &&
+            link_of(&d, partita::run_detail::computed(last)) == partita::run_detail::link::none &&
             block_of(&d, attrs, last, c.result.element) == nullptr)
           return false;
       }
