@@ -44,7 +44,7 @@ std::string all_of(const pt::partitioned& p) {
            ", " + std::to_string(t.conflicts) + " conflicts\n";
     for (const auto& note : t.notes) out += std::string(note.view()) + '\n';
   }
-  return out + std::string(print_actions(p.core, p.source).view()) +
+  return out + std::string(print_actions(p.core, p.sharded()).view()) +
          std::string(print(p.device).view());
 }
 /// Is it a row of the table?

@@ -81,11 +81,12 @@ class schedule_reader {
   constexpr void statement() {
     const std::size_t at = l_.position();
     text_tactic t;
-    text word = l_.name(":;");
+    lines ahead = l_;  // of "propagate." the dot ends the statement; other names may have dots
+    const bool ends = ahead.name(":;").view() == "propagate." && !ahead.starts(":");
+    text word = ends && l_.accept("propagate") ? text("propagate") : l_.name(":;");
     if (l_.failed()) return;
     const bool labelled = l_.accept(":");
     if (!labelled && word.view() == "passes" && !inside_) return read_passes();
-    if (!labelled && word.view() == "propagate.") word = "propagate";
     if (labelled) {
       t.label = kept_name(word.view());
       word = text(l_.word(";."));
