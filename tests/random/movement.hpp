@@ -1,6 +1,8 @@
 /// Draws ops that move elements: shapes, slices, padding, computed places, sorting.
 #pragma once
 
+#include <cmath>
+
 #include "elementwise.hpp"
 
 namespace random_test {
@@ -309,21 +311,29 @@ inline bool draw_scatter(writer& w) {
                 out);
 }
 
+/// With one NaN for all of them: top_k sees their signs, which follow from the order of additions.
+inline value_id with_one_nan(writer& w, value_id x) {
+  if (!w.may_be_anything(w.element(x))) return x;
+  const value_id is_nan = pt::ops::compare(w.b, pt::ops::direction::ne, x, x);
+  return pt::ops::select(w.b, is_nan, pt::ops::constant(w.b, w.type(x), std::nan("")), x);
+}
 inline bool draw_sort(writer& w) {
-  const auto x = w.any_of_rank(1);
+  auto x = w.any_of_rank(1);
   if (x < 0) return false;
   const shape s = w.dims(x);
   if (w.r.one_in(3)) {
+    const value_info info = w.info(x);
+    x = with_one_nan(w, x);
     const std::int64_t n = s[s.rank - 1];
     const std::int64_t k = w.r.in(w.least(), w.r.one_in(2) ? std::min<std::int64_t>(n, 2) : n);
     if (w.r.one_in(4)) {  // positions may be any integers, and several the same
       const auto i =
           w.any([&](value_id v) { return pt::is_integer(w.element(v)) && w.dims(v) == s; });
       const value_id pair[] = {x, i};
-      if (i >= 0) return w.done(w.b.emit(def<op::top_k>, pair, {&k, 1}), {w.info(x), w.info(i)});
+      if (i >= 0) return w.done(w.b.emit(def<op::top_k>, pair, {&k, 1}), {info, w.info(i)});
     }
     return w.done(pt::ops::top_k(w.b, x, k),
-                  {w.info(x), {0, std::max(static_cast<double>(n - 1), 0.0)}});
+                  {info, {0, std::max(static_cast<double>(n - 1), 0.0)}});
   }
   std::vector<value_id> operands{x};
   std::vector<value_info> infos{w.info(x)};
