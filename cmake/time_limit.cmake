@@ -1,5 +1,5 @@
-# partita_time_limit(SECONDS TEST...)  The time limit of tests that take so many seconds on a quiet machine: ten times that,
-# so that a busy machine is no failure, and at least a minute.
+# partita_time_limit(SECONDS TEST...)  Sets the time limit of tests that take SECONDS seconds on a quiet machine. The
+# limit is ten times that, so that a busy machine causes no failure, and at least a minute.
 function(partita_time_limit seconds)
   math(EXPR limit "10 * ${seconds}")
   if(limit LESS 60)

@@ -2,12 +2,12 @@
 
     python partita_gym.py PARTITA module.mlir schedule.spec system.conf [--policy random] [--episodes 20]
 
-`partita --environment` plays the program as it is under the specification; the system names a device. An episode begins
-without actions (`reset`). An action slices values along an axis of the mesh and propagates, as one `manual` tactic does.
-The reward is log(cost before / cost after): positive where a simulated step becomes faster, and over an episode their sum
-is log(first cost / last cost). (A cost is the seconds of a step, more where memory is exceeded.) An action that is not
-legal, or is refused, changes nothing and has reward 0; info["taken"] is False then. An episode terminates when no action is legal,
-and is truncated after `steps` actions.
+`partita --environment` plays the program after the tactics of the specification; the system names a device. An episode
+begins without actions (`reset`). An action slices values along an axis of the mesh and propagates, as one `manual`
+tactic does. The reward is log(cost before / cost after): positive if a simulated step becomes faster, and over an
+episode their sum is log(first cost / last cost). (A cost is the seconds of a step, more if memory is exceeded.) An
+action that is not legal, or is refused, changes nothing and has reward 0; info["taken"] is False then. An episode
+terminates when no action is legal, and is truncated after `steps` actions.
 
 An observation has the same shapes in all states of a program of N ops (inputs among them), E edges, K actions, A axes:
 
@@ -55,7 +55,7 @@ class PartitionEnv(Base):
         graph = self.ask(do="graph")
         self.axes, self.kinds = graph["axes"], graph["kinds"]
         self.nodes = [node[:3] + logs(node[3:]) for node in graph["nodes"]]
-        # (A program without actions has one that is never legal: spaces are not empty.)
+        # (A program without actions gets one that is never legal, since spaces must not be empty.)
         actions = [action[:3] + logs(action[3:]) for action in graph["actions"]] or [[0, 0, 0, 0]]
         self.constant = {"edges": graph["edges"], "actions": actions, "members": graph["members"]}
         self.count = len(actions)
@@ -105,7 +105,7 @@ class PartitionEnv(Base):
         return self.go_to([])
 
     def go_to(self, state):
-        """To the state that some actions lead to."""
+        """Goes to the state that these actions lead to."""
         answer = self.ask(do="go_to", state=list(state))
         self.taken, self.cost = answer["state"], answer["cost"]
         return self.observation(), {"cost": self.cost}
@@ -130,7 +130,7 @@ class PartitionEnv(Base):
 
 
 def greedy(env):
-    """Takes the action after which the cost is lowest, until none lowers it."""
+    """Repeats the action with the lowest resulting cost until no action lowers the cost."""
     env.reset()
     while True:
         state, now, best = list(env.taken), env.cost, None

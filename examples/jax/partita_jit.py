@@ -46,7 +46,7 @@ def quoted(name):
 
 
 def ManualPartition(inputs, axis, name="manual"):
-    """Dimensions by name, of names below others as nested dicts: {"x": 0, "params": {"w": FIRST_DIVISIBLE_DIM}}."""
+    """Dimensions by name; names below others are nested dicts: {"x": 0, "params": {"w": FIRST_DIVISIBLE_DIM}}."""
     def entries(tree, prefix):
         for key, where in tree.items():
             yield from entries(where, f"{prefix}{key}.") if isinstance(where, dict) else [f"{quoted(prefix + key)}: {where}"]
@@ -54,7 +54,7 @@ def ManualPartition(inputs, axis, name="manual"):
 
 
 def AutomaticPartition(axis=(), name="automatic", axes=(), **options):
-    """A search along one axis or several, for the device of `jit`; options: evaluations, seconds, memory, seed, ..."""
+    """A search along one or several axes, for the device of `jit`; options: evaluations, seconds, memory, seed, ..."""
     axes = axes or ([axis] if isinstance(axis, str) else axis)
     text = lambda value: str(value).lower() if isinstance(value, bool) else value
     given = ", ".join(f"{key}: {text(value)}" for key, value in options.items())
@@ -113,7 +113,7 @@ class Layout:
 
 
 def layouts_of(facts, devices):
-    """Of the inputs and of the outputs, over one mesh; an axis that any of them splits is several axes there."""
+    """Layouts of the inputs and outputs, over one mesh; an axis that any of them splits becomes several axes there."""
     cuts = {name: {1, size} for name, size in facts["axes"].items()}
     for value in facts["inputs"] + facts["outputs"]:
         for part in itertools.chain(*value["dims"]):
@@ -129,7 +129,7 @@ def layouts_of(facts, devices):
 
 
 class Program:
-    """A function of arguments of fixed types, partitioned; compiled when it is called first."""
+    """A partitioned function of arguments of fixed types; it is compiled at the first call."""
 
     def __init__(self, lowered, results, folder, devices):
         self.facts = json.loads(run_partita(folder, "--json", "--emit", "local", "--out", "local.mlir"))
@@ -153,7 +153,7 @@ class Program:
         pieces = self.executable.execute_sharded(placed).disassemble_into_single_device_arrays()
         for x, donate in zip(leaves, self.donated):
             if donate and isinstance(x, jax.Array) and not x.is_deleted():
-                x.delete()  # whether XLA could use its memory or not
+                x.delete()  # whether or not XLA could use its memory
 
         def result(layout, pieces, t):
             x = layout.joined(pieces)
@@ -166,7 +166,7 @@ class Program:
 
 
 class Partitioned:
-    """What `jit` returns. It makes a Program for each set of argument types and static values."""
+    """The result of `jit`. It makes a Program for each set of argument types and static values."""
 
     def __init__(self, function, schedule, mesh, device=None, system="", **options):
         self.schedule = schedule if isinstance(schedule, str) else "\n".join(schedule)
@@ -192,7 +192,7 @@ class Partitioned:
         return key in self.static or isinstance(key, int) and key - len(args) in self.static
 
     def write(self, folder, args, kwargs):
-        """Writes what `partita` reads; returns the lowered function and the types of its results."""
+        """Writes the files that `partita` reads; returns the lowered function and the types of its results."""
         types = lambda key, x: x if self.is_static(key, args) else jax.tree.map(type_of, x)
         kwargs = {key: types(key, x) for key, x in kwargs.items()}
         args = [types(*each) for each in enumerate(args)]
@@ -204,7 +204,7 @@ class Partitioned:
         return lowered, self.jitted.eval_shape(*args, **kwargs)
 
     def program(self, args, kwargs):
-        """The Program for such arguments, and the leaves that it takes."""
+        """The Program for these arguments, and the leaves that it accepts."""
         given = [(key, x, self.is_static(key, args)) for key, x in [*enumerate(args), *sorted(kwargs.items())]]
         static = tuple((key, type(x), x) for key, x, fixed in given if fixed)
         leaves, tree = jax.tree.flatten([x for _, x, fixed in given if not fixed])
@@ -226,14 +226,14 @@ class Partitioned:
         return self.program(args, kwargs)[0].facts
 
     def report(self, *args, **kwargs):
-        """What each tactic did, as text."""
+        """Text that reports what each tactic did."""
         with tempfile.TemporaryDirectory() as folder:
             self.write(folder, args, kwargs)
             return run_partita(folder)
 
 
 def jit(function, schedule, mesh, device=None, system="", **options):
-    """As jax.jit(function, **options): donate_argnums, donate_argnames, static_argnums, static_argnames."""
+    """Accepts the options of jax.jit: donate_argnums, donate_argnames, static_argnums, static_argnames."""
     made = Partitioned(function, schedule, mesh, device, system, **options)
     return functools.update_wrapper(made, function, updated=())
 

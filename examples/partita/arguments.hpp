@@ -1,4 +1,4 @@
-/// Arguments of a program from a file of arrays.
+/// Reads the arguments of a program from a file of arrays.
 #pragma once
 
 #include <algorithm>
@@ -12,25 +12,25 @@
 #include <partita/run/file/load.hpp>
 #include <partita/run/file/npz.hpp>
 
-/// How a file names the arguments of a program: as the program does, or by their place, as `a0`,
-/// `a1`, ... or, as numpy.savez does, `arr_0`, `arr_1`, ...
+/// How a file names the arguments of a program: by their own names, or by position, as `a0`, `a1`,
+/// ... or, as numpy.savez does, `arr_0`, `arr_1`, ...
 class argument_names {
  public:
-  /// Names after the first `readable` ones are of arrays that could not be read.
+  /// Names after the first `readable` ones belong to arrays that could not be read.
   argument_names(const partita::program& p, std::vector<std::string> of_file, std::size_t readable)
       : p_(p), of_file_(std::move(of_file)), readable_(readable) {}
 
-  /// For each argument the place of its array in the file.
+  /// For each argument, the position of its array in the file.
   ///
-  /// Errors    N005 an argument has no array, N007 an array is of no argument, N011 by name and by
-  ///           place the arrays are those of different arguments
+  /// Errors    N005 an argument has no array, N007 an array belongs to no argument, N011 an array
+  ///           belongs to one argument by name and to another by position
   std::vector<std::size_t> places(const std::string& path) const {
     const std::vector<std::size_t> named = find(""), a = find("a"), numpy = find("arr_");
     std::vector<std::size_t> found;
     for (const auto& each : {named, a, numpy})
       if (each.size() == static_cast<std::size_t>(p_.input_count())) found = each;
     if (found.empty() && p_.input_count() > 0) missing(path, named, a, numpy);
-    // An array by place may not have the name of another argument.
+    // An array named by position must not have the name of another argument.
     for (int i = 0; i < p_.input_count(); ++i)
       for (std::size_t k = 0; k < of_file_.size(); ++k)
         if (of_file_[k] == p_.input_name(i) && k != found[static_cast<std::size_t>(i)])
@@ -46,7 +46,7 @@ class argument_names {
                                              partita::known_names(of_file_[i], known)));
     return found;
   }
-  /// The prefix of names by place that is part of no argument's own name.
+  /// The prefix for names by position that no argument has as its own name.
   static std::string free_prefix(const partita::program& p) {
     for (int i = 0; i < p.input_count(); ++i)
       for (int k = 0; k < p.input_count(); ++k)
@@ -59,7 +59,7 @@ class argument_names {
   std::vector<std::string> of_file_;
   std::size_t readable_;
 
-  /// Places in the file of the arguments, up to the first that it does not have.
+  /// Positions in the file of the arguments' arrays, up to the first argument that has none.
   std::vector<std::size_t> find(const std::string& prefix) const {
     std::vector<std::size_t> list;
     for (int i = 0; i < p_.input_count(); ++i) {
@@ -96,8 +96,8 @@ class argument_names {
 };
 
 /// The arrays of a file in the order of the arguments.
-///
-/// Errors    those of read_npz and of argument_names; N003 an argument's array has a type that is
+/// Errors    those of read_npz and of argument_names; N003 an argument's array has an unsupported
+///           type, N006 an array has another type, N008 two arrays have one name
 ///           not supported, N006 another type, N008 two of one name
 inline std::vector<partita::array> arguments_of(const partita::program& p,
                                                 const std::string& path) {

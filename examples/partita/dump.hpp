@@ -48,7 +48,7 @@ inline void dump_tactics(const partita::partitioned& r, const partita::system_de
   const auto write = [&](const std::string& name, std::string_view all) {
     partita::run_detail::write_file(folder + '/' + name, all);
   };
-  std::vector<std::string> figures;  // of each tactic so far
+  std::vector<std::string> figures;  // after each tactic so far
   const auto both = [&](std::size_t t, const partita::partitioned& p) {
     const std::string name = dump_name(t, r.tactics[t].name);
     figures.push_back(tactic_json(r.tactics[t], p, system));

@@ -121,7 +121,7 @@ class environment_request {
 
 class environment_server {
  public:
-  /// `axes`: those of the environment.
+  /// `axes`: the axes that the environment shards along.
   environment_server(partita::environment& e, const partita::vec<int>& axes) : e_(e), axes_(axes) {}
 
   std::string answer(std::string_view line) {
@@ -224,7 +224,7 @@ inline int serve_environment(const partita::system_description& system,
     axes.push_back(core.axis(system.mesh.name(a), "environment", f));
   core.start_tactic("environment");
   constexpr std::int64_t endless = std::int64_t{1} << 62;
-  // (It may be played for hours: no limit of time.)
+  // (An episode may last for hours, so there is no time limit.)
   partita::environment e(core, axes, system.on, {.evaluations = endless, .seconds = 0});
   environment_server server(e, axes);
   for (std::string line; std::getline(std::cin, line);)

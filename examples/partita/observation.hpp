@@ -1,8 +1,8 @@
-/// A program under partitioning as numbers that a learner can use.
+/// The program being partitioned, as numbers for a learner.
 ///
-/// Shapes are those of the program, the same in all states: N nodes, one for each op (inputs and
-/// tags among them), E edges from an op to one that reads its result, K actions, P pairs of an
-/// action and a node that it slices, A axes.
+/// Shapes depend on the program alone: N nodes, one for each op (inputs and tags among them), E
+/// edges from an op to one that reads its result, K actions, P pairs of an action and a node that
+/// it slices, A axes.
 #pragma once
 
 #include <cstdint>
@@ -43,13 +43,13 @@ inline std::int64_t flops_of(const partita::program& p, partita::op_id o) {
   return n.def->flops(c);
 }
 
-/// The part that is the same in all states: names and sizes of axes, names of kinds of ops, and
+/// The constant part, the same in all states: names and sizes of axes, names of kinds of ops, and
 ///
 ///   nodes    [N][6]  number of the kind, role (0 op, 1 input, 2 tag), rank, elements and bytes of
 ///                    the first result, flops
 ///   edges    [E][2]  the op that makes a value, an op that reads it
-///   actions  [K][4]  axis, dimension (-1: the first that the axis divides), how many values, their
-///                    bytes
+///   actions  [K][4]  axis, dimension (-1: the first that the axis divides), the number of values,
+///                    their bytes
 ///   members  [P][2]  action, node
 inline std::string graph(const partita::environment& e, const partita::vec<int>& axes) {
   const partita::core_program& core = e.root();
@@ -101,8 +101,9 @@ inline std::string graph(const partita::environment& e, const partita::vec<int>&
          "], \"actions\": [" + actions + "], \"members\": [" + members + "]}";
 }
 
-/// How the present state places an op along a whole axis: d + 1: the axis slices dimension d of its
-/// result; 0: not placed; -1: its result is a sum over the axis; -2: it is replicated.
+/// How the present state places an op along an axis, parts of it included. d + 1: the axis slices
+/// dimension d of its result; 0: not placed; -1: its result is a sum over the axis; -2: it is
+/// replicated.
 inline int place_of(const partita::core_program& c, partita::op_id o, int axis) {
   for (const auto& each : c.nest_of(o)) {
     if (c.mesh.part(each.axis).axis != axis) continue;
@@ -117,7 +118,7 @@ inline int place_of(const partita::core_program& c, partita::op_id o, int axis) 
 ///
 ///   nodes    [N][A]  place_of
 ///   mask     [K]     1: the action is legal
-///   figures  cost (as `step` gives it), exact_cost and peak_bytes (by the simulator),
+///   figures  cost (as `step` reports it), exact_cost and peak_bytes (by the simulator),
 ///            memory_bytes, bytes_sent by a device, and collectives by kind
 ///
 /// Cost: two lowerings and a simulation.

@@ -130,8 +130,8 @@ inline void check_form(const std::string& form) {
                     std::string(partita::known_names(form, known).view()));
 }
 
-/// What the standard output, or the file of --out, is to have: at most one of these, but a program
-/// in the file and JSON on the standard output.
+/// Refuses outputs that cannot share the standard output or the file of --out. Texts can, and so
+/// can a program in the file with JSON on the standard output.
 inline void check_together(const options& o) {
   struct output {
     bool given;
@@ -150,7 +150,7 @@ inline void check_together(const options& o) {
                             {o.peak, "--peak"},
                             {!o.diff.empty(), "--diff"},
                             {sweeps, "--sweep"}};
-  constexpr std::size_t texts = 6;  // those from here on are texts, one after the other
+  constexpr std::size_t texts = 6;  // outputs from this index on are texts, printed in sequence
   const output* first = nullptr;
   for (std::size_t i = 0; i < std::size(outputs); ++i) {
     if (!outputs[i].given) continue;

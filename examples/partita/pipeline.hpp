@@ -191,7 +191,7 @@ void for_each_collective_of(const partita::pipelined& p, const F& f) {
                           f(u, u.inside ? p.microbatches : 1, kind, axes, type, sent);
                         });
 }
-/// Figures of all meshes together, of each mesh, and what a simulated step takes.
+/// Figures of all meshes together, of each mesh, and of a simulated step.
 inline void figures_json(json_fields& field, std::string& out, const session& s,
                          const partita::pipelined& p) {
   const partita::pipeline_figures all(p);
@@ -214,7 +214,7 @@ inline void figures_json(json_fields& field, std::string& out, const session& s,
   list_json(out, all.meshes.size(),
             [&](std::size_t m) { mesh_json(out, p, static_cast<int>(m), all); });
 }
-/// The state after a tactic, `p`.
+/// `p`: the state after the tactic.
 inline std::string tactic_json(const session& s, std::size_t tactic, const partita::pipelined& p) {
   std::string out = "{";
   json_fields field(out);
@@ -222,7 +222,7 @@ inline std::string tactic_json(const session& s, std::size_t tactic, const parti
   figures_json(field, out, s, p);
   return out + "}";
 }
-/// `tactics`: of each its tactic_json.
+/// `tactics`: the tactic_json of each tactic.
 inline std::string json_report(const session& s, const partita::pipelined& p,
                                const std::vector<std::string>& tactics) {
   std::string out = "{";
@@ -258,7 +258,7 @@ inline std::string json_report(const session& s, const partita::pipelined& p,
   });
   return out + "\n}\n";
 }
-/// Cost: for each tactic but the last the program is partitioned up to it.
+/// Cost: partitions the program once for each tactic but the last, up to that tactic.
 inline std::string json_report(const session& s, const partita::pipelined& p) {
   std::vector<std::string> tactics;
   for (std::size_t t = 0; t < s.tactics(); ++t)
@@ -313,7 +313,7 @@ inline void dump(const session& s, const partita::program& source, const partita
   const auto write = [&](const std::string& name, std::string_view all) {
     partita::run_detail::write_file(folder + '/' + name, all);
   };
-  std::vector<std::string> figures;  // of each tactic so far
+  std::vector<std::string> figures;  // after each tactic so far
   const auto both = [&](std::size_t t, const partita::pipelined& made) {
     const std::string name = dump_name(t, s.name(t));
     figures.push_back(tactic_json(s, t, made));

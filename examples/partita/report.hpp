@@ -29,8 +29,8 @@ inline std::string json_text(std::string_view s) {
   return out + '"';
 }
 
-/// `{"loops": 1, "figures": ["flops", "step_seconds"]}`: loops of unknown length, and the figures
-/// that count one iteration of them.
+/// `{"loops": 1, "figures": ["flops", "step_seconds"]}`: the number of loops of unknown length, and
+/// the figures that count one iteration of them.
 inline std::string unknown_loops_json(const partita::unknown_loops& u) {
   std::string out = "{\"loops\": " + std::to_string(u.loops) + ", \"figures\": [";
   bool first = true;
@@ -51,8 +51,8 @@ inline partita::unknown_loops unknown_loops_in(const partita::pipelined& p) {
   return partita::pipeline_figures(p).unknown;
 }
 
-/// A module without a specification: its interface, and what it costs on one device, dead code not
-/// counted.
+/// Report of a module without a specification: its interface, and its cost on one device without
+/// dead code.
 inline std::string module_report(const partita::program& given, bool json) {
   partita::program p = given, original;
   const partita::dead_code removed = partita::schedule_detail::remove_dead_code(p, original);
@@ -124,7 +124,7 @@ inline std::string json_number(double v) {
   partita::print_number(t, v);
   return std::string(t.view());
 }
-/// `"figures": {...}`, and what a simulated step takes, where the system can be simulated.
+/// `"figures": {...}`, and the simulated times where the system can be simulated.
 inline std::string figures_json(const partita::partitioned& p,
                                 const partita::system_description& system,
                                 const std::string& indent) {
@@ -159,7 +159,7 @@ inline std::string figures_json(const partita::partitioned& p,
   }
   return out;
 }
-/// What a tactic did, and the figures of the program after it, `p`.
+/// The effect of a tactic. `p`: the program after it, which the figures describe.
 inline std::string tactic_json(const partita::tactic_report& t, const partita::partitioned& p,
                                const partita::system_description& system) {
   std::string out = "\n    {\"name\": " + json_text(t.name.view()) +
@@ -169,7 +169,7 @@ inline std::string tactic_json(const partita::tactic_report& t, const partita::p
     out += (i > 0 ? ", " : "") + json_text(t.notes[i].view());
   return out + "]," + figures_json(p, system, "\n     ") + "}";
 }
-/// `tactics`: of each its tactic_json.
+/// `tactics`: the tactic_json of each tactic.
 inline std::string json_report(const partita::partitioned& p,
                                const partita::system_description& system,
                                const std::vector<std::string>& tactics) {

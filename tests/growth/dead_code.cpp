@@ -1,4 +1,4 @@
-// How the work of removing dead code, and of counting iterations, grows.
+// How the work of removing dead code and of counting iterations grows.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 
 const pt::tensor_type vector{pt::dtype::f32, {8}}, number{pt::dtype::i32, {}};
 
-/// A `while` that counts to three, carries x, and n values that nothing needs.
+/// A `while` that counts to three and carries x and n dead values.
 pt::value_id loop(pt::builder& b, pt::value_id x, int n, pt::program&& body_of_x) {
   pt::vec<pt::value_id> carried{pt::ops::integer(b, pt::dtype::i32, 0), x};
   for (int i = 0; i < n; ++i) carried.push_back(x);
@@ -65,7 +65,7 @@ pt::program deep(int n) {
   }
   return inner;
 }
-/// A chain whose every second op is dead.
+/// A chain in which every second op is dead.
 pt::program line(int n) {
   pt::builder b;
   auto x = pt::ops::parameter(b, "x", vector);

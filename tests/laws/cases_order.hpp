@@ -41,9 +41,9 @@ inline void add_order_cases(std::vector<op_case>& list) {
   put(pt::def<reduce>, {{dtype::bf16, {8, 4}}, i32({8, 4})}, {8, 1});
   put(pt::def<reduce>, {f64({9}), i32({9})}, {8, 0});
   put(pt::def<reduce>, {f32({4, 2}), i32({4, 2})}, {7});
-  // Does it commute; dims; identities, after their number; results; steps: op, type, operands,
-  // attributes. The greatest (8: maximum), and of maps (a, b): x -> a x + b one after the other (6:
-  // multiply, 4: add).
+  // A flag that it commutes; dims; the number of identities and the identities; results; steps: op,
+  // type, operands, attributes. The maximum (8: maximum), and the composition of maps (a, b): x ->
+  // a x + b (6: multiply, 4: add).
   const auto put_greatest = [&](tensor_type t, ints dims) {
     ints attrs{1, static_cast<std::int64_t>(dims.size())};
     attrs.insert(attrs.end(), dims.begin(), dims.end());

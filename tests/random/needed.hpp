@@ -1,4 +1,4 @@
-/// Which ops of a program its outputs need, found by going over all of it until nothing changes.
+/// Finds the ops of a program that its outputs need, by visiting all ops until nothing changes.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace random_test {
 
-/// A program with the values that are needed, and the programs that are nested in it.
+/// A program with its needed values, and the same for its nested programs.
 struct needed_values {
   const partita::program* p;
   std::vector<char> needed;
@@ -25,7 +25,7 @@ struct needed_values {
       any = any || needed[static_cast<std::size_t>(p->op(o).result + r)] != 0;
     return any;
   }
-  /// One round; false if nothing has changed.
+  /// Runs one round; false if nothing has changed.
   bool grow() {
     bool changed = false;
     for (partita::op_id o = p->op_count(); o-- > 0;) {
@@ -44,7 +44,7 @@ struct needed_values {
     n = 1;
     return fresh;
   }
-  /// Appends whether each op is needed, parameters left out.
+  /// Appends for each op, except parameters, whether it is needed.
   void list(std::vector<int>& to, bool around = true) const {
     for (partita::op_id o = 0; o < p->op_count(); ++o) {
       if (p->is(o, partita::op_role::parameter)) continue;

@@ -117,7 +117,7 @@ struct statistics {
   long looked_up = 0;                    ///< tables that stay where indices come to
   long taken = 0;                        ///< slices that take elements from those who have them
   long filled = 0;                       ///< values that a pad's own value stands behind
-  long written = 0;                      ///< programs that are written and read
+  long written = 0;                      ///< programs that were written and read
   long with_dead_code = 0;
   long became = 0;                       ///< slices that go on as pads
   std::map<std::string, long> refusals;  ///< of schedules, by code
@@ -362,8 +362,8 @@ class check {
            check_text(mechanical.device.local, &mechanical.device.mesh, "mechanical lowering");
   }
 
-  /// What is written as StableHLO is read again, and computes the same: the source, and the program
-  /// of one device.
+  /// The source and the program of one device are written as StableHLO and read again; both must
+  /// compute the same.
   bool check_written(const pt::lowered& l) {
     const pt::text source = pt::write_stablehlo(c_.p);
     const pt::program again = pt::read_stablehlo(source);
@@ -376,14 +376,14 @@ class check {
     if (back.local.error)
       return fail("the written program is not read: " + str(back.local.error.message) + "\n" +
                   str(text));
-    back.input_types = d.input_types;  // (of what is padded the text has the pieces)
+    back.input_types = d.input_types;  // (for padded inputs the text has the blocks)
     back.output_types = d.output_types;
     if (count_) ++seen.written;
     return compare(pt::evaluate(again, inputs_), "the source, written and read") &&
            compare(pt::emulate(back, inputs_), "the program, written and read");
   }
 
-  /// Without dead code it computes the same, and nothing that is left is dead.
+  /// Without dead code the program computes the same, and no remaining op is dead.
   bool check_live() {
     const pt::live_program live = pt::without_dead_code(c_.p);
     const std::vector<int> needed = needed_ops(c_.p);

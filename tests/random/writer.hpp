@@ -141,7 +141,7 @@ class writer {
     if (!may_be_anything(result) && !exact(result, wrapped(result, i))) return false;
     return done(b.emit(d, operands, attrs, {result, {}}), i);
   }
-  /// How exactly a product is computed. (No algorithm: XLA has none of them on CPUs.)
+  /// How exactly a product is computed. (No algorithm, since XLA has none of them on CPUs.)
   pt::product_precision exactness() {
     if (!r.one_in(4)) return {};
     const auto draw = [&] { return static_cast<pt::precision>(r.in(0, 2)); };

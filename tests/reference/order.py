@@ -48,7 +48,7 @@ def put_sort(w, operands, axis, keys=1, descending=False, note=""):
 
 
 def total_order(x):
-    """Integers that are in the total order of IEEE 754 of floats; other numbers as they are."""
+    """Integers in the order of IEEE 754's total order of floats; other numbers unchanged."""
     if name_of(x) not in FLOATS:
         return x
     bits = x.view({2: np.int16, 4: np.int32, 8: np.int64}[x.dtype.itemsize])

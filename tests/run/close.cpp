@@ -1,4 +1,4 @@
-// What all_close says where arrays are apart, and that doctest shows it.
+// all_close reports where arrays differ, and doctest shows the report.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace pt = partita;
 
 namespace {
-/// What a failing CHECK prints.
+/// The text that a failing CHECK prints.
 std::string shown(const pt::closeness& c) { return doctest::toString(c).c_str(); }
 }  // namespace
 

@@ -250,7 +250,7 @@ TEST_CASE("wrong safetensors files say what is wrong") {
         "N001 " + file +
             ": its header is none of safetensors: \"a\" lacks data_offsets at byte 31");
   CHECK(single(R"("shape":[4],"shape":[4],"data_offsets":[0,4])", 4).starts_with("N001 "));
-  // Further members are left out, as the safetensors library does it.
+  // Further members are ignored, as in the safetensors library.
   CHECK(single(R"("shape":[4],"more":1,"data_offsets":[0,4])", 4).empty());
   CHECK(single(R"("shape":[4],"x":{"y":[1,-2.5e+3,null,true,{"z":"q"}]},"data_offsets":[0,4])", 4)
             .empty());
@@ -314,7 +314,7 @@ TEST_CASE("an array of an unsupported type is an error only for those who ask fo
     std::string bytes = pt::run_detail::read_file(zip.path);
     const std::string from = "'descr': '|u1'", dict = "'descr': '" + std::string(type) + "'";
     const std::size_t at = bytes.find(from), begin = bytes.find("\x93NUMPY");
-    // The header keeps its length: blanks at its end make room.
+    // The header keeps its length: spaces at its end leave room.
     std::string header = bytes.substr(begin, bytes.find('\n', begin) - begin);
     const std::size_t length = header.size();
     header.replace(at - begin, from.size(), dict);

@@ -547,7 +547,7 @@ TEST_CASE("slices of some dimensions, and to the end") {
   CHECK(is_slice(r["box"], {1, 0, 1}, {1, 1, 1}));
   CHECK(r["one"].shape() == shape{2, 2, 4});
   CHECK(is_slice(r["one"], {0, 0, 0}, {1, 1, 1}));
-  // What types do not tell is checked while tracing.
+  // Properties that types do not show are checked while tracing.
   const auto why = [](const auto& model) {
     return data::thrown([&] { pt::trace(model, pt::input<float, pt::dyn>("x", 4)); });
   };
@@ -611,7 +611,7 @@ TEST_CASE("what run_op cannot run is an error") {
   CHECK(why([&] {
           pt::run_op(pt::def<pt::op::add>, std::vector{x, x}, {}, one.type());
         }) == "R002 run: result 0 of add is tensor<4xf32>, not tensor<f32>");
-  // A program that is given to no mesh, too.
+  // Likewise a program without a mesh.
   pt::program p;
   p.outputs.push_back({pt::append_shard_start(p, 4, {}, dtype::i64), {}});
   CHECK(pt::evaluate(p).only().item<std::int64_t>() == 0);  // along no axis

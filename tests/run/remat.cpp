@@ -140,8 +140,8 @@ TEST_CASE("tags: what is computed from the first to the last, and their copies")
   CHECK(check_equal(p, pt::schedule(pt::remat({"core.1.end"}))).tactics[0].remat.ops == 2);
 }
 TEST_CASE("several names are the union of their scopes, in any order") {
-  // An encoder with weights a, and a decoder with weights b that reads what the encoder makes:
-  // where their ops stand in between each other, their scopes overlap.
+  // An encoder with weights a, and a decoder with weights b that reads the result of the encoder.
+  // If their ops are interleaved, their scopes overlap.
   const auto trace_pair = [](int kind) {
     return pt::trace(
         [kind](const auto& a, const auto& b, const auto& x, const auto& y) {
@@ -172,13 +172,13 @@ TEST_CASE("several names are the union of their scopes, in any order") {
     }
     check_equal(p, pt::schedule(pt::remat({"a", "b", "*"}), pt::manual("B", {{"x", 0}, {"y", 0}})));
   }
-  // A name inside of another one, and a pattern for both.
+  // A name inside of another name, and a pattern for both.
   const auto p = trace_chain(three_layers);
   const auto all = check_equal(p, pt::schedule(pt::remat({"w"})));
   for (const auto& tactic :
        {pt::remat({"w", "w.1"}), pt::remat({"w.1", "w"}), pt::remat({"w.*", "w"})})
     CHECK(check_equal(p, pt::schedule(tactic)).tactics[0].remat.ops == all.tactics[0].remat.ops);
-  // Tags whose stretches overlap, and one inside of another.
+  // Tags with overlapping scopes, and one scope inside of another.
   const auto tagged = trace_chain([](const auto& x, const auto& w) {
     auto h = pt::tag("outer.begin", layer(x, w[0]));
     h = pt::tag("inner.begin", layer(h, w[1]));

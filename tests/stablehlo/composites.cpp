@@ -1,5 +1,5 @@
-// What a composite claims and what its decomposition computes: XLA runs the decomposition, so the
-// reader believes the claim only if both are the same.
+// The claim of a composite against the result of its decomposition. XLA runs the decomposition, so
+// the reader trusts the claim only if both are the same.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -25,12 +25,12 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
     text.replace(at, what.size(), by);
   return text;
 }
-/// The module with decompositions that are called: what XLA runs.
+/// The module with its decompositions called instead, as XLA runs it.
 std::string called(const std::string& module) {
   return replaced(module, "stablehlo.composite \"partita.", "stablehlo.composite \"xla.");
 }
-/// The module with each of its private functions changed in one place: one op, number or direction
-/// is another one.
+/// Copies of the module, each with one change in a private function: another op, number or
+/// direction.
 std::vector<std::string> tampered(const std::string& module) {
   constexpr std::pair<std::string_view, std::string_view> changes[] = {
       {"stablehlo.add ", "stablehlo.subtract "},
@@ -76,7 +76,7 @@ bool has(const pt::program& p, const pt::op_def& d) {
     if (n.def == &d) return true;
   return false;
 }
-/// All results of an op.
+/// Returns all results of an op.
 pt::program program_with_results(const laws::op_case& c) {
   pt::builder b;
   std::vector<pt::value_id> x;
@@ -89,7 +89,7 @@ pt::program program_with_results(const laws::op_case& c) {
   return b.p;
 }
 
-/// The greatest element, with an identity that is none: of positive numbers only.
+/// The maximum, with a value that is an identity for positive numbers only.
 struct greatest {
   static constexpr double identity = 0;
   static constexpr bool commutes = true;
@@ -168,7 +168,7 @@ TEST_CASE("nothing is proved of a composite with another decomposition") {
     int changes = 0;
     for (const std::string& changed : tampered(module)) {
       CAPTURE(changed);
-      // (Some changes are to numbers that are not used.)
+      // (Some changes affect numbers that are not used.)
       const pt::device_program local = pt::read_local_stablehlo(changed, m);
       if (local.local.error) continue;
       const pt::array x = data::fill({pt::dtype::f32, {4, 6}},

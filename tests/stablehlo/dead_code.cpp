@@ -1,4 +1,4 @@
-// The loss of a gradient that JAX leaves in a module, and nothing needs.
+// JAX leaves the loss of a gradient in a module although no output needs it.
 #include <doctest/doctest.h>
 
 #include <string_view>
@@ -60,7 +60,7 @@ TEST_CASE("the dead loss of a gradient is neither computed nor sent") {
   const auto arguments = data::arguments(p);
   CHECK(pt::all_close(pt::emulate(r, arguments), pt::evaluate(p, arguments)));
   CHECK(pt::prove(r).proved);
-  // What is written is proved against the whole module.
+  // The emitted module is proved against the original one.
   const pt::device_program back = pt::read_local_stablehlo(pt::write_stablehlo(r.device), mesh);
   REQUIRE(!back.local.error);
   CHECK(pt::prove(p, back).proved);

@@ -60,13 +60,13 @@ TEST_CASE("the program and its states in numbers") {
   const std::string graph = ask("{\"do\": \"graph\"}");
   CHECK(json_checker(graph).run() == "");
   CHECK(graph.starts_with("{\"axes\": [\"B\"], \"sizes\": [4], \"kinds\": [\"parameter\", "));
-  // Kind, role, rank, elements, bytes, flops; what reads what.
+  // Kind, role, rank, elements, bytes, flops; then the edges.
   const std::string input = "[0, 1, 2, 1048576, 4194304, 0], [0, 1, 2, 2048, 8192, 0]",
                     product = "[1, 0, 2, 32768, 131072, 16777216]";
   CHECK(graph.find("\"nodes\": [" + input + ", " + product + ", [2, 2, 2, 32768, 131072, 0]") !=
         std::string::npos);
   CHECK(graph.find("\"edges\": [[0, 2], [1, 2], [2, 3]]") != std::string::npos);
-  // The rows of x; the dimension that is contracted, of x or w; columns of w; rows, columns of h.
+  // The rows of x; the contracted dimension, of x or w; columns of w; rows, columns of h.
   CHECK(graph.find("\"actions\": [[0, 0, 1, 4194304], [0, 1, 1, 4194304], [0, 0, 1, 8192], "
                    "[0, 1, 1, 8192], [0, 0, 1, 131072], [0, 1, 1, 131072]]") != std::string::npos);
   CHECK(graph.find("\"members\": [[0, 0], [1, 0], [2, 1], [3, 1], [4, 3], [5, 3]]}") !=
@@ -80,7 +80,7 @@ TEST_CASE("the program and its states in numbers") {
   };
   CHECK(observed("[]").starts_with(
       "{\"nodes\": [[0], [0], [0], [0]], \"mask\": [1, 1, 1, 1, 1, 1], \"figures\": {\"cost\": "));
-  // Rows: the weights are kept as they are. The contracted dimension: a sum.
+  // Rows: the weights are unchanged. The contracted dimension: a sum.
   CHECK(observed("[0]").starts_with("{\"nodes\": [[1], [0], [1], [1]], \"mask\": [0, 0, "));
   const std::string sum = observed("[1]");
   CHECK(sum.starts_with("{\"nodes\": [[2], [1], [-1], [0]], "));

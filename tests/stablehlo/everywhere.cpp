@@ -1,4 +1,4 @@
-// Every elementwise op, in every place where ops may stand, with every element type that it
+// Every elementwise op, in every place that can contain ops, with every element type that it
 // accepts: the results equal those of the same op at top level, bit by bit.
 #include <cmath>
 #include <cstring>
@@ -20,7 +20,7 @@ using pt::value_id;
 
 namespace {
 
-constexpr std::int64_t columns = 37;  // more than a group of lanes, and no multiple of one
+constexpr std::int64_t columns = 37;  // more than a group of lanes, and not a multiple of one
 
 /// An op with attributes and the types of its operands, which it accepts.
 struct use {
@@ -40,13 +40,13 @@ struct use {
   }
 };
 
-/// All attributes to try an op with; the last ones of several kinds are random numbers.
+/// Sets of attributes to test an op with; the last sets of several kinds are random numbers.
 std::vector<std::vector<std::int64_t>> attributes_of(const pt::op_def& d) {
   if (&d == &pt::def<pt::op::compare>) return {{0}, {1}, {2}, {3}, {4}, {5}};
   if (&d == &pt::def<pt::op::reduce_precision>) return {{8, 7}, {5, 10}, {4, 3}};
   return {{}};
 }
-/// The uses of all elementwise ops of the registry, and of what else functions of scalars have.
+/// The uses of all elementwise ops of the registry, and of the other ops in functions of scalars.
 std::vector<use> all_uses() {
   std::vector<use> list;
   for (const pt::op_def* d : pt::registry) {
@@ -74,8 +74,8 @@ std::vector<use> all_uses() {
   return list;
 }
 
-/// Two rows of numbers with those at which functions differ: 0, -0, infinities, NaN, the ends of
-/// ranges.
+/// Two rows of numbers, including those where functions differ: 0, -0, infinities, NaN, and the
+/// limits of ranges.
 pt::array numbers(dtype t, data::random& r) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   constexpr double special[] = {
@@ -99,8 +99,8 @@ bool same_bits(const pt::array& a, const pt::array& b) {
   return true;
 }
 
-/// The program of a reduction that gives the second element of each operand, and what the op makes
-/// of these in the place of one more operand.
+/// The program of a reduction that returns the second element of each operand, and, for one more
+/// operand, the result of the op on these.
 pt::program reducer(const use& u) {
   pt::builder b;
   std::vector<value_id> second;
@@ -192,8 +192,8 @@ pt::program in_all_places(const use& u, bool folds) {
   return b.p;
 }
 
-/// A module with that function as the program of a reduction or of windows: of two rows, or of
-/// windows that are two rows high.
+/// A module with that function as the program of a reduction of two rows, or of windows that are
+/// two rows high.
 std::string module_of(const use& u, std::string_view op, std::string_view attributes,
                       std::string_view result_rows) {
   const std::string written = str(pt::write_stablehlo(reducer(u)));

@@ -1,5 +1,5 @@
 // How exactly ops are computed (precision, algorithm, accuracy) survives reading, printing, parsing
-// and writing, in every place where ops may stand, partitioning and derivatives; and is proved.
+// and writing, in every place that can contain ops, partitioning and derivatives; and is proved.
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -30,7 +30,8 @@ constexpr std::string_view algorithm =
     "lhs_component_count = 1, rhs_component_count = 2, num_primitive_operations = 3, "
     "allow_imprecise_accumulation = true>";
 
-/// An op of tensor<4x4xf32> and %a, in the pretty and the generic form, and what we print of it.
+/// An op of tensor<4x4xf32> and %a, in the pretty and the generic form, and as this library prints
+/// it.
 struct form {
   std::string pretty, generic, printed;
 };
@@ -82,7 +83,7 @@ std::vector<form> forms() {
   }
   return list;
 }
-/// Places where ops may stand; `$` is the op.
+/// Places that can contain ops; `$` is the op.
 const std::vector<std::string> places = {
     R"(func.func @main(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %r = $
@@ -110,7 +111,7 @@ func.func private @f(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {
   }
   return %o#1 : tensor<4x4xf32>
 })",
-    // (One that counts, which is read as a scan.)
+    // (A counting loop, which is read as a scan.)
     R"(func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %one = stablehlo.constant dense<1> : tensor<i32>
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -191,7 +192,7 @@ TEST_CASE("exactness: partitioned, written for a device and proved; another one 
       CHECK_MESSAGE(v.proved, str(v.error.message), "\n", local);
       CHECK(exact_ops(pt::read_stablehlo(pt::write_annotated_stablehlo(r))) == 1);
       CHECK(str(pt::report(r)).find("1 op says how exactly it is computed (") != std::string::npos);
-      // The same without it.
+      // The same program without it.
       pt::device_program usual = r.device;
       for (pt::program* q = &usual.local; q != nullptr;) {
         pt::program* next = nullptr;
@@ -220,7 +221,7 @@ TEST_CASE("exactness: derivatives have that of JAX") {
       },
       pt::input<float, 4, 4>("x"), pt::input<float, 4, 4>("w"));
   const std::string printed = str(pt::print(p));
-  // x w: of w, x^T g, which is computed as x times g.
+  // The cotangent of w in x w is x^T g, computed as x times g.
   CHECK(printed.find("dot_general(%x, %w) {contract=[1]x[0], precision=[high, highest]}") !=
         std::string::npos);
   CHECK_MESSAGE(printed.find("{contract=[0]x[0], precision=[highest, high]}") != std::string::npos,

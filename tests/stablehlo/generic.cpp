@@ -1,5 +1,5 @@
-/// Modules in the generic form, as `mlir-opt --mlir-print-op-generic` prints them: those of
-/// shard_map/ once more (tests/xla/read_functions.py reads many others).
+/// Modules in the generic form, as `mlir-opt --mlir-print-op-generic` prints them: the modules of
+/// shard_map/ again (tests/xla/read_functions.py reads many others).
 
 #include <doctest/doctest.h>
 
@@ -24,7 +24,7 @@ std::string module_text(const std::string& name) {
 }  // namespace
 
 TEST_CASE("the generic form of a module is the module") {
-  // (Arguments are named as they are written, and the generic form numbers them otherwise.)
+  // (Arguments are named as in the text; the generic form numbers them in another way.)
   const std::string_view names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
   for (const std::string name : {"adam_of_rows", "batch_norm", "experts", "layers", "ring",
                                  "vocabulary"}) {

@@ -1,4 +1,5 @@
-// What `partita --json` prints: layouts with parts of axes and padding, figures after each tactic.
+// The output of `partita --json`: layouts with parts of axes and padding, figures after each
+// tactic.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -15,7 +16,7 @@ namespace pt = partita;
 
 namespace {
 
-/// What is between `before` and the next `after`; nothing where there is none.
+/// The text between `before` and the next `after`; empty if there is none.
 std::string between(const std::string& in, const std::string& before, const std::string& after) {
   const auto at = in.find(before);
   if (at == std::string::npos) return "";

@@ -32,7 +32,7 @@ pt::program read(const std::string& text) {
   return p;
 }
 
-/// Draws a module with a loop over a counter that takes and writes rows.
+/// Draws a module with a loop over a counter that reads and writes rows.
 class loop_writer {
  public:
   explicit loop_writer(std::uint64_t seed) : r_{seed} {}
@@ -201,7 +201,7 @@ std::vector<pt::array> arguments_of(const pt::program& p, std::uint64_t seed) {
   return given;
 }
 
-/// Doubles and stacks `h` while a counter runs: the parts that decide whether it is a scan.
+/// Doubles and stacks `h` while a counter runs. The fields decide whether it is a scan.
 struct loop_parts {
   std::string start = "0", condition = "stablehlo.compare LT, %i, %n", bound = "4",
               next = "stablehlo.add %i, %one", at = "%i", type = "i32";
@@ -224,7 +224,7 @@ struct loop_parts {
            ", tensor<3xf32>, tensor<4x3xf32>\n }\n return %0#2 : tensor<4x3xf32>\n}\n";
   }
 };
-/// What explain says of the loop.
+/// The lines about the loop in `explain`.
 std::string explained(const loop_parts& parts) {
   constexpr pt::mesh two{{"B", 2}};
   const auto p = pt::partition(read(parts.text()), two, pt::schedule());
@@ -295,7 +295,7 @@ TEST_CASE("a random loop that counts is a scan, and computes what the loop does"
     const auto given = arguments_of(p, seed);
     const auto wanted = pt::evaluate(loop, given), found = pt::evaluate(p, given);
     for (int i = 0; i < wanted.size(); ++i) CHECK(pt::max_difference(wanted[i], found[i]) == 0);
-    // Written and read again it is the same program.
+    // The program is the same after writing and reading it.
     const pt::program again = read(str(pt::write_stablehlo(p)));
     const auto repeated = pt::evaluate(again, given);
     for (int i = 0; i < wanted.size(); ++i) CHECK(pt::max_difference(wanted[i], repeated[i]) == 0);

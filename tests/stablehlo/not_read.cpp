@@ -1,4 +1,5 @@
-/// The list of what is not read, of include/partita/stablehlo/README.md: each line gives its error.
+/// Each line in the table of include/partita/stablehlo/README.md, section "Not read", causes its
+/// error.
 
 #include <doctest/doctest.h>
 

@@ -34,14 +34,14 @@ pt::program read(const std::string& module) {
 std::vector<std::int32_t> positions(const pt::array& a) {
   return {a.data<std::int32_t>(), a.data<std::int32_t>() + a.size()};
 }
-/// The bits, so that NaN and zeros are told apart.
+/// The bits, which distinguish NaN values and zeros.
 std::vector<std::uint32_t> bits(const pt::array& a) {
   std::vector<std::uint32_t> list;
   for (std::int64_t i = 0; i < a.size(); ++i)
     list.push_back(std::bit_cast<std::uint32_t>(a.data<float>()[i]));
   return list;
 }
-/// Sorts values with their positions, by a comparison of `t` floats.
+/// Sorts values with their positions by a comparison of `t` floats.
 std::string sort_module(const std::string& how, const std::string& n) {
   const std::string t = "tensor<" + n + "xf32>", i = "tensor<" + n + "xi32>";
   return modules::around(
@@ -70,11 +70,11 @@ TEST_CASE("sorts in total order") {
   const pt::results down =
       pt::evaluate(read(sort_module(compared("GT", "TOTALORDER"), "10")), given);
   CHECK(positions(down[1]) == std::vector<std::int32_t>{3, 6, 2, 0, 9, 1, 8, 5, 7, 4});
-  // Zeros are equal to FLOAT.
+  // FLOAT treats zeros as equal.
   const pt::results equal =
       pt::evaluate(read(sort_module(compared("LT", "FLOAT"), "4")), floats({0.f, -0.f, -1.f, 0.f}));
   CHECK(positions(equal[1]) == std::vector<std::int32_t>{2, 0, 1, 3});
-  // What was read is written, and reads the same.
+  // The program is the same after writing and reading it.
   const pt::program p = read(sort_module(compared("GT", "TOTALORDER"), "10"));
   const pt::results again = pt::evaluate(read(str(pt::write_stablehlo(p))), given);
   CHECK(positions(again[1]) == positions(down[1]));
@@ -134,7 +134,7 @@ TEST_CASE("top_k takes the greatest in total order") {
   CHECK(positions(quotients[1]) == std::vector<std::int32_t>{1, 2, 4, 0, 3});
   const pt::results zeros = pt::evaluate(p, floats({-0.f, positive_nan, 0.f, -inf, negative_nan}));
   CHECK(positions(zeros[1]) == std::vector<std::int32_t>{1, 2, 0, 3, 4});
-  // With positions that do not count it is written as a sort.
+  // If the positions do not matter, it is written as a sort.
   pt::builder b;
   const pt::value_id x = pt::ops::parameter(b, "x", {pt::dtype::f32, {5}});
   const pt::value_id at = pt::ops::parameter(b, "at", {pt::dtype::i32, {5}});

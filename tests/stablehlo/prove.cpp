@@ -157,7 +157,7 @@ TEST_CASE("permutes are shifts, rings and mirrors along axes") {
       "permute {+1 around} <\"B\", \"M\">");
   has("[[0, 2], [2, 0], [4, 6], [6, 4], [1, 3], [3, 1], [5, 7], [7, 5]]",
       "permute {-1 around} <\"B\":(2)2>");
-  // Of any others each difference of numbers is a ring, of which some devices take what they get.
+  // For other pairs, each difference of numbers is a ring, and some devices select its result.
   has("[[0, 5], [1, 0]]", "permute {-3 around} <\"B\", \"M\">");
   has("[[0, 1], [2, 1]]",
       "H005 stablehlo: 2:8: stablehlo.collective_permute: two devices send to "
@@ -177,7 +177,7 @@ TEST_CASE("permutes by any pairs: devices that get nothing have 0") {
                  ", " + std::to_string(to) + "]";
       }
     if (pairs == "[") continue;
-    // The pieces of a sharded value: element k of device d is 4 d + k + 1.
+    // The shards of a value: element k of device d is 4 d + k + 1.
     const std::string text =
         "func.func @main(%x: tensor<32xf32>) -> tensor<32xf32> {\n  %r = "
         "sdy.manual_computation(%x) in_shardings=[<@mesh, [{\"B\", \"M\"}]>] "
@@ -199,7 +199,7 @@ TEST_CASE("permutes by any pairs: devices that get nothing have 0") {
 }
 
 TEST_CASE("H013 a permute of too many differences") {
-  // Device i sends to 2 i + 1: each to another distance.
+  // Device i sends to 2 i + 1: all differences are distinct.
   std::string pairs = "[";
   for (int i = 0; i < 128; ++i)
     pairs += (i > 0 ? ", [" : "[") + std::to_string(i) + ", " + std::to_string(i * 2 + 1) + "]";

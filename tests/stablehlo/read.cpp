@@ -451,7 +451,8 @@ TEST_CASE("custom calls that mean an op") {
                                  xt::xarray<std::int32_t>{10, 11, 12, 13}, 0.f, std::int32_t{0});
   CHECK(best[0].data<float>()[1] == 5);
   CHECK(best[1].data<std::int32_t>()[1] == 13);
-  // cuSOLVER's and hipSOLVER's factor is LAPACK's; layouts and groups of shardings change nothing.
+  // The factors of cuSOLVER and hipSOLVER equal LAPACK's; layouts and groups of shardings change
+  // nothing.
   for (const std::string library : {"cusolver", "hipsolver"}) {
     const auto factor = read(modules::around(
         "%a: tensor<2x2xf32>",

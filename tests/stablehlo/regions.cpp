@@ -1,4 +1,4 @@
-/// Programs of ops that use values from outside: constants, what follows from them, arguments.
+/// Programs of ops that use values from outside: constants, scalars computed from them, arguments.
 
 #include <doctest/doctest.h>
 
@@ -57,7 +57,7 @@ constexpr std::string_view grown =
     "^bb0(%x: tensor<f32>, %y: tensor<f32>):\n %1 = stablehlo.multiply %x, %y : tensor<f32>\n %2 = "
     "stablehlo.multiply %1, %s : tensor<f32>\n %3 = stablehlo.add %x, %y : tensor<f32>\n %4 = "
     "stablehlo.add %3, %2 : tensor<f32>\n stablehlo.return %4 : tensor<f32>";
-// A comparison of no keys: of differences, and by distance from a number.
+// Comparisons without keys: of differences, and by distance from a number.
 constexpr std::string_view by_difference =
     "^bb0(%x: tensor<f32>, %y: tensor<f32>):\n %1 = stablehlo.subtract %x, %y : tensor<f32>\n %2 = "
     "stablehlo.add %1, %s : tensor<f32>\n %3 = stablehlo.compare LT, %2, %s : (tensor<f32>, "
@@ -111,7 +111,7 @@ constexpr std::string_view quarters =
 std::string returned(const op_with_program& op) {
   return " return %r : " + std::string(op.result);
 }
-/// With the constant where it belongs.
+/// The module with the constant inside of the program.
 std::string inside(const op_with_program& op) {
   std::string region(op.region);
   region.insert(region.find(":\n") + 2, half);
@@ -143,7 +143,7 @@ TEST_CASE("a constant two programs further out") {
 TEST_CASE("a program uses an argument of the function") {
   for (const auto& op : ops) {
     const std::string region(op.region);
-    // (The last argument is a number like those of `numbers`: what it is, is computed from it.)
+    // (The last argument is a number like those of `numbers`: %s is computed from it.)
     const std::string text = modules::around(
         arguments_of(op) + ", %n: tensor<f32>",
         " %m = stablehlo.multiply %n, %n : tensor<f32>\n %o = stablehlo.subtract %m, %m : "
@@ -159,7 +159,7 @@ TEST_CASE("sorting by any comparison: lines of all lengths, several operands, eq
     const std::string type = "tensor<2x" + std::to_string(n) + "x";
     const std::string text = modules::around(
         "%a: " + type + "f32>, %b: " + type + "i32>",
-        // The comparison of whole parts, by their difference.
+        // The comparison of integer parts, by their difference.
         " %z = stablehlo.constant dense<0.0> : tensor<f32>\n %r:2 = \"stablehlo.sort\"(%a, %b) "
         "<{dimension = 1 : i64, is_stable = true}> ({\n ^bb0(%x: tensor<f32>, %y: tensor<f32>, "
         "%v: tensor<i32>, %w: tensor<i32>):\n %1 = stablehlo.floor %x : tensor<f32>\n %2 = "

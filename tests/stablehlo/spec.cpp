@@ -210,7 +210,7 @@ TEST_CASE("advice is in the syntax of the tactics") {
   CHECK(cpp.find("would be settled by manual(\"B\", {{\"x\", 0}}) as an earlier tactic (#tile<0>), "
                  "or by manual(\"B\", {{\"w1\", 1}}) as an earlier tactic") != std::string::npos);
 
-  // Every advice about a conflict is a tactic that can be written so, if the model has the tag.
+  // Each advice about a conflict can be written as a tactic, if the model has the tag.
   const char* residual =
       "func @f(%x : tensor<16x16xf32>, %w : tensor<16x16xf32>, %v : tensor<16x16xf32>) {\n"
       " %0 = \"matmul\"(%x, %w)\n %1 = \"matmul\"(%0, %v)\n %2 = \"matmul\"(%1, %1)\n return "

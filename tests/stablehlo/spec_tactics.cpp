@@ -1,4 +1,4 @@
-// What a line of a specification does is what the tactic in C++ does: the table of spec/README.md.
+// A line of a specification does the same as its tactic in C++: the table of spec/README.md.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -36,7 +36,7 @@ std::string mistake(std::string_view lines) {
   }
   return "";
 }
-/// The name of its tactic, its actions, notes, loops, and the program of a device.
+/// The name of its tactic, its actions, notes, loops, and the device-local program.
 std::string all_of(const pt::partitioned& p) {
   std::string out;
   for (const auto& t : p.tactics) {
@@ -47,7 +47,7 @@ std::string all_of(const pt::partitioned& p) {
   return out + std::string(print_actions(p.core, p.sharded()).view()) +
          std::string(print(p.device).view());
 }
-/// Is it a row of the table?
+/// True if it is a row of the table.
 bool is_documented(const std::string& cpp, const std::string& line) {
   const std::string page =
       run_detail::read_file(PARTITA_SOURCE_DIR "/include/partita/spec/README.md");
@@ -113,7 +113,7 @@ TEST_CASE("actions") {
   const std::string expected = all_of(partition(layers(), eight, schedule(own())));
   CHECK(all_of(by_text("own: tile x 0 B; tile params.layers.*.up 1 \"M\" pad\n"
                        "atomic params.embedding B; propagate")) == expected);
-  // A label begins another tactic, and so does what follows a `propagate`.
+  // A label begins another tactic, and so does the action after a `propagate`.
   const auto three = by_text("tile x 0 B. propagate. tile y 0 B; A: atomic params B; propagate");
   REQUIRE(three.tactics.size() == 3);
   CHECK(three.tactics[0].name.view() == "actions 1");

@@ -1,5 +1,5 @@
-// Which results of a module are next states, what it says of arguments and results, and what that
-// means to sharding, memory and emitted modules.
+// Finds next states among the results of a module, and reads its attributes of arguments and
+// results. Sharding, memory and emitted modules follow from both.
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -30,8 +30,9 @@ std::string replaced(std::string all, const std::string& what, const std::string
 }
 
 /// A step of gradient descent with momentum, whose states have one type. `donated`: as JAX writes
-/// it, the k-th donated argument is paired with the k-th result of its type. `order`: of the results
-/// params "p", momentum "m" and loss "l"; `path`: what comes behind the number of a result.
+/// it, the k-th donated argument is paired with the k-th result of its type. `order`: the order of
+/// the results params "p", momentum "m" and loss "l"; `path`: the text after the number of a
+/// result.
 std::string step(bool donated, const std::string& order, const std::string& path = "['w']") {
   std::string results, values, types;
   std::vector<int> states;
@@ -115,14 +116,14 @@ TEST_CASE("states: results in any order are told by what they are made of") {
         CHECK(local.find("tf.aliasing_output = 0") != std::string::npos);
         CHECK(local.find("tf.aliasing_output = 1") != std::string::npos);
       }
-      // Where the pair of the module has two layouts, XLA finds another one.
+      // If the pair of the module has two layouts, XLA finds another one.
       if (donated && order == "mpl") CHECK(local.find("jax.buffer_donor") != std::string::npos);
-      // What is written reads as the same.
+      // The program is the same after writing and reading it.
       const pt::program again = read(str(pt::write_stablehlo(p)));
       CHECK(pt::equivalent(again, p));
       CHECK(again.interface.donated(0) == donated);
     }
-  // Without paths that are equal, only donation tells.
+  // Without equal paths, only donation identifies states.
   CHECK(output_names(read(step(true, "mpl", "")) ) == "opt.w params.w 2");
   const pt::program open = read(step(false, "pml", ""));
   CHECK(output_names(open) == "0 1 2");
@@ -190,7 +191,7 @@ TEST_CASE("states: what only the module says, and what nothing does") {
   };
   const std::string donor = " {jax.buffer_donor = true}";
   CHECK(output_names(read(module(" {tf.aliasing_output = 1 : i32}", ""))) == "result0 a");
-  // One of two results: not told.
+  // One of two results: not identified.
   const pt::program p = read(module(donor, ""));
   CHECK(output_names(p) == "result0 result1");
   CHECK(notes(p) == "no result could be told to be the next state of \"a\", which the module donates; "
@@ -254,7 +255,7 @@ TEST_CASE("memory: donated arguments give their memory to results, others do not
   CHECK(peak(twice(donor, donor)) == arguments);
   CHECK(peak(twice(donor, "")) == arguments + 64 * 4);
   CHECK(peak(twice(" {tf.aliasing_output = 0 : i32}", "")) == arguments + 64 * 4);
-  // (Where a module donates nothing, states are taken for what C++ models have: they are replaced.)
+  // (If a module donates nothing, next states reuse the memory of states, as in C++ models.)
   CHECK(peak(twice("", "")) == arguments);
   const std::string all = step(true, "pml");
   const pt::partitioned r =

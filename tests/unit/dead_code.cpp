@@ -1,4 +1,4 @@
-// What no output needs is gone before the first tactic, in loops, branches and calls, too.
+// Ops that no output needs are removed before the first tactic, also in loops, branches and calls.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -32,7 +32,7 @@ std::string live_text(const char* text) {
   return str(pt::print(live.p));
 }
 
-/// A loss that nothing needs, of a value that a loop carries, in the loop and behind it.
+/// A loss that no output needs, of a value that a loop carries, inside of the loop and after it.
 constexpr const char* loss = R"(func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) {
   %zero = constant {0} : tensor<f32>
   %dead = tanh(%w) : tensor<8x8xf32>
@@ -188,7 +188,7 @@ TEST_CASE("partition does without dead code, says so, and is proved against all 
   CHECK(str(pt::print(r.given())) == str(pt::print(p)));
   CHECK(pt::prove(r).proved);
   CHECK(pt::prove(p, r.device, {.most_elements = 0}).proved);
-  // Of a program without any nothing is said.
+  // A program without dead code gets no note.
   const auto live = pt::partition(r.source, pt::mesh{{"B", 4}}, pt::schedule());
   CHECK(live.removed.ops == 0);
   CHECK(live.original.ops.empty());
@@ -220,7 +220,7 @@ TEST_CASE("pipelines make no unit of dead code") {
     return sum(pt::named("s1", [](auto v) { return v * v; })(h));
   };
   pt::program p = pt::trace(model, pt::input<float, 8>("x"));
-  // A derivative that nobody takes: an op in the backward part of s0.
+  // A dead derivative: an op in the backward part of s0.
   pt::op_id first = -1;
   for (pt::op_id o = 0; o < p.op_count(); ++o)
     if (p.op(o).def->name == "tanh") first = o;

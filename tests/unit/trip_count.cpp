@@ -1,4 +1,5 @@
-// How often a `while` runs: its counter, bound and step, and what figures say where it is unknown.
+// The trip count of a `while`: its counter, bound and step, and the notes of figures if it is
+// unknown.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -21,7 +22,7 @@ pt::program read(const std::string& text) {
   return p;
 }
 
-/// A loop around one product, in the words of the parts that count.
+/// A loop around one product, as the parts of its text that count.
 struct loop_text {
   std::string type = "i32", first = "0", bound = "7", step = "1";
   std::string condition = "compare(%j, %n) {lt}", next = "add(%i, %one)";
@@ -81,8 +82,8 @@ std::string reason(const loop_text& l) {
 }
 std::string compare(const std::string& direction) { return "compare(%j, %n) {" + direction + '}'; }
 
-/// How many of first, first + step, ... hold; -1: more than there are numbers. `wraps`: did one of
-/// the additions up to there leave the type?
+/// The number of first, first + step, ... that hold; -1: more than the type has numbers. `wraps`:
+/// true if one of the additions up to there leaves the type.
 template <class T>
 int count(pt::ops::direction d, int first, int step, int bound, bool& wraps) {
   const auto holds = [&](int x) {
@@ -182,12 +183,12 @@ TEST_CASE("a loop that stops for another reason, or never, is unknown, and says 
   CHECK(reason({.step = "-1"}) == overflow);
   CHECK(reason({.type = "i8", .bound = "127", .condition = compare("le")}) == overflow);
   CHECK(reason({.type = "u64", .first = "1", .bound = "0", .condition = compare("ne")}) ==
-        overflow);  // 2^64 - 1 is no int64
+        overflow);  // 2^64 - 1 is not an int64
   CHECK(reason({.type = "f32"}) == "its condition is not a comparison of integers");
 }
 
 TEST_CASE("constants reach a loop through loops and calls around it") {
-  // A call of a loop: its bound and its step are arguments, and pass a loop of their own.
+  // A call of a loop: its bound and its step are arguments, which pass through another loop.
   const auto nested = [](const std::string& bound) {
     return R"(func @main(%x: tensor<4xf32>, %k: tensor<i32>) {
   %four = constant {4} : tensor<i64>

@@ -1,5 +1,5 @@
-"""examples/jax/partita_gym.py: shapes, masks and rewards, that its observations can be learnt from, and Gymnasium's own
-checks where that is installed.
+"""Checks examples/jax/partita_gym.py: shapes, masks, rewards, learning from observations, and Gymnasium's own checks if
+it is installed.
 
     PARTITA=build/examples/partita python gym_environment.py
 """
@@ -32,7 +32,7 @@ def check(holds, *what):
 
 
 def shape_of(x):
-    """Of nested lists, or of an array."""
+    """The shape of nested lists or of an array."""
     if hasattr(x, "shape"):
         return x.shape
     return (len(x), *(shape_of(x[0]) if x else ())) if isinstance(x, list) else ()
@@ -51,7 +51,7 @@ def looks_right(env, seen, info):
 
 
 def play(module, seed):
-    """An episode of legal actions, each of which is looked at."""
+    """An episode of legal actions; each is checked."""
     env, draw = module.PartitionEnv(command), random.Random(seed)
     seen, info = env.reset(seed=seed)
     looks_right(env, seen, info)
@@ -66,7 +66,7 @@ def play(module, seed):
         check(truncated == (len(env.taken) >= env.steps), "truncated")
         rewards, ended = rewards + reward, terminated or truncated
     check(math.isclose(rewards, math.log(env.first / env.cost), abs_tol=1e-6), "rewards of an episode")
-    # What is not legal changes nothing.
+    # An illegal action changes nothing.
     taken, cost = list(env.taken), env.cost
     if 0 in seen["mask"]:
         _, reward, _, _, info = env.step(list(seen["mask"]).index(0))
@@ -80,7 +80,7 @@ def play(module, seed):
 
 
 def features(seen):
-    """Of each action: which one it is, and how its axis is used by now, by what it slices and by all ops."""
+    """For each action: its number, and the current use of its axis, by the ops it slices and by all ops."""
     rows, nodes = [], seen["nodes"]
     for action, mine in enumerate(seen["actions"]):
         at = 6 + 3 * int(mine[0])  # the columns of its axis

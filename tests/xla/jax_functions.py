@@ -2,7 +2,7 @@
 
     PARTITA=build/examples/partita python jax_functions.py [TEST]...
 
-Exit status 77: JAX is not there.
+Exit status 77: JAX is missing.
 """
 import collections
 import contextlib
@@ -26,7 +26,7 @@ except ImportError as e:
     print(f"skipped: {e}; cmake/test.cmake makes an environment with jax")
     sys.exit(77)
 
-BOUND = 1e-5  # of float32, relative to the greatest number of a result (at least 1): sums in another order
+BOUND = 1e-5  # for float32, relative to the maximum of a result (at least 1): sums may have another order
 MESH = {"B": 4, "M": 2}
 
 
@@ -36,7 +36,7 @@ def check(holds, *what):
 
 
 def same(mine, theirs, bound=BOUND):
-    """The same tree, the same types, and numbers that differ by roundings."""
+    """Checks for the same tree and types, and for numbers that differ by rounding only."""
     check(jax.tree.structure(mine) == jax.tree.structure(theirs), jax.tree.structure(mine), jax.tree.structure(theirs))
     for (path, a), b in zip(jax.tree.leaves_with_path(mine), jax.tree.leaves(theirs)):
         where = jax.tree_util.keystr(path)
@@ -114,7 +114,7 @@ Z3 = ManualPartition({"state": FIRST_DIVISIBLE_DIM}, axis="B", name="Z3")
 
 
 def train_under(schedule, mesh=MESH, kv_heads=HEADS, tokens=TOKENS, steps=2, **options):
-    """Some steps, each with the results of the one before it, against those of jax.jit."""
+    """Some steps, each with the results of the previous one, against those of jax.jit."""
     mine = theirs = state_of(parameters(kv_heads))
     step = partita_jit.jit(train, schedule, mesh, **options)
     for _ in range(steps):
@@ -295,7 +295,7 @@ def test_random_keys():
 
 
 def test_devices_and_shardings():
-    """A mesh of chosen devices, and arguments that are laid out in any way."""
+    """A mesh of chosen devices, and arguments with any layout."""
     devices = np.array(jax.devices())[::-1].reshape(2, 4)
     mesh = jax.sharding.Mesh(devices, ("B", "M"))
     f = lambda x, w: jnp.tanh(x @ w)

@@ -2,11 +2,11 @@
 
     PARTITA=build/examples/partita python read_functions.py [NAME | models]...
 
-Each function is printed by jax.jit(f).lower, by jax.export, and both again in the generic form; ops that JAX does not
-print stand here as text, which XLA runs. `partita --run` evaluates each text. Integers are to be equal, of floating-
-point numbers the difference, relative to the greatest number of the result (at least 1), is below 1e-5 (of f16 and
-bf16 below 1e-2, of f64 below 1e-12). NaN, infinities and signs of zero that JAX gives are to be there. `models`: the public
-models (bench/jax_models.py) at small size are the same program in both forms. Exit status 77: JAX is not there.
+Each function is printed by jax.jit(f).lower, by jax.export, and both again in the generic form. Ops that JAX does not
+print are included here as text, which XLA runs. `partita --run` evaluates each text. Integers must be equal. The
+difference of floating-point numbers, relative to the maximum of the result (at least 1), must be below 1e-5 (for f16
+and bf16 below 1e-2, for f64 below 1e-12). NaN, infinities and signs of zero must match those of JAX. `models`: the
+public models (bench/jax_models.py) at small size are the same program in both forms. Exit status 77: JAX is missing.
 """
 import os
 import subprocess
@@ -179,7 +179,7 @@ def text_of(body, results, *types):
 
 
 def one(op, to, *types):
-    """The same of one op: its name, and its attributes after a space."""
+    """The same for one op: its name, and its attributes after a space."""
     name, _, attributes = op.partition(" ")
     given = ", ".join(f"%{'abcde'[i]}" for i in range(len(types)))
     kinds = ", ".join(f"tensor<{t}>" for t in types)
@@ -291,7 +291,7 @@ def folded(x, s):
 
 
 def with_scalar(op, attributes, region, to, *types):
-    """A function of the op, whose program uses the last argument."""
+    """A function of the op whose program uses the last argument."""
     last = "%" + "abcde"[len(types)]
     return text_of(with_region(op, attributes, region.replace("SCALAR", last), to, *types), to, *types, "f32")
 
@@ -312,8 +312,8 @@ def ragged(*dimensions):
 
 
 HALF = np.float32(0.5)
-# What XLA does not run: programs that use values from outside which are no constants, ragged products, and dimensions
-# by number. A text, what it means, arguments.
+# Texts that XLA does not run: programs that use other values than constants from outside, ragged products, and
+# dimensions by number. Each has a text, its meaning, and arguments.
 MEANT = {
     "scalar_map": (with_scalar("map", "dimensions = array<i64: 0, 1>", GROWN, "6x8xf32", "6x8xf32", "6x8xf32"),
                    lambda x, y, s: x + y + s * x * y, X, Y, HALF),
@@ -374,7 +374,7 @@ def by_xla(text, arguments):
 
 
 def texts_of(name):
-    """By form: the text. And the arguments and results."""
+    """For each form the text; and the arguments and results."""
     if name in MEANT:
         text, f, *arguments = MEANT[name]
         return {"text": text, "text, generic": generic(text)}, arguments, [f(*arguments)]
@@ -382,7 +382,7 @@ def texts_of(name):
         text, *arguments = TEXTS[name]
         return {"text": text, "text, generic": generic(text)}, arguments, by_xla(text, arguments)
     f, *arguments = FUNCTIONS[name]
-    # (Constants are arguments of jit otherwise.)
+    # (Otherwise constants are arguments of jit.)
     jitted = jax.jit(f, keep_unused=True)
     forms = {"lower": jitted.lower(*arguments).as_text(),
              "export": export.export(jitted)(*arguments).mlir_module()}
@@ -418,7 +418,7 @@ def evaluated(folder, text, arguments):
 
 
 def models(folder):
-    """How many public models are another program in the generic form."""
+    """The number of public models that differ in the generic form."""
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
     try:
         import jax_models

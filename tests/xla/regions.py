@@ -2,10 +2,10 @@
 
     python regions.py WRITE_MODULES     the program write_modules
 
-What our evaluation gives must be what JAX gives, and what XLA makes of the modules that we write (of the whole, and for
-two devices) must be what our evaluation gives. Regions are those of reduce by any function, reduce_window, sort, scatter,
-select_and_scatter, while and case; elements are negative, NaN, and zeros of both signs, so that an initial value that is
-no identity is seen. Exit status 77: JAX is not there, nothing was run.
+The results of our evaluation must equal those of JAX, and the results of XLA on the modules that we write (the global
+one, and for two devices) must equal those of our evaluation. Regions are those of reduce by any function,
+reduce_window, sort, scatter, select_and_scatter, while and case; elements are negative, NaN, and zeros of both signs,
+so that an initial value that is not an identity is detected. Exit status 77: JAX is missing, and nothing was run.
 """
 import os
 import subprocess
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-jax.config.update("jax_enable_x64", False)  # (what JAX's users have)
+jax.config.update("jax_enable_x64", False)  # (the default of JAX's users)
 INF = np.inf
 
 

@@ -142,7 +142,7 @@ def model(framework, form, scanned):
 
 
 class InFloat32(public_models.Model):
-    """Random bits that become float32 have no text in float64."""
+    """Checks in float32, since a module whose random bits become float32 has no version in float64."""
 
     def __init__(self, name):
         xla_models.Model.__init__(self, name)

@@ -172,8 +172,8 @@ void write_ops() {
 
 // ---- Modules of others -----------------------------------------------------------------------
 
-/// NAME.mlir with NAME.npz: its arguments. Also for two devices, each with a part of the first
-/// argument along its first dimension.
+/// Writes NAME.mlir with NAME.npz, its arguments. Also writes them for two devices, each with a
+/// block of the first argument along its first dimension.
 void write_modules_of(const std::string& from) {
   for (const auto& entry : std::filesystem::directory_iterator(from)) {
     if (entry.path().extension() != ".mlir") continue;

@@ -38,7 +38,7 @@ class core_program : public loop_program {
         state_.local[map.ops[o].begin + f] = map.at(o, f).size / pieces_of(o, f);
   }
 
-  /// In which syntax messages give advice: that of the tactics.
+  /// The syntax in which messages give advice: that of the tactics.
   constexpr syntax advice() const { return state_.options.advice; }
   constexpr void set_advice(syntax s) { state_.options.advice = s; }
 

@@ -49,10 +49,10 @@ struct flat_program {
 
   struct scope_info {
     op_id marker = -1;
-    /// How often it runs for each run of the whole program (at most 2^40); of a loop whose trip
-    /// count is unknown, one iteration counts.
+    /// The number of runs for each run of the top-level program (at most 2^40). A loop whose trip
+    /// count is unknown counts as one iteration.
     std::int64_t trips = 1;
-    vec<known_integer> known;  ///< of its inputs, in their order; empty where none is known
+    vec<known_integer> known;  ///< values of the inputs, in order; empty if none is known
     vec<value_id> inputs;      ///< results of wires
     vec<use> outputs;          ///< operands of wires
   };

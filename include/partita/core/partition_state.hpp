@@ -19,7 +19,7 @@ struct core_options {
   /// Of evidence for the rows and for the batch of a lookup along one axis the batch is taken, and
   /// rows stay where they are where that sends less; see spmd/looked_up.hpp.
   bool stationary_rows = false;
-  syntax advice = syntax::cpp;  ///< in which advice is given: that of the tactics
+  syntax advice = syntax::cpp;  ///< the syntax of advice in messages: that of the tactics
 };
 
 /// Everything that an action changes where it needs no op that is not there: about 50 bytes for an

@@ -27,7 +27,7 @@ struct repeat_plan {
 struct repeated_program {
   program p;
   vec<int> copies;   ///< by scope: the number of ops that are computed again
-  vec<char> copied;  ///< by op of the program that was given: is it computed again?
+  vec<char> copied;  ///< by op of the original program: true if it is computed again
 };
 
 namespace core_detail {

@@ -12,11 +12,11 @@
 
 namespace partita {
 
-/// Loops whose number of iterations is unknown: figures count one iteration of each. By figure, the
-/// number of loops that it depends on.
+/// Loops with an unknown number of iterations; figures count one iteration of each. For each
+/// figure, the number of loops that it depends on.
 struct unknown_loops {
-  int loops = 0;        ///< all of them; times of a simulation depend on each
-  int flops = 0;        ///< those that `cost::flops` depends on
+  int loops = 0;        ///< all of them; simulated times depend on each
+  int flops = 0;        ///< the loops that `cost::flops` depends on
   int bytes = 0;        ///< likewise `cost::bytes`
   int collectives = 0;  ///< likewise `cost::collective_bytes`, `cost::messages` and collectives
 
@@ -26,14 +26,14 @@ struct unknown_loops {
     bytes += other.bytes;
     collectives += other.collectives;
   }
-  /// The line on times alone; empty where all lengths are known.
+  /// The note about times alone; empty if all lengths are known.
   constexpr text note_on_times() const {
     if (loops == 0) return {};
     return concat("times count one iteration of ", loops, loops == 1 ? " loop" : " loops",
                   " of unknown length");
   }
-  /// The line of reports on it: which figures count one iteration of how many loops. Empty where
-  /// all lengths are known.
+  /// The note in reports: the figures that count one iteration, and of how many loops. Empty if all
+  /// lengths are known.
   constexpr text note() const {
     if (loops == 0) return {};
     text out(loops == 1 ? "the length of 1 loop is unknown" : "");
@@ -74,9 +74,9 @@ constexpr void add_collective(const collective& what, const mesh& m,
         saturating_add(c.messages[e.axis], messages_sent(what.kind, m.size(e.axis)));
 }
 
-/// Adds flops and bytes of a program. Nested programs count as often as their op tells (those of a
-/// `while` of unknown length once), of branches the maximum of each figure. `inputs`: what is known
-/// of the program's inputs.
+/// Adds flops and bytes of a program. Nested programs count as often as their op runs them (once
+/// for a `while` of unknown length); of branches, the maximum of each figure counts. `inputs`:
+/// known values of the program's inputs.
 constexpr void add_work(const program& p, const mesh& m, cost& c,
                         span<const known_integer> inputs = {}) {
   vec<tensor_type> operands, results;

@@ -12,9 +12,9 @@
 
 namespace partita {
 
-/// What a value in memory is to a training step. Programs without derivatives have inputs and
-/// temporaries. Of modules that were read, which do not say what in them is a derivative, see
-/// memory_roles.
+/// The role of a value in memory in a training step. Programs without derivatives have inputs and
+/// temporaries only. memory_roles infers the roles in modules that were read, which do not mark
+/// derivatives.
 enum class memory_kind : std::uint8_t {
   parameter,        ///< an input whose next state is an output, and that the model reads
   optimizer_state,  ///< such an input that the model does not read
@@ -46,8 +46,8 @@ struct memory_peak {
   std::int64_t of[memory_kinds] = {};
   std::int64_t nested = 0;  ///< of programs nested in the op, their arguments not counted
   vec<resident> largest;    ///< of the program itself, largest first
-  /// False for a module that was read and does not tell what in it is a derivative: activations and
-  /// gradients are temporaries then.
+  /// False for a module that was read and whose derivatives could not be identified: activations
+  /// and gradients then count as temporaries.
   bool knows_derivatives = true;
 
   constexpr std::int64_t operator[](memory_kind k) const { return of[static_cast<int>(k)]; }
@@ -55,15 +55,16 @@ struct memory_peak {
 
 namespace cost_detail {
 
-/// Tells what values are to a training step: by where ops come from, or, of a module that was read,
-/// by names and by what is made of what.
+/// Finds the roles of values in a training step: by the origin of ops, or, for a module that was
+/// read, by names and by data flow.
 ///
-/// Of such a module an input with a next state (an output of its name) is a state. What any other
-/// floating-point output needs is the model. Ops that work element by element between the rest and
-/// next states are the update, with the collectives there that reduce nothing. What is left is the derivative. A state that anything but the update
-/// reads is a parameter, another one is of the optimizer; but the first part `params`, `opt`,
-/// `opt_state` or `optimizer` of an input's path decides, if it has one. Without states, or without
-/// an output beside them, nothing is known of derivatives (`knows_derivatives`).
+/// In such a module an input with a next state (an output of the same name) is a state. Ops that
+/// any other floating-point output needs are the model. Elementwise ops between the rest and next
+/// states are the update, together with the collectives there that do not reduce. All other ops are
+/// the derivative. A state that ops other than the update read is a parameter, any other state
+/// belongs to the optimizer; but if the first part of the input's path is `params`, `opt`,
+/// `opt_state` or `optimizer`, it decides. Without states, or without an output beside them,
+/// derivatives are unknown (`knows_derivatives`).
 class memory_roles {
  public:
   constexpr explicit memory_roles(const program& p, const live_bytes& live)
@@ -82,7 +83,7 @@ class memory_roles {
       if (!p.is(p.producers[v], op_role::parameter)) kinds_[v] = kind_of(v);
   }
   constexpr memory_kind operator[](value_id v) const { return kinds_[v]; }
-  /// Is it told which ops are of a derivative, if any is?
+  /// True if it is known which ops belong to a derivative, if any does.
   constexpr bool knows_derivatives() const { return known_; }
 
  private:
@@ -91,7 +92,7 @@ class memory_roles {
   const live_bytes& live_;
   vec<memory_kind> kinds_;
   vec<part> by_op_;
-  vec<int> next_of_;     ///< by input: the output of its name, or -1
+  vec<int> next_of_;     ///< by input: the output of the same name, or -1
   vec<char> is_next_;    ///< by output
   bool known_ = false;
 
@@ -107,7 +108,7 @@ class memory_roles {
   }
   /// False if no op is a derivative of another one.
   constexpr bool find_by_origin() {
-    vec<char> derived;  // by op of the source: does it have a derivative in the program?
+    vec<char> derived;  // by op of the source: true if the program has a derivative of it
     for (op_id o = 0; o < p_.op_count(); ++o) {
       const int origin = p_.op(o).marks.origin;
       if (origin < 0) continue;
@@ -123,7 +124,7 @@ class memory_roles {
     }
     return known_ = !derived.empty();
   }
-  /// False if there are no states, or nothing but states is returned.
+  /// False if there are no states, or if the program returns states only.
   constexpr bool find_by_structure() {
     bool states = false, losses = false;
     vec<char> needed(p_.types.size(), 0), updates(p_.types.size(), 0);
@@ -146,7 +147,7 @@ class memory_roles {
         is_update = is_update && updates[v] == 1;
       }
       by_op_[o] = is_needed ? model : is_update ? update : derivative;
-      // (What anything but an update reads, too, is not part of it.)
+      // (A value that an op other than an update also reads is not part of the update.)
       for (const value_id v : p_.operands(o)) {
         if (is_needed) needed[v] = 1;
         updates[v] = by_op_[o] == update && updates[v] != 2 ? 1 : 2;
@@ -154,7 +155,7 @@ class memory_roles {
     }
     return known_ = true;
   }
-  /// Does an op work element by element, or move what does?
+  /// True if an op works element by element, or moves the result of such ops.
   constexpr bool updates_elements(op_id o) const {
     const op_def& d = *p_.op(o).def;
     return d.elementwise || d.identity || d.repeats ||
@@ -181,7 +182,7 @@ class memory_roles {
                                  ? by_name(p_.input_name(i), memory_kind::input)
                                  : memory_kind::input;
   }
-  /// What the path of an input says that it is, or `otherwise`.
+  /// The role that the path of an input names, or `otherwise`.
   static constexpr memory_kind by_name(std::string_view path, memory_kind otherwise) {
     while (!path.empty()) {
       const std::size_t dot = path.find('.');

@@ -129,7 +129,7 @@ class simulator {
                       const Event& event)
       : mesh_(m), on_(on), options_(options), event_(event) {}
 
-  /// `inputs`: what is known of the program's inputs.
+  /// `inputs`: known values of the program's inputs.
   constexpr simulation run(const program& p, span<const known_integer> inputs = {}) {
     simulation s;
     fused_kernels kernels(p);
@@ -293,8 +293,8 @@ class simulator {
   static constexpr value_id first_operand(const program& p, op_id o) {
     return p.operand_list[p.ops[o].operand_begin];
   }
-  /// Loops take their trip count times what their bodies take, those of unknown length what one
-  /// iteration takes; of branches the longest counts.
+  /// A loop takes its trip count times the time of its body, or one iteration if its length is
+  /// unknown; of branches the longest counts.
   constexpr double add_nested(simulation& s, const program& p, op_id o,
                               span<const known_integer> inputs) {
     wire_list list;

@@ -10,8 +10,8 @@ namespace partita {
 /// leading dimensions equal. A vector is contracted, as in NumPy: (k) x (..., k, n) -> (..., n),
 /// (..., m, k) x (k) -> (..., m), and (k) x (k) is a scalar.
 ///
-/// `matmul<precision::highest>(x, w)` asks for more than the usual precision, a `dot_algorithm`
-/// says how it is computed.
+/// `matmul<precision::highest>(x, w)` requests more than the usual precision; a `dot_algorithm`
+/// specifies how the product is computed.
 template <product_precision Exactness = product_precision(), Tensor L, Tensor R>
 constexpr auto matmul(const L& lhs, const R& rhs) {
   return dsl_detail::apply(

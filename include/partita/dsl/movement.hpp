@@ -152,10 +152,10 @@ requires(sizeof...(Xs) > 0) constexpr auto concatenate(const Xs&... xs) {
       xs...);
 }
 
-/// The limit of a slice that ends where the dimension does.
+/// The limit of a slice that extends to the end of the dimension.
 inline constexpr std::int64_t to_end = ops::whole;
 
-/// What a slice takes of dimension Axis: elements Start, Start + Stride, ... below Limit.
+/// The slice along dimension Axis: elements Start, Start + Stride, ... below Limit.
 template <int Axis, std::int64_t Start, std::int64_t Limit = to_end, std::int64_t Stride = 1>
 struct along {
   static constexpr int axis = Axis;
@@ -200,13 +200,13 @@ struct slice_emitter {
 }  // namespace dsl_detail
 
 /// `slice<1, 2, 6>(x)`: elements 2 to 5 of dimension 1, or `slice<1, 2>(x)`: from 2 to the end;
-/// with a stride, every so many. The other dimensions are taken whole.
+/// with a stride n, every n-th element. The other dimensions are kept in full.
 template <int Axis, std::int64_t Start, std::int64_t Limit = to_end, std::int64_t Stride = 1,
           Tensor X>
 constexpr auto slice(const X& x) {
   return dsl_detail::apply(dsl_detail::slice_emitter<along<Axis, Start, Limit, Stride>>{}, x);
 }
-/// `slice<along<0, 4>, along<-1, 1, 5>>(x)`: the same of some dimensions.
+/// `slice<along<0, 4>, along<-1, 1, 5>>(x)`: the same for several dimensions.
 template <class... Parts, Tensor X>
 requires(sizeof...(Parts) > 0 &&
          (dsl_detail::is_along<Parts> && ...)) constexpr auto slice(const X& x) {

@@ -24,8 +24,8 @@ constexpr auto stop_gradient(const X& x) {
   return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) { return ops::stop_gradient(b, v[0]); }, x);
 }
-/// The same values in another memory: `place<memory_space::pinned_host>(x)` offloads them to the
-/// host, where they take no memory of the device, `place<memory_space::device>(y)` brings them back.
+/// Places the same values in another memory: `place<memory_space::pinned_host>(x)` offloads them to
+/// the host, where they use no device memory; `place<memory_space::device>(y)` brings them back.
 template <memory_space Where, Tensor X>
 constexpr auto place(const X& x) {
   return dsl_detail::apply(

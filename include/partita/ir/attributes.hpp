@@ -91,8 +91,8 @@ class attribute_writer {
   constexpr void rest(std::string_view label) {
     print_ints(start(label), take(static_cast<int>(attrs_.size())));
   }
-  /// All numbers that are left, in a form of their own (`Form::print`, `Form::parse`); left out if
-  /// there are none. `what` names the form in messages.
+  /// All remaining numbers, in a form of their own (`Form::print`, `Form::parse`); omitted if there
+  /// are no numbers. `what` names the form in messages.
   template <class Form>
   constexpr void tail(std::string_view) {
     if (attrs_.empty()) return;

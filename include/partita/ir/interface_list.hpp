@@ -1,4 +1,4 @@
-/// What a module says of its arguments and results beside names, types and shardings.
+/// Attributes of a module's arguments and results other than names, types and shardings.
 #pragma once
 
 #include <partita/support/text.hpp>
@@ -8,21 +8,21 @@ namespace partita {
 
 /// An argument or a result.
 struct interface_port {
-  text attributes;       ///< as written, without what follows: `mhlo.layout_mode = "auto"`
+  text attributes;       ///< as written, without the attributes below: `mhlo.layout_mode = "auto"`
   text frontend;         ///< inside of `mhlo.frontend_attributes`
-  bool donated = false;  ///< of an argument: the caller does not need it any more
-  int alias = -1;        ///< of such an argument: the result that the module puts in its place
-  bool on_host = false;  ///< does it lie in the memory of the host? (`attributes` say so, too.)
+  bool donated = false;  ///< an argument that the caller no longer needs
+  int alias = -1;        ///< the result that reuses the memory of this argument
+  bool on_host = false;  ///< true if it is in host memory (`attributes` say so, too)
 };
 
-/// Those of a program that was read from a module; empty lists for others. Passes keep it, and so
-/// emitted modules have what was read.
+/// The attributes of a program that was read from a module; empty lists for other programs. Passes
+/// keep them, so emitted modules have the attributes that were read.
 struct interface_list {
   vec<interface_port> inputs, outputs;
-  vec<text> notes;  ///< of states that could not be told, for reports
+  vec<text> notes;  ///< for reports, about states that could not be identified
 
   constexpr bool known() const { return !inputs.empty() || !outputs.empty(); }
-  /// Does the module say of any argument that it is donated? Then the others are not.
+  /// True if the module marks any argument as donated. All other arguments are then not donated.
   constexpr bool says_donations() const {
     for (const interface_port& each : inputs)
       if (each.donated) return true;

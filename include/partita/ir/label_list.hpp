@@ -25,8 +25,9 @@ class label_list {
     const label& l = list_[number];
     return {chars_.data() + l.begin, static_cast<std::size_t>(l.size)};
   }
-  /// The name of result `index` of `count` results of the op with this number: that of the op, and
-  /// the result's number if there are several. Results keep their numbers where others are removed.
+  /// The name of result `index` of `count` results of the op with this number: the op's name,
+  /// followed by the result's number if there are several. Results keep their numbers when others
+  /// are removed.
   constexpr text result(int number, std::uint64_t op, int index, int count) const {
     const std::string_view name = find(number, op);
     const int k = kept_place(number);
@@ -34,7 +35,7 @@ class label_list {
       return concat(name, '.', kept_[k].results[index]);
     return count == 1 ? text(name) : concat(name, '.', index);
   }
-  /// Only these results of an op that has several are left, by their numbers.
+  /// Keeps only these results, by their numbers, of an op that has several.
   constexpr void keep_results(int number, const vec<int>& results) {
     if (number < 0 || number >= size()) return;
     const int k = kept_place(number);
@@ -79,9 +80,9 @@ class label_list {
   };
   vec<char> chars_;
   vec<label> list_;
-  vec<kept_results> kept_;  ///< of ops that lost some, by number
+  vec<kept_results> kept_;  ///< ops that lost results, by number
 
-  /// The first place whose number is not below this one.
+  /// The first index whose number is at least this one.
   constexpr int kept_place(int number) const {
     int begin = 0, end = static_cast<int>(kept_.size());
     while (begin < end) {

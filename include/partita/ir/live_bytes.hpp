@@ -12,11 +12,11 @@ namespace partita {
 
 /// Live memory of a program, in bytes, as a compiler that fuses loops needs it (fused_kernels):
 /// only what kernels write to memory counts. A value lives from the kernel that makes it to the
-/// last one that reads it. A kernel has what it reads and its results at once, but for a result
-/// that is written over an operand of its size (op_def::in_place) that dies there. Arguments stay
-/// alive throughout. An output that has the memory of an input (see reused_inputs) lies where that
-/// input does, unless the input is still needed then. What lies in the memory of the host takes
-/// none. Figures stop at `saturated`.
+/// last one that reads it. A kernel holds its operands and its results at once, except that a
+/// result may be written over an operand of its size (op_def::in_place) that dies there. Arguments
+/// stay alive throughout. An output that reuses the memory of an input (see reused_inputs) is
+/// stored there, unless the input is still needed at that point. Values in host memory count as
+/// zero. Figures stop at `saturated`.
 ///
 /// Source    the last rule: donated buffers, as XLA has them
 struct live_bytes {
@@ -25,7 +25,7 @@ struct live_bytes {
   vec<std::int64_t> inside;  ///< by op: that of nested programs alone, their arguments not counted
   vec<op_id> last_use;  ///< by value: the op whose kernel reads it last (the number of ops if it is
                         ///< returned, -1 if nothing does, or if it never lies in memory)
-  vec<char> donated;    ///< by value: does it lie where an input does, or in the host's memory?
+  vec<char> donated;    ///< by value: true if it is stored in an input's memory or in host memory
   vec<char> overwritten;  ///< by value: does its last reader write its result there?
 
   constexpr std::int64_t peak() const { return saturating_add(arguments, beyond_arguments()); }
@@ -124,7 +124,7 @@ struct live_bytes {
     for (int i = 0; i < p.input_count(); ++i)
       if (!is_elsewhere(p.inputs[i]))
         arguments = saturating_add(arguments, p.input_type(i).bytes());
-    if (!on_host.empty())  // (what lies elsewhere is not counted, as what lies where an input does)
+    if (!on_host.empty())  // (neither values in host memory nor those in an input's memory count)
       for (value_id v = 0; v < p.value_count(); ++v)
         if (on_host[v] != 0) donated[v] = 1;
     level live;

@@ -58,7 +58,7 @@ class liveness {
       if (scopes[s].needed[n.result + r]) return true;
     return false;
   }
-  /// True if some op or wire is not needed. Inputs of the whole program do not count.
+  /// True if some op or wire is not needed. Inputs of the top-level program do not count.
   constexpr bool any_dead() const {
     for (int s = 0; s < static_cast<int>(scopes.size()); ++s)
       for (op_id o = 0; o < scopes[s].p->op_count(); ++o)

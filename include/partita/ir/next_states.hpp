@@ -1,4 +1,4 @@
-/// Which outputs lie where inputs did.
+/// Which outputs reuse the memory of inputs.
 #pragma once
 
 #include <partita/ir/program.hpp>
@@ -8,10 +8,10 @@
 
 namespace partita {
 
-/// By output: the input whose memory it may have, or -1. An output that has the name and the type
-/// of an input is its next state, and has its memory; but where a module says which arguments are
-/// donated, only these give it away. A donated argument without a next state gives its memory to
-/// the result that the module names, or else to the first one of its type that has none.
+/// For each output, the input whose memory it may reuse, or -1. An output with the name and the
+/// type of an input is its next state and reuses its memory. Where a module marks arguments as
+/// donated, only these are reused. A donated argument without a next state passes its memory to the
+/// result that the module names, or else to the first result of its type that has none.
 ///
 /// Cost      linear in inputs and outputs
 /// Source    JAX, `tf.aliasing_output` and `jax.buffer_donor`
@@ -45,8 +45,9 @@ constexpr vec<int> reused_inputs(const program& p) {
   return by_output;
 }
 
-/// By value: does it lie in the memory of the host? An argument that the module says is there, what
-/// an op places there, and what a nested program returns of it. Empty if none does.
+/// For each value, true if it is in host memory: an argument that the module places there, the
+/// result of an op that places it there, or the result of a nested program that returns such a
+/// value. Empty if there are none.
 ///
 /// Cost      linear in ops, those of nested programs included
 constexpr vec<char> values_on_host(const program& p) {
@@ -60,7 +61,7 @@ constexpr vec<char> values_on_host(const program& p) {
   for (op_id o = 0; p.any_placed && o < p.op_count(); ++o) {
     const op_node& n = p.ops.data()[o];
     if (n.def->chooses_memory && p.attrs(o)[0] != 0) add(n.result);
-    if (n.def->role == op_role::wire && !on_host.empty())  // (of a flat program)
+    if (n.def->role == op_role::wire && !on_host.empty())  // (in a flat program)
       for (const value_id v : p.operands(o))
         if (on_host[v] != 0 && n.result_count > 0) add(n.result);
     if (n.region_count == 0) continue;

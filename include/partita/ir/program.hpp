@@ -161,8 +161,9 @@ struct op_def {
   product_shape (*product)(const cost_context&) = &no_product;
   void (*print)(print_context&) = &no_attributes;  ///< appends " {attributes}"
   void (*parse)(parse_context&) = &no_attributes_to_read;
-  /// The attributes that say how exactly it is computed, which are the last ones: none in the usual
-  /// way, see op/numerics.hpp. Their number depends on the rank of the first operand, too.
+  /// The attributes that specify how exactly the op is computed, which are the last ones: none in
+  /// the usual case, see op/numerics.hpp. Their number depends on the rank of the first operand,
+  /// too.
   span<const std::int64_t> (*numerics)(span<const std::int64_t> attrs, int rank) = &no_numerics;
   /// How values pass into and out of nested programs, see wires.hpp.
   void (*wires)(const program&, op_id, wire_list&) = &no_wires;
@@ -190,7 +191,7 @@ struct op_def {
   bool identity = false;    ///< the result is the operand (or, for a parameter, the argument)
   bool passes_on = false;  ///< each result is the operand of its number; further ones are only held
   bool collective = false;  ///< has a function `describe`
-  bool chooses_memory = false;  ///< the first attribute is the result's memory; 0: the device's
+  bool chooses_memory = false;  ///< the first attribute is the result's memory; 0: the device
   int operand_count = -1;   ///< -1: any number but none
   op_role role = op_role::compute;
 };
@@ -329,9 +330,9 @@ struct program {
   vec<program> regions;
   label_list labels;  ///< of a whole program: names of its ops, those of nested programs included
   scope_list scopes;  ///< of a whole program: the parts of it that its model names
-  interface_list interface;  ///< of a whole program: what its module says of arguments and results
+  interface_list interface;  ///< for a top-level program: attributes of arguments and results
   int nesting = 0;    ///< how deep programs are nested in this one
-  bool any_placed = false;  ///< does an op, those of nested programs included, choose a memory?
+  bool any_placed = false;  ///< true if an op, in nested programs too, chooses a memory
   failure error;      ///< what went wrong while it was built; then the rest is not to be used
 
   constexpr int op_count() const { return static_cast<int>(ops.size()); }
@@ -360,7 +361,7 @@ struct program {
     const op_node& n = ops[o];
     return {attr_list.data() + n.attr_begin, static_cast<std::size_t>(n.attr_count)};
   }
-  /// The attributes that say how exactly an op is computed; none in the usual way.
+  /// The attributes that specify how exactly an op is computed; none in the usual case.
   constexpr span<const std::int64_t> numerics(op_id o) const {
     const op_node& n = ops[o];
     if (n.attr_count == 0 || n.operand_count == 0) return {};
@@ -391,7 +392,7 @@ struct program {
     if (labels_of_all.empty()) return {};
     return labels_of_all.find(ops[o].marks.source, ops[o].def->id);
   }
-  /// The same of a result of it.
+  /// The same for one of the op's results.
   constexpr text result_label(op_id o, int index, int count,
                               const label_list& labels_of_all) const {
     return labels_of_all.result(ops[o].marks.source, ops[o].def->id, index, count);

@@ -1,4 +1,4 @@
-/// Programs without what no output needs, in canonical order or in their own.
+/// Removes from programs all ops that no output needs, in canonical order or in program order.
 #pragma once
 
 #include <partita/ir/copy.hpp>
@@ -43,7 +43,7 @@ constexpr program in_canonical_order(const program& p, const IsLive& is_live, co
   return q;
 }
 
-/// Copies ops in the order of the program: inputs, and what the outputs need.
+/// Copies ops in program order: inputs, and the ops that the outputs need.
 template <class IsLive, class CopyOp>
 constexpr program in_own_order(const program& p, const liveness& live, int s, const IsLive& is_live,
                                const CopyOp& copy_op) {
@@ -88,7 +88,7 @@ class tidying {
       else
         copy.op(o);
     };
-    // (No conditional operator: GCC 12 would end the life of what it gives in constant evaluation.)
+    // (No conditional operator: GCC 12 would end the life of its result in constant evaluation.)
     if (canonical_) return in_canonical_order(p, is_live, skips, copy_op);
     return in_own_order(p, live_, s, is_live, copy_op);
   }
@@ -141,7 +141,7 @@ constexpr program tidy(const program& p) {
   return q;
 }
 
-/// Does every op of a program without nested ones have a result that is used?
+/// True if every op of a program without nested programs has a result that is used.
 constexpr bool all_used(const program& p) {
   vec<char> used(p.types.size(), 0);
   for (const auto& out : p.outputs) used[out.value] = 1;
@@ -155,7 +155,7 @@ constexpr bool all_used(const program& p) {
   return true;
 }
 
-/// The number of ops that are no inputs, those of nested programs included.
+/// The number of ops other than inputs, those of nested programs included.
 constexpr int computing_ops(const program& p) {
   int n = 0;
   for (const op_node& o : p.ops) n += o.def->role != op_role::parameter;
@@ -165,22 +165,22 @@ constexpr int computing_ops(const program& p) {
 
 }  // namespace ir_detail
 
-/// What `without_dead_code` returns.
+/// The result of `without_dead_code`.
 struct live_program {
-  program p;  ///< without dead code; empty where nothing is dead
+  program p;  ///< without dead code; empty if nothing is dead
   bool changed = false;
   int removed = 0;         ///< ops that are gone; inputs of nested programs do not count
   vec<kept_results> kept;  ///< by op that lost results, in the order in which a program is read
 };
 
-/// The program without dead code, its ops in their order. Dead is what no output of the program is
-/// computed from: ops, values that a loop carries around for themselves alone, stacked results,
-/// results of branches and calls that nothing uses, and the operands of loops, branches and calls
-/// that only these need. Inputs and outputs stay. No op has an effect but for its results. An
-/// optimization_barrier that passes on a live value holds all of its operands.
+/// Removes dead code; ops keep their order. Dead are all values that no output of the program is
+/// computed from: ops, values that a loop carries only for themselves, stacked results, results of
+/// branches and calls that nothing uses, and the operands of loops, branches and calls that only
+/// these need. Inputs and outputs stay. No op has an effect other than its results. An
+/// optimization_barrier that passes on a live value keeps all of its operands.
 ///
-/// Numbers of ops (op_marks::source), labels, scopes and the interface stay as they are. Cost:
-/// linear in ops, those of nested programs included.
+/// Numbers of ops (op_marks::source), labels, scopes and the interface stay unchanged. Cost: linear
+/// in ops, those of nested programs included.
 constexpr live_program without_dead_code(const program& p) {
   live_program out;
   if (p.error || (p.regions.empty() && ir_detail::all_used(p))) return out;

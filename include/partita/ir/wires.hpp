@@ -24,7 +24,7 @@ struct wire {
   vec<wire_end> ends;
 };
 
-/// An integer that an analysis may know; all elements of its tensor have it. `bits` is encoded as
+/// An integer that an analysis may know, shared by all elements of its tensor. `bits` is encoded as
 /// the attribute of `constant`.
 struct known_integer {
   bool known = false;
@@ -35,13 +35,13 @@ struct known_integer {
 /// nested program is an end of exactly one wire.
 struct wire_list {
   vec<wire> wires;
-  /// How many times the nested programs run for each run of the op. Where the number is unknown
-  /// (`unknown_trips`), one iteration stands for the loop. The condition of a `while` counts as
-  /// part of an iteration, though it runs once more.
+  /// The number of runs of the nested programs for each run of the op. If the number is unknown
+  /// (`unknown_trips`), the loop counts as one iteration. The condition of a `while` counts as part
+  /// of an iteration, although it runs once more.
   std::int64_t trips = 1;
   bool unknown_trips = false;
-  bool branches = false;  ///< does only one of them run?
-  /// Set by the caller: what is known of the inputs of the program around the op, by input. It may
+  bool branches = false;  ///< true if only one of the nested programs runs
+  /// Set by the caller: known values of the inputs of the program around the op, by input. It may
   /// be shorter than the inputs, or empty.
   span<const known_integer> inputs;
 

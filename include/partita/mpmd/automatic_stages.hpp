@@ -160,8 +160,8 @@ struct found_stages {
 /// Measures the parts of a program, each as a stage of its own, and balances stages of them.
 class stage_finder {
  public:
-  /// `options`: of the pipeline, but for the parts; `on`: for meshes without a device; `given`: the
-  /// program with the dead code that was removed.
+  /// `options`: the options of the pipeline except its parts; `on`: the device of meshes that name
+  /// none; `given`: the program including the dead code that was removed.
   constexpr stage_finder(const program& p, const topology& t, const pipeline_options& options,
                          const device& on, const program& given)
       : p_(p), given_(given), t_(t), options_(options), on_(on) {}

@@ -303,11 +303,11 @@ constexpr one_microbatch cut_into_microbatches(
 
 namespace mpmd_detail {
 
-/// What to do where a part needs something of all microbatches: leave the input out of the batch
-/// that it is computed from, if that has been tried and helps (propagation slices it where parts
-/// use it), or compute it elsewhere.
+/// Advice where a part needs a value of all microbatches. Leave the input that the value is
+/// computed from out of the batch, if a trial shows that this helps (propagation slices it where
+/// parts use it); otherwise compute the value elsewhere.
 ///
-/// Cost: that of a cut for each entry of the batch.
+/// Cost: one cut for each entry of the batch.
 constexpr text without_whole_batch(const program& p, std::int64_t n,
                                    span<const schedule_detail::kept_microbatch_entry> batch,
                                    const vec<mesh_for>& lines, syntax advice) {

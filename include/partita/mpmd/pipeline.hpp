@@ -103,8 +103,8 @@ constexpr void check_memory(pipelined& p) {
 }
 
 /// Runs the actions of tactics on the core program; counts after each what the units communicate,
-/// and writes their functions after the last one. `given`: the program with the dead code that was
-/// removed, or null.
+/// and writes their functions after the last one. `given`: the program including the dead code that
+/// was removed, or null.
 template <class Schedule>
 constexpr void shard_units(pipelined& out, const Schedule& tactics, const staged_program& staged,
                            const program* given) {

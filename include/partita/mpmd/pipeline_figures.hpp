@@ -23,7 +23,7 @@ struct pipeline_figures {
   std::int64_t message_bytes = 0;  ///< of whole values, whatever the devices of a mesh send
   std::int64_t argument_bytes = 0, peak_bytes = 0;  ///< of a device of the mesh that needs most
   vec<mesh_figures> meshes;
-  unknown_loops unknown;  ///< loops in its functions of which one iteration is counted
+  unknown_loops unknown;  ///< loops in its functions that count as one iteration
 
   /// Cost: that of memory_of.
   constexpr explicit pipeline_figures(const pipelined& p) {

@@ -89,7 +89,7 @@ struct slot_place {
 
 /// A step over the meshes of a topology, whose microbatches are calls of units.
 struct pipelined {
-  program original;  ///< the step as it was given, dead code included
+  program original;  ///< the original step, dead code included
   dead_code removed;
   program source;    ///< one microbatch, see one_microbatch
   partita::topology topology;

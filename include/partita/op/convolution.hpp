@@ -46,7 +46,7 @@ struct convolution {
     windows window;
     bool grouped = false;
     std::int64_t batch_groups = 1;
-    product_precision exactness = {};  ///< of what a derivative makes
+    product_precision exactness = {};  ///< of the products that a derivative makes
 
     constexpr roles(const std::int64_t* a, const shape& rhs_shape)
         : rank(rhs_shape.rank), spatial(rhs_shape.rank - 2) {
@@ -69,7 +69,7 @@ struct convolution {
   static constexpr std::size_t attr_count(int rank) {
     return static_cast<std::size_t>(3 * rank + windows::lists * (rank - 2) + 2);
   }
-  /// How exactly it is computed: the attributes behind the others.
+  /// How exactly it is computed: the attributes after the others.
   static constexpr span<const std::int64_t> numerics(span<const std::int64_t> attrs, int rank) {
     return attrs.subspan(attr_count(rank));
   }

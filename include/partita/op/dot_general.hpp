@@ -12,9 +12,9 @@ namespace partita::op {
 /// Errors    S101 contracted extents differ, S102 element types differ, S104 not a number,
 ///           S105 batch extents differ, S106 bad dimension numbers, S199 bad precision
 ///
-/// Attributes: how many batch and contracted dimensions, then lhs batch, rhs batch, lhs contracted,
-/// rhs contracted dimensions, and how exactly it is computed (see numerics.hpp). Prints as `matmul`
-/// where it is the product of two matrices in the usual precision.
+/// Attributes: the number of batch and of contracted dimensions, then lhs batch, rhs batch, lhs
+/// contracted, rhs contracted dimensions, and how exactly it is computed (see numerics.hpp). Prints
+/// as `matmul` if it is the product of two matrices in the usual precision.
 struct dot_general {
   static constexpr std::string_view name = "dot_general";
   static constexpr int operand_count = 2;
@@ -54,7 +54,7 @@ struct dot_general {
     }
   };
 
-  /// How exactly it is computed: the attributes behind the dimensions.
+  /// How exactly it is computed: the attributes after the dimensions.
   static constexpr span<const std::int64_t> numerics(span<const std::int64_t> attrs, int = 0) {
     return attrs.subspan(static_cast<std::size_t>(2 + 2 * (attrs[0] + attrs[1])));
   }
@@ -115,8 +115,8 @@ struct dot_general {
   }
 
   /// The cotangent of one operand is the product of the result's cotangent with the other operand,
-  /// over the other operand's free dimensions. It keeps the precision, of the cotangent that of lhs,
-  /// as in JAX.
+  /// over the other operand's free dimensions. It keeps the precision; the cotangent gets that of
+  /// lhs, as in JAX.
   static constexpr void derive(derive_context& c) {
     for (int side = 0; side < 2; ++side)
       if (c.wanted[static_cast<std::size_t>(side)])
@@ -240,7 +240,7 @@ struct dot_general {
     }
     c.out << '}';
   }
-  /// `batch=[0]x[0], contract=[2]x[1], precision=[high, high]`; nothing stands for the product of two
+  /// `batch=[0]x[0], contract=[2]x[1], precision=[high, high]`; empty for the product of two
   /// matrices.
   static constexpr void parse(parse_context& c) {
     scanner in(c.in);

@@ -125,9 +125,9 @@ class scalar_function {
 };
 
 /// Combines the elements along some dimensions, which disappear, by an associative function of the
-/// user's own, of n + n scalars: what stands before, then what stands behind, each one of every
-/// operand. It may swap them if it commutes. An empty dimension gives the identities, which the
-/// function must leave as they are combined with; where none are given, no dimension may be empty.
+/// user's own, of n + n scalars: first the elements before, then those after, one of each operand.
+/// It may swap them if it commutes. An empty dimension yields the identities; combining an element
+/// with them must not change it. Without identities, no dimension may be empty.
 ///
 /// Shapes    n times (s...) -> n times (s without dims)
 /// Attributes: 1 if it commutes, the number of dimensions and the dimensions, strictly increasing,
@@ -136,8 +136,8 @@ class scalar_function {
 /// Tile map  ([i, k]) -> ([i])  again={k}: what is made of pieces is combined once more. If it does
 ///           not commute only the first of the dimensions may be cut
 /// Cost      one flop per step and element
-/// Errors    S103 shapes differ, S110 bad dimensions, S198 the attributes are no such function, or
-///           a dimension is empty and no identities are given
+/// Errors    S103 shapes differ, S110 bad dimensions, S198 the attributes are not such a function,
+///           or a dimension is empty and there are no identities
 struct fold {
   static constexpr std::string_view name = "fold";
   /// The attributes, by what they mean.
@@ -331,7 +331,7 @@ PARTITA_OP(op::fold)
 
 namespace partita::ops {
 
-/// `f`: a program of n + n scalars that gives n; identities as `constant` stores them, or none.
+/// `f`: a program of n + n scalars that returns n; identities as `constant` stores them, or none.
 constexpr value_id fold(builder& b, span<const value_id> operands, ints dims, ints identities,
                         bool commutes, const program& f) {
   vec<std::int64_t> code, results;

@@ -60,8 +60,8 @@ struct stop_gradient : identity_op {
   static constexpr void derive(derive_context&) {}
 };
 
-/// Copies a value into another memory: offloading to the host, and back. Its elements are the same.
-/// What lies in the memory of the host takes none of the device's.
+/// Copies a value into another memory: offloading to the host, and back. The elements are the same.
+/// A value in host memory uses no device memory.
 ///
 /// Attributes: the memory, see memory_space
 /// Errors    S149 the attribute is not a memory

@@ -1,4 +1,4 @@
-/// Integers of a loop's body that depend on nothing but the number of the iteration.
+/// Integers in a loop's body that depend only on the number of the iteration.
 #pragma once
 
 #include <partita/op/arithmetic.hpp>
@@ -24,8 +24,8 @@ struct iteration_number {
 
 namespace op_detail {
 
-/// The number of a rank-0 integer or boolean constant; false for any other value, and for a number
-/// of u64 that int64 cannot hold.
+/// Reads a rank-0 integer or boolean constant; false for any other value, and for a u64 number that
+/// int64 cannot hold.
 constexpr bool integer_constant(const program& p, value_id v, std::int64_t& n) {
   const op_id o = p.producer(v);
   const tensor_type& t = p.type(v);
@@ -41,7 +41,7 @@ constexpr bool integer_constant(const program& p, value_id v, std::int64_t& n) {
 /// Cost: linear in the ops of the body; nested programs are not visited.
 class iteration_numbers {
  public:
-  /// `inputs`: what is known of the body's inputs.
+  /// `inputs`: known numbers of the body's inputs.
   constexpr iteration_numbers(const program& body, std::int64_t trips,
                               const vec<iteration_number>& inputs)
       : p_(body), last_(trips - 1), numbers_(body.types.size(), iteration_number()) {
@@ -74,7 +74,7 @@ class iteration_numbers {
     if (slope.overflowed() || offset.overflowed()) return {};
     return {true, slope.value_or(0), offset.value_or(0)};
   }
-  /// What a rank-0 op computes.
+  /// The result of a rank-0 op.
   constexpr iteration_number of(op_id o) const {
     const op_node& n = p_.op(o);
     if (p_.type(n.result).shape.rank != 0 || is_floating(p_.type(n.result).element)) return {};
@@ -114,7 +114,7 @@ class iteration_numbers {
     if (is(def<op::compare>)) return compared(static_cast<ops::direction>(p_.attrs(o)[0]), x);
     return {};
   }
-  /// `and` or `or` of booleans: one operand may settle the result alone.
+  /// `and` or `or` of booleans: one operand alone may determine the result.
   constexpr iteration_number both(op_id o, const iteration_number* x) const {
     if (p_.type(p_.op(o).result).element != dtype::boolean) return {};
     const std::int64_t settles = p_.op(o).def->id == def<op::logical_or>.id ? 1 : 0;

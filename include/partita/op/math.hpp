@@ -17,7 +17,7 @@ struct math_op : one_type_op<Op, need_floating, 1> {
   }
 };
 
-/// The same, of functions whose accuracy can be asked for (see numerics.hpp).
+/// The same for functions with a selectable accuracy (see numerics.hpp).
 ///
 /// Errors    S199 the attributes are not an accuracy
 template <class Op>

@@ -1,6 +1,7 @@
-/// How exactly products and functions are computed: what a TPU or GPU trades for speed.
+/// How exactly products and functions are computed: the accuracy that a TPU or GPU trades for
+/// speed.
 ///
-/// An op stores it as numbers after its other attributes, and stores none for the usual way. So
+/// An op stores this as numbers after its other attributes, and stores none in the usual case. So
 /// every pass that copies attributes keeps it, ops that differ in it are different ops, and
 /// programs without it print and hash as if it did not exist.
 #pragma once
@@ -32,8 +33,8 @@ enum class float_format : std::uint8_t {
   f8E5M2, f8E5M2FNUZ, f8E8M0FNU, bf16, f16, tf32, f32, f64
 };
 
-/// How the hardware computes a product: operands are split into `components` numbers of a format,
-/// whose products, `operations` of them, are added up in the format of the accumulation.
+/// How the hardware computes a product: each operand is split into `components` numbers of a
+/// format; `operations` of their products are added up in the format of the accumulation.
 ///
 /// Source    StableHLO, `dot_algorithm`
 struct dot_algorithm {
@@ -46,8 +47,8 @@ struct dot_algorithm {
 
 /// How exactly a dot_general or a convolution is computed. (A convolution has no algorithm.)
 ///
-/// Stored as nothing, as the precisions of lhs and rhs, or as these and seven numbers of an
-/// algorithm.
+/// Stored as nothing, as the precisions of lhs and rhs, or as these followed by the seven numbers
+/// of an algorithm.
 struct product_precision {
   precision lhs = precision::standard, rhs = precision::standard;
   bool has_algorithm = false;
@@ -64,7 +65,7 @@ struct product_precision {
   constexpr bool is_usual() const {
     return !has_algorithm && lhs == precision::standard && rhs == precision::standard;
   }
-  /// Of the product whose operands stand in the other order.
+  /// The precision of the product with its operands swapped.
   constexpr product_precision swapped() const {
     product_precision other = *this;
     other.lhs = rhs;
@@ -87,7 +88,7 @@ struct product_precision {
       to.push_back(n);
     to.push_back(algorithm.imprecise_accumulation ? 1 : 0);
   }
-  /// False if the numbers are not what `store` makes.
+  /// False if `store` cannot have made these numbers.
   static constexpr bool load(span<const std::int64_t> n, product_precision& out) {
     out = {};
     if (n.empty()) return true;
@@ -123,7 +124,7 @@ struct product_precision {
         << format(a.accumulation) << ", " << a.lhs_components << ", " << a.rhs_components << ", "
         << a.operations << (a.imprecise_accumulation ? ", imprecise" : "") << ']';
   }
-  /// Appends the numbers of what `print` writes.
+  /// Appends the numbers of a text that `print` writes.
   static constexpr bool parse(scanner& in, vec<std::int64_t>& to) {
     product_precision p;
     const bool plain = !in.accept("precision=[");
@@ -158,7 +159,7 @@ struct product_precision {
 
 /// How exactly a function is computed.
 ///
-/// Stored as nothing, as 1 (as exactly as the hardware can), or as 2, two tolerances as binary64
+/// Stored as nothing, as 1 (as exact as the hardware can be), or as 2, two tolerances as binary64
 /// and units in the last place.
 ///
 /// Source    StableHLO, `result_accuracy`
@@ -216,8 +217,8 @@ struct accuracy {
   }
 };
 
-/// `precision=[high, high]` or `accuracy=highest`, as the op prints it: of products or of a
-/// function, whose numbers are never equally many.
+/// `precision=[high, high]` or `accuracy=highest`, as the op prints it. The number of `numbers`
+/// tells products from functions.
 constexpr void print_numerics(text& out, span<const std::int64_t> numbers) {
   if (numbers.empty())
     out << "the usual precision";

@@ -1,4 +1,4 @@
-/// Recovers a `scan` from a `while` that counts.
+/// Recovers a `scan` from a counting `while`.
 #pragma once
 
 #include <partita/ir/copy.hpp>
@@ -14,17 +14,17 @@ namespace partita {
 
 namespace op_detail {
 
-/// How a `while` maps to a `scan`: what each carried value is.
+/// How a `while` maps to a `scan`: the role of each carried value.
 ///
 /// A carried value that the body returns unchanged is a constant. An integer that starts at a
-/// constant and grows by a constant is a counter. Rows of a constant that the body takes at the
+/// constant and grows by a constant is a counter. Rows of a constant that the body reads at the
 /// position of the iteration are slices, and a value into which the body writes only the row at
 /// that position is a stack. Everything else is carried.
 /// Cost: linear in the ops of the body.
 class scan_analysis {
  public:
   enum class role : std::uint8_t { carried, constant, counter, stack };
-  /// Rows `at` of the body's input `input`, for all dynamic slices that take them.
+  /// Row `at` of the body's input `input`, for all dynamic slices that read it.
   struct row_slices {
     int input = -1;
     iteration_number at;
@@ -39,11 +39,11 @@ class scan_analysis {
   vec<iteration_number> counters;  ///< by carried value
   vec<row_slices> slices;
   vec<row_stack> stacks;
-  vec<int> slice_of;  ///< by op of the body: the entry of `slices` that it takes, or -1
+  vec<int> slice_of;  ///< by op of the body: the entry of `slices` that it reads, or -1
   trip_count count;
-  text why_not;  ///< a clause that says why the loop stays a `while`; empty if it does not
+  text why_not;  ///< a clause that explains why the loop stays a `while`; empty if it does not
 
-  /// `carried` are values of `around`; both programs take all of them, the body returns them.
+  /// `carried`: values of `around`. Both programs accept all of them, and the body returns them.
   constexpr scan_analysis(const program& around, span<const value_id> carried,
                           const program& condition, const program& body)
       : around_(around), carried_(carried), body_(body) {
@@ -69,7 +69,7 @@ class scan_analysis {
   constexpr int size() const { return static_cast<int>(carried_.size()); }
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  /// The constant that a value of the body is, inside or outside of the loop.
+  /// The constant that a value of the body equals, found inside or outside of the loop.
   constexpr bool constant_in_body(value_id v, std::int64_t& n) const {
     while (body_.op(body_.producer(v)).def->identity &&
            body_.op(body_.producer(v)).def->role != op_role::parameter)
@@ -116,14 +116,14 @@ class scan_analysis {
       why_not << "its counter is not changed by one addition of a constant";
   }
 
-  /// True if `o` takes or writes one row of a value: all of each dimension but the first.
+  /// True if `o` reads or writes one row of a value: all of each dimension but the first.
   constexpr bool is_row(const tensor_type& all, const tensor_type& row) const {
     bool good = all.shape.rank > 0 && row.shape.rank == all.shape.rank && row.shape[0] == 1;
     for (int d = 1; good && d < all.shape.rank; ++d) good = row.shape[d] == all.shape[d];
     return good;
   }
-  /// The row that start index `v` selects among `rows`, if each iteration takes another one and the
-  /// index is never clamped.
+  /// The row that start index `v` selects among `rows`, if each iteration selects another one and
+  /// the index is never clamped.
   constexpr bool visits(const iteration_numbers& numbers, value_id v, std::int64_t rows,
                         iteration_number& n) const {
     n = numbers[v];
@@ -139,7 +139,7 @@ class scan_analysis {
     for (value_id v : body_.operand_list) ++uses[at(v)];
     for (const auto& out : body_.outputs) ++uses[at(out.value)];
     for (int i = 0; i < size(); ++i) input_of[at(body_.inputs[i])] = i;
-    // Rows that the body takes, by op, and how many of them each input has.
+    // Rows that the body reads, by op, and the number of them for each input.
     vec<iteration_number> taken(body_.ops.size(), iteration_number());
     vec<int> rows_of(at(size()), 0);
     for (op_id o = 0; o < body_.op_count(); ++o) {
@@ -169,7 +169,7 @@ class scan_analysis {
     slices.push_back(wanted);
     return static_cast<int>(slices.size()) - 1;
   }
-  /// A stack is written once, at a row of its own in each iteration, and read at that row only.
+  /// A stack is written once in each iteration, always at another row, and read at that row only.
   constexpr void find_stack(int i, const iteration_numbers& numbers, const vec<int>& uses,
                             const vec<int>& rows_of, const vec<iteration_number>& taken) {
     const value_id all = body_.inputs[i], written = body_.outputs[i].value;
@@ -201,7 +201,7 @@ class scan_recovery {
                           const program& body)
       : b_(around), f_(found), carried_(carried), body_(body), trips_(found.count.trips) {}
 
-  /// What each carried value is after the loop.
+  /// The value of each carried value after the loop.
   constexpr vec<value_id> run() {
     if (trips_ == 0) return {carried_.data(), carried_.data() + carried_.size()};
     choose_direction();
@@ -237,7 +237,7 @@ class scan_recovery {
   bool reversed_ = false;
   builder inner_;
   vec<char> live_;      ///< by value of the body
-  vec<char> used_;      ///< by entry of `slices`: the new body takes it
+  vec<char> used_;      ///< by entry of `slices`: true if the new body reads it
   vec<value_id> rows_;  ///< by entry of `slices`: the row in the new body, or -1
   value_id index_ = -1;
   vec<int> copy_of_;  ///< by entry of `stacks`: the slice that it repeats, or -1
@@ -245,7 +245,7 @@ class scan_recovery {
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
   constexpr int size() const { return static_cast<int>(carried_.size()); }
 
-  /// The scan runs backwards if more slices and stacks do.
+  /// The scan runs backwards if most slices and stacks do.
   constexpr void choose_direction() {
     std::int64_t up = 0;
     for (const auto& each : f_.slices) up += each.at.slope;
@@ -263,7 +263,7 @@ class scan_recovery {
 
   // ---- The body
 
-  /// Same elements in the same order.
+  /// True if the op keeps the elements and their order.
   constexpr bool only_reshapes(op_id o) const {
     if (body_.op(o).def->id == def<op::reshape>.id) return true;
     if (body_.op(o).def->id != def<op::broadcast_in_dim>.id) return false;
@@ -273,7 +273,7 @@ class scan_recovery {
     return body_.type(body_.op(o).result).shape.elements() ==
            body_.type(body_.operand(o, 0)).shape.elements();
   }
-  /// What a row of shape (1, ...) is made of by reshapes, if that has the shape (...).
+  /// The value of shape (...) that reshapes turn into a row of shape (1, ...), or -1.
   constexpr value_id row_source(value_id row) const {
     const tensor_type wanted = op::scan::slice_of(body_.type(row));
     value_id v = row;
@@ -283,7 +283,8 @@ class scan_recovery {
     }
     return -1;
   }
-  /// The slice that a stack repeats row by row, or -1: then the stack is the sliced value.
+  /// The slice that a stack repeats row by row, or -1. If there is one, the stack equals the sliced
+  /// value.
   constexpr int repeated_slice(const scan_analysis::row_stack& s) const {
     value_id v = s.row;
     while (only_reshapes(body_.producer(v))) v = body_.operand(body_.producer(v), 0);
@@ -294,12 +295,12 @@ class scan_recovery {
                       f_.roles[at(from.input)] == role::constant;
     return same ? k : -1;
   }
-  /// The value whose elements are the row that a stack gets.
+  /// The value whose elements are the row that is written to a stack.
   constexpr value_id stacked_value(const scan_analysis::row_stack& s) const {
     const value_id source = row_source(s.row);
     return source >= 0 ? source : s.row;
   }
-  /// The slice that an op takes, or that it only drops the first dimension of; or -1.
+  /// The slice that an op reads, or whose first dimension it drops; or -1.
   constexpr int slice_taken(op_id o) const {
     const op_node& n = body_.op(o);
     if (n.def->id != def<op::reshape>.id) return f_.slice_of[at(o)];
@@ -336,7 +337,7 @@ class scan_recovery {
     return false;
   }
   constexpr value_id parameter(const tensor_type& t) { return ops::parameter(inner_, "", t); }
-  /// slope * t + offset, where t follows from the position that a scan gives to its body.
+  /// slope * t + offset, where t follows from the position that a scan passes to its body.
   constexpr value_id number(const iteration_number& n, dtype t) {
     const std::int64_t slope = reversed_ ? -n.slope : n.slope;
     const std::int64_t offset = reversed_ ? n.offset + n.slope * (trips_ - 1) : n.offset;
@@ -405,12 +406,13 @@ class scan_recovery {
     copy.op(o);
     for (const program& r : body_.regions_of(o)) inner_.p.append_region(program(r));
   }
-  /// A nested `while` may count by what this loop has found to be constant: then it is a scan, too.
+  /// A nested `while` may count by a value that is constant in this loop; it then becomes a scan,
+  /// too.
   constexpr bool copy_loop(program_copier& copy, op_id o);
 
-  // ---- Around it
+  // ---- The program around it
 
-  /// The rows that are visited, in the order in which the scan takes them.
+  /// The rows that are visited, in the order in which the scan reads them.
   constexpr value_id rows(value_id v, const iteration_number& n, std::int64_t extent) {
     if (lowest(n) != 0 || extent != trips_) {
       vec<std::int64_t> start, limit, stride;
@@ -469,9 +471,9 @@ class scan_recovery {
 
 namespace ops {
 
-/// The loop `while (condition(carried)) carried = body(carried)` as a `scan`, and what each carried
-/// value is after it; none if it stays a `while`, for the reason `why_not`. Nothing is emitted
-/// then.
+/// Emits the loop `while (condition(carried)) carried = body(carried)` as a `scan` and returns the
+/// final value of each carried value. If the loop stays a `while`, emits nothing, returns none, and
+/// sets `why_not` to the reason.
 constexpr vec<value_id> recovered_scan(builder& b, span<const value_id> carried,
                                        const program& condition, const program& body,
                                        text* why_not = nullptr) {

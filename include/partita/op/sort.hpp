@@ -64,16 +64,15 @@ struct sort {
 };
 
 /// The k greatest elements along the last dimension in total order, greatest first, each with its
-/// position. Of equal ones the one of the smallest position comes first.
+/// position. Among equal elements, the one with the smallest position comes first.
 ///
 /// Shapes    values (..., n), positions (..., n) of integers -> (..., k), (..., k)
 /// Attributes: k
-/// Tile map  ([i, n], [i, n]) -> ([i, k], [i, k])  again={n}, k whole: of the greatest of all
-/// pieces
-///           the greatest are taken, where that is less than the values themselves
+/// Tile map  ([i, n], [i, n]) -> ([i, k], [i, k])  again={n}, k whole: the k greatest are taken
+///           among the greatest of all shards, where these are fewer than the values themselves
 /// Cost      one flop per element
-/// Errors    S103 shapes differ, S120 positions of no integer type, S189 k is not between 0 and n,
-///           or rank 0
+/// Errors    S103 shapes differ, S120 positions not of an integer type, S189 k is not between 0 and
+///           n, or rank 0
 struct top_k {
   static constexpr std::string_view name = "top_k";
   static constexpr int operand_count = 2;
@@ -161,8 +160,8 @@ constexpr void sort::derive(derive_context& c) {
   }
 }
 
-/// Signed integers that are in the total order of floats: their bits, of negative numbers with all
-/// bits but the sign turned. Other numbers are returned as they are.
+/// Integers in the order of IEEE 754's total order of floats: the bits, with all bits but the sign
+/// inverted for negative numbers. Numbers of other types are returned unchanged.
 constexpr value_id total_order_key(builder& b, value_id x) {
   if (b.failed() || x < 0 || !is_floating(b.type(x).element)) return x;
   const std::int64_t width = 8 * size_of(b.type(x).element);

@@ -1,4 +1,4 @@
-/// trip_count: how many times a `while` runs, where its programs tell.
+/// trip_count: how many times a `while` runs, where its programs determine it.
 #pragma once
 
 #include <string_view>
@@ -22,7 +22,7 @@ struct trip_count {
   std::int64_t trips = 0;
   int counter = -1;  ///< index among the carried values
   std::int64_t start = 0, step = 0;
-  std::string_view unknown_because;  ///< why it is not known, as a clause: "the bound is ..."
+  std::string_view unknown_because;  ///< why it is unknown, as a clause: "the bound is ..."
 };
 
 namespace op_detail {
@@ -38,7 +38,7 @@ constexpr std::uint64_t integer_mask(dtype t) {
   const std::int64_t bits = t == dtype::boolean ? 1 : 8 * size_of(t);
   return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
 }
-/// The attribute of a `constant` of this type whose lowest bits are these.
+/// The attribute of a `constant` of this type with these lowest bits.
 constexpr std::int64_t integer_bits(dtype t, std::uint64_t bits) {
   const std::uint64_t mask = integer_mask(t);
   bits &= mask;
@@ -46,11 +46,11 @@ constexpr std::int64_t integer_bits(dtype t, std::uint64_t bits) {
   return static_cast<std::int64_t>(negative ? bits | ~mask : bits);
 }
 
-/// Finds forms of integers from the ops that make them. Looks at `most_ops` ops for one value at
-/// most, so that its cost is bounded whatever the program is.
+/// Finds forms of integers from the ops that make them. Visits at most `most_ops` ops for one
+/// value, so the cost is bounded for any program.
 class integer_forms {
  public:
-  /// `inputs`: forms of the program's inputs; an input beyond the end is a base.
+  /// `inputs`: forms of the program's inputs; an input without an entry is a base.
   constexpr integer_forms(const program& p, span<const integer_form> inputs)
       : p_(p), inputs_(inputs) {}
 
@@ -162,9 +162,9 @@ constexpr ops::direction negated(ops::direction d) {
   }
 }
 
-/// How many of `first`, `first + step`, ... hold against `bound` before the first that does not;
-/// false if there is none, or only one that follows an overflow of an ordered comparison. Numbers
-/// are counted from the least of the type, so that they are ordered as unsigned ones are.
+/// Counts how many of `first`, `first + step`, ... satisfy the comparison with `bound` before the
+/// first that does not. False if all satisfy it, or if an ordered comparison fails only after an
+/// overflow. Numbers are relative to the minimum of the type, so they compare as unsigned.
 constexpr bool count_trips(ops::direction d, std::uint64_t first, std::uint64_t step,
                            std::uint64_t bound, std::uint64_t most, std::uint64_t& trips) {
   const std::uint64_t back = (0 - step) & most;  // the same step downwards
@@ -197,15 +197,15 @@ constexpr bool count_trips(ops::direction d, std::uint64_t first, std::uint64_t 
 
 }  // namespace op_detail
 
-/// How many times a `while` runs that stands in `around`, or is to be appended to it: a carried
-/// integer starts at a constant, each iteration adds a constant, and the condition compares it with
-/// a constant. Of several comparisons that must all hold, the first to fail counts. A value that
-/// the loop carries unchanged counts as a constant if it starts as one. `inputs`: what is known of
-/// inputs of `around`, by input.
+/// The number of iterations of a `while` in `around`, or that is to be appended to it. It is known
+/// if a carried integer starts at a constant, each iteration adds a constant, and the condition
+/// compares it with a constant. Of several comparisons that must all hold, the first to fail
+/// counts. A value that the loop carries unchanged counts as a constant if it starts as one.
+/// `inputs`: known values of the inputs of `around`, by input.
 ///
-/// Any direction of comparison, any integer type, either order of the operands. A loop that stops
-/// only after an overflow of an ordered comparison is not known; neither is one that never stops.
-/// Cost: bounded, but for a search of the programs' inputs.
+/// Comparisons may have any direction, any integer type and either order of operands. The count is
+/// unknown for a loop that stops only after an overflow of an ordered comparison, and for one that
+/// never stops. Cost: bounded, except for a search of the programs' inputs.
 constexpr trip_count find_trip_count(const program& around, span<const value_id> carried,
                                      const program& condition, const program& body,
                                      span<const known_integer> inputs = {}) {
@@ -229,7 +229,7 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
     const integer_form f = v < 0 ? integer_form{} : op_detail::integer_forms(around, given).of(v);
     return f.base < 0 ? f : integer_form{};
   };
-  // Inputs of both programs. (Only those that are asked for are looked at.)
+  // Inputs of both programs. (Only the inputs that are needed are examined.)
   struct sides {
     integer_form counter, bound;
   };
@@ -239,7 +239,7 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
     const integer_form start = stays ? starts_as(i) : integer_form{};
     inside.push_back(start.known ? start : integer_form{true, i, 0});
   }
-  // Of one comparison, where the loop goes on while it gives `holds`.
+  // Counts one comparison, where the loop continues while it returns `holds`.
   const auto counted = [&](op_id test, bool holds) -> trip_count {
     found = {};
     if (condition.op(test).def->id != def<op::compare>.id)
@@ -312,9 +312,9 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
   return least;
 }
 
-/// What is known of the inputs of a nested program, from constants around it that reach each
-/// iteration as they are. `list`: the wires of its op, which know the inputs of `p`. Empty where
-/// nothing is known. Cost: linear in wires.
+/// Known values of the inputs of a nested program, from constants around it that reach each
+/// iteration unchanged. `list`: the wires of its op, with known inputs of `p`. Empty if nothing is
+/// known. Cost: linear in wires.
 constexpr vec<known_integer> known_inputs(const program& p, op_id o, int region,
                                           const wire_list& list) {
   const program& body = p.region(o, region);

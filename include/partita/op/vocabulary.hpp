@@ -12,7 +12,7 @@
 #include <partita/op/window.hpp>
 
 namespace partita {
-/// A memory that values may lie in, see op::place. Those of the host take none of a device's.
+/// A memory that can hold values, see op::place. Values in host memory use no device memory.
 enum class memory_space : std::uint8_t { device, pinned_host, unpinned_host };
 }  // namespace partita
 
@@ -218,7 +218,7 @@ constexpr value_id dynamic_update_slice(builder& b, value_id x, value_id update,
                                         span<const value_id> starts);
 
 // fold.hpp
-/// `f`: a program of n + n scalars that gives n; identities as `constant` stores them, or none.
+/// `f`: a program of n + n scalars that returns n; identities as `constant` stores them, or none.
 constexpr value_id fold(builder& b, span<const value_id> operands, ints dims, ints identities,
                         bool commutes, const program& f);
 // sort.hpp

@@ -1,4 +1,4 @@
-/// Is one program another one without dead code?
+/// Checks that a program is another one without dead code.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace partita::prove_detail {
 
-/// Finds values of a program among those of a part of it. A value is found if the part has an op
-/// with the same definition and attributes whose operands are found; of loops, if what enters and
-/// leaves an iteration is found, by induction over iterations.
+/// Finds values of a program in a part of that program. A value is found if the part has an op with
+/// the same definition and attributes whose operands are found. A value of a loop is found if the
+/// values that enter and leave an iteration are found, by induction over iterations.
 ///
 /// Which operands of a loop the part kept is read from op_marks::source of the inputs of its nested
 /// programs, and which results from a list. These are hints: a wrong one loses values, and finds no
@@ -28,7 +28,7 @@ class part_finder {
                         const vec<partita::kept_results>& kept)
       : whole_(&whole), part_(&part), kept_(&kept), found_(whole.types.size(), -1) {}
 
-  /// `inputs`: by input of the whole program, that of the part, or -1.
+  /// `inputs`: for each input of the original program, the input of the part, or -1.
   constexpr void run(const vec<int>& inputs) {
     for (std::size_t i = 0; i < inputs.size(); ++i)
       if (inputs[i] >= 0) found_[whole_->inputs[i]] = part_->inputs[inputs[i]];
@@ -46,7 +46,7 @@ class part_finder {
       }
     }
   }
-  /// Is a value of the whole program this one of the part?
+  /// True if a value of the original program is this value of the part.
   constexpr bool is(value_id v, value_id of_part) const {
     return found_[v] >= 0 && found_[v] == first_[of_part];
   }
@@ -58,7 +58,7 @@ class part_finder {
   vec<value_id> first_;  ///< by value of the part: the first one that is computed as it is
   op_id next_ = 0;       ///< the op of the part with nested programs that was met last
 
-  /// Ops of the part that repeat another one stand for that one.
+  /// Maps each op of the part that repeats another one to that one.
   constexpr void find_repeated(place_table& known) {
     for (value_id v = 0; v < part_->value_count(); ++v) first_.push_back(v);
     for (op_id o = 0; o < part_->op_count(); ++o) {
@@ -94,7 +94,7 @@ class part_finder {
   constexpr std::size_t hash_in_whole(op_id o) const {
     return hash_of_op(*whole_, o, [&](value_id v) { return found_[v]; });
   }
-  /// Is an op of `p` this one of the part? `operand(v)`: what stands for its operand there.
+  /// True if an op of `p` is this op of the part. `operand(v)`: the part's value for an operand.
   constexpr bool same_op(const program& p, op_id o, op_id other, const auto& operand) const {
     const op_node &a = p.op(o), &b = part_->op(other);
     if (a.def->id != b.def->id || a.operand_count != b.operand_count ||
@@ -112,10 +112,9 @@ class part_finder {
       found_[whole_->op(o).result + r] = part_->op(other).result + r;
   }
 
-  // ---- Ops with nested programs
-  // ------------------------------------------------------------------
+  // ---- Ops with nested programs ---------------------------------------------------------------
 
-  /// The op of the part with its number is it, if it is what it is.
+  /// Compares with the op of the part that has the same number, if there is one.
   constexpr void find_nested(op_id o) {
     const int number = whole_->op(o).marks.source;
     while (next_ < part_->op_count() &&
@@ -123,7 +122,7 @@ class part_finder {
       ++next_;
     if (next_ < part_->op_count() && part_->op(next_).marks.source == number) find_part(o, next_);
   }
-  /// Where an op ends on a wire, or -1.
+  /// The end of a wire of this kind in a region (-1: any), or null.
   static constexpr const wire_end* end_of(const wire& w, wire_end::kind_type kind,
                                           int region = -1) {
     for (const wire_end& e : w.ends)
@@ -133,8 +132,7 @@ class part_finder {
   static constexpr int number_of(const program& p, int input) {
     return p.op(p.producer(p.inputs[input])).marks.source;
   }
-  /// The wire of the part that enters as this one does, or -1.
-  /// `from`: the one that is looked at first.
+  /// The wire of the part that enters as this one does, or -1. `from`: the first wire to compare.
   constexpr int same_entry(const wire& w, op_id o, const wire_list& list, op_id other,
                            int from) const {
     const wire_end* const mine = end_of(w, wire_end::input);
@@ -151,7 +149,7 @@ class part_finder {
     }
     return -1;
   }
-  /// Do they have the same ends, and the same operand?
+  /// True if both wires have the same ends and the same operand.
   constexpr bool enters_alike(const wire& a, const wire& b, op_id o, op_id other) const {
     for (std::size_t e = 0; e < a.ends.size(); ++e) {
       const wire_end &x = a.ends[e], &y = b.ends[e];
@@ -168,7 +166,7 @@ class part_finder {
     wire_list a, b;
     mine.def->wires(*whole_, o, a);
     theirs.def->wires(*part_, other, b);
-    vec<vec<int>> inputs;  // by region and input of the whole program
+    vec<vec<int>> inputs;  // by region and input of the original program
     for (const auto& r : whole_->regions_of(o)) inputs.push_back(vec<int>(r.inputs.size(), -1));
     vec<int> same(a.wires.size(), -1);
     int from = 0;
@@ -217,7 +215,7 @@ class part_finder {
     for (int r = 0; r < mine.result_count; ++r)
       if (result_of[r] >= 0) found_[mine.result + r] = result_of[r];
   }
-  /// Are the outputs of nested programs on a wire the same?
+  /// True if the outputs of nested programs on both wires are the same.
   constexpr bool leaves_alike(const wire& a, const wire& b, op_id o, op_id other,
                               const vec<part_finder>& inside) const {
     for (std::size_t e = 0; e < a.ends.size(); ++e) {
@@ -265,7 +263,7 @@ class part_finder {
   }
 };
 
-/// Does a part of a program, with all its inputs and outputs, compute what the program does?
+/// True if a part of a program, with all its inputs and outputs, computes the same as the program.
 ///
 /// Cost: linear in ops; of loops, branches and calls, times their wires.
 /// `kept`: see part_finder.
@@ -285,8 +283,8 @@ constexpr bool is_live_part(const program& whole, const program& part,
   return true;
 }
 
-/// A program without dead code, if it has any, and if it is found to compute the same; else an
-/// empty one.
+/// The program without dead code if it has any and the result is found to compute the same; else an
+/// empty program.
 constexpr program live_part(const program& p) {
   if (!without_dead_code(p).changed) return {};
   program whole = p;

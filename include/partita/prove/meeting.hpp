@@ -12,8 +12,8 @@
 
 namespace partita::prove_detail {
 
-/// True if both ops are computed equally exactly (see op/numerics.hpp). A product whose operands are
-/// swapped has the precisions of its operands swapped, too.
+/// True if both ops have the same precision or accuracy (see op/numerics.hpp). If the operands of a
+/// product are swapped, their precisions are swapped, too.
 constexpr bool same_numerics(const site& a, const site& b) {
   const auto of = [](const site& s) {
     return s.op < 0 ? span<const std::int64_t>() : s.p->numerics(s.op);

@@ -197,11 +197,11 @@ constexpr void confirm(const program& source, const device_program& d, std::int6
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options);
 
-/// Loops of one program may carry dead values that those of the other do not: proves both without
-/// dead code, once they are found to compute the same without it.
+/// Loops of one program may carry dead values that those of the other do not carry. Proves both
+/// programs without dead code, once each is found to compute the same without it.
 constexpr bool proved_without_dead_code(const program& source, const device_program& local,
                                         const prove_options& options, verdict& v) {
-  // (Other errors than these are of programs that are not valid.)
+  // (Any other error means that a program is not valid.)
   const std::string_view code = std::string_view(v.error.message).substr(0, 4);
   if (code != "Q003" && code != "Q004") return false;
   const program live = live_part(source), live_local = live_part(local.local);

@@ -208,7 +208,7 @@ class settler {
         out << "tag(\"" << name << "\", x) on %" << names[a.value] << " and ";
     }
     const text axis = c_.axis_in_tactic(fresh_.named.at(a.axis));
-    text placement;  // (GCC 12 destroys what a conditional expression of texts makes too early.)
+    text placement;  // (GCC 12 destroys the result of a conditional expression of texts too early.)
     if (a.kind == action_kind::tile)
       placement << a.dim;
     else
@@ -279,10 +279,10 @@ class settler {
 ///
 /// Tried are, as a tactic before all others: the `tile` that either evidence goes back to, alone
 /// (so the order of tactics decides), and `atomic` on either operand or on the result. Each one
-/// named has been applied to a fresh program and left no conflict there; what the op then has
-/// follows it. They are written as tactics, in the syntax of the schedule; a value without a name
-/// gets a `tag` in the model. Empty if none of them helps. Cost: up to four times that of the
-/// schedule.
+/// Each named action was applied to a fresh program and left no conflict there; the resulting
+/// layout of the op follows it. They are written as tactics, in the syntax of the schedule; a value
+/// without a name gets a `tag` in the model. Empty if none of them helps. Cost: up to four times
+/// that of the schedule.
 constexpr text settle(const partitioned& p, const conflict& k) {
   return report_detail::settler(p)(k);
 }

@@ -1,4 +1,4 @@
-/// What a program says of how exactly its ops are computed, and the CPU ignores.
+/// The requested precision of ops, which the CPU ignores.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class exactness_finder {
 
 }  // namespace report_detail
 
-/// What to say of ops whose precision or accuracy the program sets, or nothing if there are none:
+/// The note about ops whose precision or accuracy the program sets; empty if there are none:
 /// `3 ops say how exactly they are computed (dot_general precision=[highest, highest]); emitted
 /// modules keep it, the CPU computes in the precision of the element types`.
 ///

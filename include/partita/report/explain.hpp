@@ -92,12 +92,12 @@ text explain(const partitioned& p);
 }
 
 /// One line per collective of the device-local program, in its order: kind and axes, value, bytes
-/// that a device sends (see bytes_sent), how often it runs, the tactic that had the last part in
-/// it, and why; then how often each kind runs, how many of it are written (where loops run some
-/// more often), and the bytes that a device sends, which are `cost::collective_bytes` in all: of
-/// branches, of which one runs, those of the one that sends most. Then the messages that a device
-/// sends along each axis. Last, notes: dead code that was removed, loops of unknown length, of
-/// which one iteration is counted, and for each `while` why it is not a `scan`.
+/// that a device sends (see bytes_sent), the number of runs, the last tactic that changed it, and
+/// the reason. Then the number of runs of each kind, the number of collectives as written (if loops
+/// run some more often), and the bytes that a device sends. Their sum is `cost::collective_bytes`;
+/// of branches, the one that sends most counts. Then the messages that a device sends along each
+/// axis. Last come notes: dead code that was removed, loops of unknown length, counted as one
+/// iteration, and for each `while` why it is not a `scan`.
 ///
 /// Of a program with a mistake it is "error: " and its message.
 constexpr text explain(const partitioned& p) {

@@ -127,7 +127,7 @@ class page_writer {
     out_ << "<h2 id=\"" << id << "\">" << title << "</h2>\n";
   }
   void note(std::string_view words) { out_ << "<p class=\"soft\">" << markup(words) << "</p>\n"; }
-  /// Dead code that was removed, and loops of unknown length.
+  /// Notes about dead code that was removed and about loops of unknown length.
   void notes(const dead_code& removed, const unknown_loops& unknown) {
     text lines;
     schedule_detail::print_notes(lines, removed, unknown);

@@ -354,11 +354,11 @@ class pipeline_explainer {
 }  // namespace report_detail
 
 /// One line for each collective of a pipeline's functions: mesh, function, kind and axes, value,
-/// bytes that a device sends, how often it runs in a step, the tactic that had the last part in it,
-/// and why; then what is sent from mesh to mesh, in bytes of whole values, how it lies, and for
-/// whom; then how often each kind runs on each mesh, and the bytes that a device of it sends. Last,
-/// notes: dead code that was removed, and loops of unknown length, of which one iteration is
-/// counted.
+/// bytes that a device sends, the number of runs in a step, the last tactic that changed it, and
+/// the reason. Then the transfers between meshes, in bytes of global values, with their layouts and
+/// receivers. Then the number of runs of each kind on each mesh, and the bytes that a device of it
+/// sends. Last come notes: dead code that was removed, and loops of unknown length, counted as one
+/// iteration.
 ///
 /// Of a pipeline with a mistake it is "error: " and its message.
 constexpr text explain(const pipelined& p) {

@@ -67,8 +67,9 @@ class pipeline_lines {
   }
 };
 
-/// Arguments and results with attributes that functions of a pipeline do not have, or nothing.
-/// (Donation is decided anew for each function; what is placed in another memory stays so.)
+/// Names of arguments and results whose attributes the functions of a pipeline do not have; empty
+/// if there are none. (Donation is decided anew for each function; values in another memory stay
+/// there.)
 constexpr text attributes_left_out(const program& p) {
   text names;
   int count = 0;

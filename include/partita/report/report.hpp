@@ -208,13 +208,13 @@ namespace compiled {
 text report(const partitioned& p, int limit);
 }
 
-/// After each tactic: actions, collectives (where loops have some, also as written), which inputs
-/// are sharded how, conflicts, notes; and the collectives after passes that changed them, which are
-/// those that `explain` lists. At most `limit` lines of each kind; what is left out is
-/// counted. Under a conflict stands what settles it; that is tried for at most `limit` conflicts
-/// that are left. At the end what a device does, sends and holds, and what sharing gathers would
-/// change of it, and what lookups would whose rows stay where they are. Cost: linear in ops,
-/// actions and what stands in it.
+/// After each tactic: actions, collectives (if loops have some, also as written), sharded inputs
+/// with their layouts, conflicts and notes; and the collectives after passes that changed them,
+/// which are those that `explain` lists. At most `limit` lines of each kind are printed, the rest
+/// is counted. Below a conflict are the actions that settle it; they are tried for at most `limit`
+/// remaining conflicts. At the end are the work, traffic and memory of a device, the changes that
+/// sharing gathers would make, and those of lookups whose rows stay in place. Cost: linear in ops,
+/// actions and the length of the report.
 constexpr text report(const partitioned& p, int limit = 12) {
   PARTITA_RETURN(report_detail::reported(p, limit), compiled::report(p, limit));
 }

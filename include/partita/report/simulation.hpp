@@ -51,10 +51,10 @@ constexpr void simulation_row(columns& rows, std::string_view name, const partit
 
 }  // namespace report_detail
 
-/// A line for each tactic, of the program after it: time of a step where kernels and collectives
-/// run in turn, time where collectives run beside kernels (overlapped), time in kernels and in
-/// collectives, model FLOPs utilization, peak of memory and bytes that a device sends, and whether
-/// it fits.
+/// A line for each tactic about the program after it: time of a step if kernels and collectives run
+/// in turn, time if collectives run beside kernels (overlapped), time in kernels and in
+/// collectives, model FLOPs utilization, peak of memory, bytes that a device sends, and whether it
+/// fits.
 ///
 /// Cost: for each tactic a propagation, a lowering and two simulations.
 template <std::same_as<partitioned> Partitioned>

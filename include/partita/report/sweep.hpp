@@ -24,7 +24,7 @@ struct sweep_row {
   bool pipelined = false;          ///< over several meshes: what follows is said
   double bubble = 0;               ///< as a part of the time
   std::int64_t message_bytes = 0;  ///< between meshes, of whole values
-  int unknown_loops = 0;           ///< of unknown length: one iteration of each is counted
+  int unknown_loops = 0;           ///< of unknown length, counted as one iteration
   failure error;                   ///< why there is nothing to compare
 
   constexpr bool fits() const { return !error && peak_bytes <= memory; }

@@ -152,7 +152,7 @@ class timeline_picture {
     picture_.label(0, 30, out, "soft");
     y_ = 44;
   }
-  /// `inputs`: what is known of the program's inputs.
+  /// `inputs`: known values of the program's inputs.
   constexpr void section(const program& p, const value_names& names, double seconds, int depth,
                          span<const known_integer> inputs = {}) {
     const auto* events = events_of(p);

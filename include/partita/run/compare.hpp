@@ -25,12 +25,12 @@ PARTITA_LINKAGE bool equal(const array& a, const array& b);
 /// is no difference; `all_close` is stricter.
 PARTITA_LINKAGE double max_difference(const array& a, const array& b);
 
-/// What all_close finds: true, or where and how far arrays are apart. Tests show the text: it is
-/// printed in place of `false`.
+/// The result of all_close: true, or the place and size of the largest difference. Tests show the
+/// text: it is printed in place of `false`.
 class closeness {
  public:
   closeness() = default;
-  /// `apart`: what is not close; empty if all is.
+  /// `apart`: the description of the difference; empty if there is none.
   explicit closeness(std::string apart) : apart_(std::move(apart)) {}
   operator bool() const { return apart_.empty(); }
   const std::string& apart() const { return apart_; }
@@ -42,10 +42,9 @@ class closeness {
   std::string apart_;
 };
 
-/// |a[i] - b[i]| <= atol + rtol |b[i]| everywhere, as in NumPy: a NaN is close to nothing. Shapes
-/// have to be the same; element types may differ. Where not all is close, the text names the
-/// element that exceeds its bound by most, both values, their distance, and how many elements
-/// differ.
+/// True if |a[i] - b[i]| <= atol + rtol |b[i]| everywhere, as in NumPy; a NaN is close to nothing.
+/// Shapes must be equal; element types may differ. Otherwise the text names the element that
+/// exceeds its bound by most, both values, their distance, and the number of elements that differ.
 PARTITA_LINKAGE closeness all_close(const array& a, const array& b, double rtol = 1e-5,
                                     double atol = 1e-6);
 

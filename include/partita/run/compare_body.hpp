@@ -65,7 +65,7 @@ PARTITA_LINKAGE closeness all_close(const array& a, const array& b, double rtol,
     if (is_close(i)) continue;
     ++count;
     const double excess = std::fabs(x[i] - y[i]) / (atol + rtol * std::fabs(y[i]));
-    if (worst >= 0 && (most != most || excess <= most)) continue;  // (the first NaN is the worst)
+    if (worst >= 0 && (most != most || excess <= most)) continue;  // (the first NaN is worst)
     worst = i;
     most = excess;
   }

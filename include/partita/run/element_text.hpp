@@ -1,4 +1,4 @@
-/// Elements of arrays, and their places, as text.
+/// Elements of arrays, and their positions, as text.
 #pragma once
 
 #include <charconv>
@@ -11,13 +11,13 @@
 
 namespace partita::run_detail {
 
-/// As many digits as tell the value from every other of its type.
+/// Prints enough digits to distinguish the value from every other of its type.
 inline void print_element(text& out, const array& a, std::int64_t i) {
   with_type(a.element(), [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, bool>) {
       out << (a.data<T>()[i] ? 1 : 0);
     } else if constexpr (std::is_integral_v<T>) {
-      out << a.data<T>()[i] + T(0);  // a byte is a number, too
+      out << a.data<T>()[i] + T(0);  // prints a byte as a number, too
     } else {
       using printed = std::conditional_t<std::is_same_v<T, double>, double, float>;
       char digits[32];

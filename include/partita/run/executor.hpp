@@ -78,9 +78,9 @@ PARTITA_LINKAGE executable probed_executable(const partitioned& p, const run_opt
 
 /// Runs one op on arrays; `results` are its types.
 ///
-/// Errors    R001 another number of arrays or results than the op has, R002 another type of a
-///           result, R005 no kernel, R007 an op with nested programs, R015 an op that works on the
-///           devices of a mesh, and those of the op's shape rule
+/// Errors    R001 the number of arrays or results does not fit the op, R002 the type of a result
+///           differs, R005 no kernel, R007 an op with nested programs, R015 an op that works on the
+///           devices of a mesh, and the errors of the op's shape rule
 PARTITA_LINKAGE std::vector<array> run_op(const op_def& def, std::span<const array> operands,
                                           std::span<const std::int64_t> attrs,
                                           std::span<const tensor_type> results,

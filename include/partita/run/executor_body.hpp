@@ -83,7 +83,7 @@ PARTITA_LINKAGE std::int64_t executable::workspace_bytes() const {
 }
 
 namespace run_detail {
-/// Refuses what run_op cannot run: ops that do not compute, and types that their rule refuses.
+/// Refuses ops that run_op cannot run: ops that do not compute, and types that their rule refuses.
 inline void need_fitting(const op_def& op, std::span<const array> operands,
                          std::span<const std::int64_t> attrs,
                          std::span<const tensor_type> results) {

@@ -74,7 +74,7 @@ class results {
   array probe(std::string_view name) && { return std::as_const(*this).probe(name); }
   /// As they are tagged: "probe.h".
   const std::vector<std::string>& probe_names() const { return *probe_names_; }
-  /// Asking for this name is the error with this message.
+  /// Makes asking for this name an error with this message.
   void refuse(std::string name, std::string message) {
     refused_.emplace_back(std::move(name), std::move(message));
   }
@@ -100,7 +100,7 @@ class results {
 };
 
 namespace run_detail {
-/// `c` as what is found of an output.
+/// The result of a comparison, as that of output `i`.
 inline closeness of_output(const results& r, int i, const closeness& c) {
   return c ? c
            : closeness("output " + std::to_string(i) + " \"" +
@@ -108,8 +108,8 @@ inline closeness of_output(const results& r, int i, const closeness& c) {
 }
 }  // namespace run_detail
 
-/// Output by output; not close if their numbers differ. The text is about the first output that is
-/// not close, and says how many more are not.
+/// Compares output by output; not close if the numbers of outputs differ. The text describes the
+/// first output that is not close, and counts the others.
 inline closeness all_close(const results& a, const results& b, double rtol = 1e-5,
                            double atol = 1e-6) {
   if (a.size() != b.size())

@@ -6,16 +6,16 @@
 
 #include <partita/schedule/partitioned.hpp>
 
-/// What a summary tells in numbers: the constants of `check`, those of `summarize`, and the lines
-/// of `report` and `diff` all follow from this list, of which each row is
+/// The figures of a summary: the constants of `check`, those of `summarize`, and the lines of
+/// `report` and `diff` all follow from this list. Each row is
 ///
 /// * `COUNTS(member, value)`: collectives; those inside of loops times their trip counts, or each
 ///   once, as it stands in the text
 /// * `SIZE(member, value, name, before, after)`: flops or bytes, per device. `name`: in `diff`;
 ///   `before` and `after`: around it in `report`; all empty: it is not in these texts
-/// * `NUMBER(member, value)`: how many. Conflicts are those left after the last tactic, ops those
+/// * `NUMBER(member, value)`: a count. Conflicts are those left after the last tactic, ops those
 ///   in the device-local program; for replicated values see replicated_value. `unknown_loops...`:
-///   loops of unknown length that are counted as one iteration each, in all and by the figures that
+///   loops of unknown length that count as one iteration each, in all and by the figures that
 ///   depend on them
 ///
 /// where `value` is made of `p`, the partitioned program, and `replicated`, a replicated_sum.

@@ -53,12 +53,12 @@ inline sharded_value no_such_value(std::string_view what, std::string_view name,
 }
 }  // namespace schedule_detail
 
-/// What `partition` removed before the first tactic, because no output needs it.
+/// The dead code that `partition` removed before the first tactic.
 struct dead_code {
   int ops = 0;             ///< those of nested programs included, each once
-  std::int64_t flops = 0;  ///< that they would take on one device without any sharding
+  std::int64_t flops = 0;  ///< their cost on one device without any sharding
 
-  /// The line of reports on it; empty where there is nothing to report.
+  /// The note in reports; empty if nothing was removed.
   constexpr text note() const {
     if (ops == 0) return {};
     text out("removed ");
@@ -70,7 +70,7 @@ struct dead_code {
 };
 
 namespace schedule_detail {
-/// Lines on dead code and on loops of unknown length, where there are any.
+/// Notes about dead code and loops of unknown length, if there are any.
 constexpr void print_notes(text& out, const dead_code& removed, const unknown_loops& unknown) {
   for (const text& note : {removed.note(), unknown.note()})
     if (!note.empty()) out << "note: " << note << '\n';
@@ -81,7 +81,7 @@ constexpr void print_notes(text& out, const dead_code& removed, const unknown_lo
 /// did.
 struct partitioned {
   program source;  ///< without dead code
-  /// The program as it was given, where it has dead code; else empty. See given().
+  /// The original program if it has dead code; otherwise empty. See given().
   program original;
   dead_code removed;
   /// The source after tactics that rewrite it (microbatch, remat), which the actions are about;
@@ -104,7 +104,7 @@ struct partitioned {
   /// had to be split, i is its most major part. `mesh().whole()` is the user's.
   constexpr const partita::mesh& mesh() const& { return device.mesh; }
   constexpr partita::mesh mesh() && { return device.mesh; }
-  /// The program as it was given, dead code included.
+  /// The original program, dead code included.
   constexpr const program& given() const& { return original.ops.empty() ? source : original; }
   constexpr program given() && { return original.ops.empty() ? source : original; }
   /// The program that the actions are about.

@@ -51,7 +51,7 @@ class repetition {
 
   /// The program, and those nested in it, each with scopes of its own.
   constexpr program repeated(const program& p, const vec<std::string_view>& inputs) {
-    program now;  // (GCC 12 destroys what a conditional expression of programs makes too early.)
+    program now;  // (GCC 12 destroys the result of a conditional expression of programs too early.)
     if (p.regions.empty())
       now = p;
     else
@@ -66,7 +66,7 @@ class repetition {
     for (int e : entries) list.push_back(wanted_[e]);
     return list;
   }
-  /// The names whose scopes overlap no narrower one of these.
+  /// The names whose scopes overlap no narrower scope of these names.
   constexpr vec<int> apart(const program& now, const vec<std::string_view>& inputs,
                            const vec<int>& entries) const {
     if (entries.size() < 2) return entries;
@@ -79,8 +79,8 @@ class repetition {
     if (list.size() == entries.size()) return list;
     return apart(now, inputs, list);
   }
-  /// Computes the scopes of some names again, in one step. Returns the names that it leaves to the
-  /// next step: those whose scopes overlap narrower ones.
+  /// Recomputes the scopes of some names in one step. Returns the names that it leaves to the next
+  /// step: those whose scopes overlap narrower ones.
   constexpr vec<int> repeat(program& now, const vec<std::string_view>& inputs,
                             const vec<int>& all) {
     const vec<int> entries = apart(now, inputs, all);
@@ -108,7 +108,7 @@ class repetition {
     now = static_cast<program&&>(made.p);
     return later;
   }
-  /// An op may be of the scopes of several names: its copy counts for each of them.
+  /// An op may belong to the scopes of several names: its copy counts for each of them.
   constexpr void count_shared(const program& p, const vec<std::string_view>& inputs,
                               const vec<char>& copied) {
     for (std::size_t e = 0; e < wanted_.size(); ++e) {
@@ -174,7 +174,7 @@ class repetition {
                       "\"; name what lies between the inputs of a model and its loss, or leave the "
                       "tactic out");
   }
-  /// `like remat({"h"}), `: a name of which something can be computed again; or nothing.
+  /// `like remat({"h"}), `: an example of a name whose scope can be recomputed; or empty.
   constexpr text example_of_scope() const {
     constexpr int most_tried = 16;
     vec<std::string_view> known, inputs;
@@ -237,10 +237,10 @@ class repetition {
 ///           tagged value of the name; inputs: what is computed around the ops that read them (see
 ///           schedule_detail::scope_finder). Each name that a pattern stands for, and each
 ///           numbered element below a name, is a scope of its own: "params.layers" gives one for
-///           each layer. Several names stand for the union of their scopes, in any order: of
-///           scopes that overlap the narrower one is computed again first, as by a tactic before.
-/// Legal     where a derivative reads anything of the scope. It may stand anywhere in a schedule:
-///           the other tactics see the program that computes again, and name copies of a tag
+///           each layer. Several names select the union of their scopes, in any order: of
+///           overlapping scopes the narrower one is recomputed first, as by an earlier tactic.
+/// Legal     if a derivative reads any value of the scope. It may be anywhere in a schedule:
+///           the other tactics see the program that recomputes, and name copies of a tag
 ///           together with it.
 /// Pros      values of a scope are not in memory between the forward and the backward part
 /// Cons      FLOPs of the forward part of the scope (but for what the derivative does not read),

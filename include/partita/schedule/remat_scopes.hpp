@@ -37,8 +37,8 @@ class scope_names {
       : found(wanted.size(), 0), overlaps(wanted.size(), 0), wanted_(wanted), places_(16) {}
 
   vec<int> entry_of;   ///< by scope
-  vec<char> found;     ///< by entry: is anything of that name?
-  vec<char> overlaps;  ///< by entry: does it overlap a narrower one, or one as narrow before it?
+  vec<char> found;     ///< by entry: true if a scope of that name exists
+  vec<char> overlaps;  ///< by entry: true if it overlaps a narrower one or an equal, earlier one
 
   /// Records that two scopes overlap. `width`: by entry.
   constexpr void note_overlap(int a, int b, const vec<std::int64_t>& width) {
@@ -181,7 +181,7 @@ class scope_finder {
     vec<std::int64_t> width(names_.found.size(), 0);
     for (const stretch& each : list)
       width[names_.entry_of[each.scope]] += each.last - each.first + 1;
-    const stretch* longest = nullptr;  // of those so far the one that ends last
+    const stretch* longest = nullptr;  // the one so far that ends last
     for (const stretch& each : list) {
       if (longest != nullptr && each.first <= longest->last)
         names_.note_overlap(each.scope, longest->scope, width);

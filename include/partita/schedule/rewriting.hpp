@@ -31,9 +31,9 @@ struct rewriting {
   vec<sliced_input> sliced;        ///< by the tactics so far
   label_list labels;               ///< of the source, whose numbers ops keep
   remat_price remat;               ///< of the tactic at work
-  bool for_topology = false;       ///< is it partitioned over several meshes?
-  const program* given = nullptr;  ///< the program with the dead code that was removed, if any was
-  syntax advice = syntax::cpp;     ///< in which messages give advice: that of the tactics
+  bool for_topology = false;       ///< true if it is partitioned over several meshes
+  const program* given = nullptr;  ///< the original program, if dead code was removed from it
+  syntax advice = syntax::cpp;     ///< the syntax of advice in messages: that of the tactics
 };
 
 /// A tactic that rewrites the program. All of these run before the first action, in their order.

@@ -93,7 +93,7 @@ constexpr void for_each_tactic(const Schedule& tactics, const F& f) {
   }
 }
 
-/// The syntax of a schedule: that of its tactics; of tactics in both languages that of
+/// The syntax of a schedule: that of its tactics. If they are in both languages, it is that of
 /// specifications.
 template <class Schedule>
 constexpr syntax syntax_of_schedule(const Schedule& tactics) {
@@ -163,8 +163,8 @@ struct rewritten_by {
   remat_price remat;
 };
 
-/// Removes dead code from a program that is about to be partitioned, and numbers the ops that are
-/// left. `original` becomes the program with it, or stays empty.
+/// Removes dead code from a program before partitioning, and numbers the remaining ops. `original`
+/// becomes the program with dead code, or stays empty.
 constexpr dead_code remove_dead_code(program& p, program& original) {
   live_program live = without_dead_code(p);
   if (!live.changed) return {};

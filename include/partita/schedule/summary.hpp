@@ -77,7 +77,7 @@ struct kept_rest {
   std::int64_t messages[max_axes] = {};  ///< by axis of the mesh
   dead_code removed;
   unknown_loops unknown;
-  text_ref loops;       ///< lines on loops that are not scans
+  text_ref loops;       ///< lines about loops that are not scans
   int collectives = 0;  ///< how many there are, whether there are words for them or not
 };
 

@@ -211,8 +211,8 @@ class labelled_values {
   vec<text_ref> places_;
 };
 
-/// True if a name selects a tag or a labelled op of this program. Asked for names that select
-/// nothing once dead code is removed.
+/// True if a name selects a tag or a labelled op of this program. Called for names that select
+/// nothing after dead code is removed.
 constexpr bool names_inner_value(const program& p, const label_list& labels,
                                  std::string_view wanted) {
   const auto matches = [&](std::string_view name) {
@@ -232,7 +232,7 @@ constexpr bool names_inner_value(const program& p, const label_list& labels,
 constexpr bool names_dead_code(const program* given, std::string_view wanted) {
   return given != nullptr && names_inner_value(*given, given->labels, wanted);
 }
-/// The note on a line of a tactic whose name selects dead code alone.
+/// The note about a tactic's line whose name selects dead code only.
 constexpr text dead_name_note(std::string_view name) {
   return concat("no output needs \"", name, "\"; it was removed, and this line does nothing");
 }
@@ -338,7 +338,7 @@ class tactic_context {
   bool postponed = false;                  ///< does `propagate` wait? See `amalgamated`.
   const staged_program* staged = nullptr;  ///< the pipeline that the program is a microbatch of
   const following_tactics* following = nullptr;  ///< for tactics that search, if there are any
-  const program* given = nullptr;  ///< the program with the dead code that was removed, if any was
+  const program* given = nullptr;  ///< the original program, if dead code was removed from it
 
  private:
   /// Errors    S001 no such axis, S006 no such value

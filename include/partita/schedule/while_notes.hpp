@@ -1,4 +1,4 @@
-/// Why loops of a program are not scans, as text.
+/// Notes that explain why loops of a program are not scans.
 #pragma once
 
 #include <partita/ir/print.hpp>

@@ -21,7 +21,7 @@ struct bound_list {
 };
 
 namespace spec_detail {
-/// What a bound's number measures, by the name of its figure: bytes, FLOPs, or a plain number.
+/// The unit kind of a bound's number, by the name of its figure: bytes, FLOPs, or a plain number.
 constexpr measure measure_of(std::string_view figure) {
   const std::size_t dot = figure.rfind('.');
   const std::string_view name = dot == std::string_view::npos ? figure : figure.substr(dot + 1);
@@ -47,7 +47,7 @@ constexpr measure measure_of(std::string_view figure) {
 /// pipeline those of `collectives`, stages, microbatches, functions, messages, message_bytes,
 /// conflicts, tactic_count, argument_bytes and peak_bytes (of the mesh that needs most), and of
 /// each mesh `m0.peak_bytes`, `m0.argument_bytes`, `m0.in_flight`, `m0.all_reduce` and its like.
-/// Errors    X001 syntax, X002 an unknown unit or one that measures something else, X020 a number
+/// Errors    X001 syntax, X002 a unit that is unknown or of another kind, X020 a number
 ///           out of range, with line and column
 constexpr bound_list read_bounds(std::string_view in) {
   bound_list list;
@@ -166,7 +166,7 @@ constexpr bool figure_of(const pipelined& p, std::string_view name, double& valu
   return found;
 }
 
-/// The number of loops of unknown length of which a figure counts one iteration; `m0.all_reduce` is
+/// The number of loops of unknown length that a figure counts as one iteration; `m0.all_reduce` is
 /// such a figure if `all_reduce` is.
 constexpr int unknown_loops_of(const unknown_loops& u, std::string_view figure) {
   for (std::size_t i = figure.size(); i-- > 0;)
@@ -186,8 +186,8 @@ constexpr int unknown_loops_of(const unknown_loops& u, std::string_view figure) 
   return 0;
 }
 
-/// A line for each bound on a figure that counts one iteration of loops of unknown length. Such a
-/// bound is checked as the others are: it bounds what is counted.
+/// A note for each bound on a figure that counts one iteration of loops of unknown length. Such a
+/// bound is checked like any other: it bounds the counted value.
 constexpr text notes_on_bounds(const unknown_loops& u, const bound_list& list) {
   text out;
   for (const auto& b : list.bounds)

@@ -153,7 +153,7 @@ class design_lines {
     if (!l_.failed() && by == 0) l_.fail(at, "X013", "a factor of 0");
     return l_.failed() ? scaling() : scaling{by, divides};
   }
-  /// A number of devices after a change; 0 where it is not a whole number from 1 on.
+  /// A number of devices after a change; 0 if it is not a positive integer.
   constexpr std::int64_t changed_count(std::int64_t now) {
     const double made =
         changed(static_cast<double>(now), {"a number of devices", measure::plain, 1e15});

@@ -11,13 +11,13 @@
 
 namespace partita::spec_detail {
 
-/// What a number of a text measures: the units that it may have, and its range.
+/// The quantity of a number in a text: its possible units and its range.
 struct measure {
   enum unit_kind : std::uint8_t { plain, bytes, bytes_per_second, flop, flop_per_second, seconds };
   std::string_view what;  ///< for messages: "a number of bytes, like 16 GiB,"
   unit_kind unit = plain;
   double most = 1e18;
-  bool zero = false;  ///< 0 is in the range, too
+  bool zero = false;  ///< true if 0 is in the range
 };
 inline constexpr double most_bytes = 1e18;  // sums of several fit into 64 bits
 constexpr measure bytes_like(std::string_view what) { return {what, measure::bytes, most_bytes}; }
@@ -25,7 +25,7 @@ constexpr measure seconds_like(std::string_view what) {
   return {what, measure::seconds, 1e9, true};
 }
 
-/// "known: a, b, c; did you mean b?" of all words of a language.
+/// "known: a, b, c; did you mean b?" for all words of a language.
 template <class Words>
 constexpr text all_words(std::string_view wanted, const Words& words) {
   return known_names(wanted, words, 1 << 20);
@@ -151,7 +151,8 @@ class lines {
       fail(begin, "X020", n, " is not ", what, "; give 1 to ", most);
     return failed() ? 1 : n;
   }
-  /// The number of a dimension; one above all ranks is kept so, for whoever knows the shape.
+  /// The number of a dimension. A number above all ranks is kept; a caller that knows the shape
+  /// checks it.
   constexpr int dimension() {
     skip(false);
     const std::size_t begin = at_;
@@ -162,7 +163,7 @@ class lines {
   }
   /// A number with a unit: bytes ("16 GiB", "4e9 B") and the like, in units of the first.
   ///
-  /// Errors    X001 it is missing, X002 a unit that is unknown or measures something else, X020 it
+  /// Errors    X001 it is missing, X002 its unit is unknown or of another kind, X020 it
   ///           is out of range
   constexpr double quantity(const measure& m) {
     skip(false);
@@ -191,7 +192,7 @@ class lines {
     check_range(begin, all_.substr(begin, at_ - begin), m, v);
     return failed() ? 0 : v;
   }
-  /// Refuses a value out of the range of a measure. `written`: as the text has it.
+  /// Refuses a value out of the range of a measure. `written`: the number as in the text.
   ///
   /// Errors    X020
   constexpr void check_range(std::size_t at, std::string_view written, const measure& m, double v) {

@@ -49,8 +49,8 @@ class schedule_reader {
   passes passes_;
   vec<std::string_view> passes_said_;
   bool overlap_ = false;
-  bool open_ = false;    // may actions be added to the last tactic?
-  bool inside_ = false;  // of amalgamated
+  bool open_ = false;    // true if actions may be added to the last tactic
+  bool inside_ = false;  // true inside of amalgamated
   struct line_place {
     std::string_view kind;
     std::size_t at;
@@ -71,7 +71,7 @@ class schedule_reader {
                 "pipeline as many microbatches as both have together");
   }
 
-  /// `.` and `;` end a statement, and so does a line.
+  /// A statement ends at `.`, at `;` or at the end of its line.
   constexpr void end_statement() {
     if (!l_.at_line_end() && !l_.starts(";") && !l_.starts(".") && !(inside_ && l_.starts("}")))
       l_.expected("the end of the statement");
@@ -122,7 +122,7 @@ class schedule_reader {
     has_pipeline_ = true;
     t.pipelines.push_back(pipeline_reader(l_).run(at, labelled ? t.label.view() : "pipeline"));
   }
-  /// Actions up to a `propagate` are one tactic; one with a label begins another.
+  /// Actions up to a `propagate` are one tactic; an action with a label begins another.
   constexpr void action(std::string_view kind, const text_tactic& begin) {
     text_tactic::action a;
     a.place = begin.place;
@@ -390,27 +390,27 @@ class schedule_reader {
 /// passes share_gathers, combine_below 64 KiB
 /// ```
 ///
-/// `arg-tile` tiles along the axis that makes pieces of that width. Actions (`tile`, `atomic`,
+/// `arg-tile` tiles along the axis that yields shards of that width. Actions (`tile`, `atomic`,
 /// `arg-tile`) up to a `propagate` are one tactic. `automatic` searches for the system's device
-/// unless it names one. `.` and `;` end a statement, as a line does. A pipeline may say `split`,
-/// `infer_transfers`, `keep_gathered`, `merge_last`, `absorb`, `remat`, `capacity: 2` and `fifo`,
-/// too (see pipeline_plan), and `stages: automatic 4` (see automatic_stages). `passes`
-/// (stationary_above, combine_below, place, share_gathers of `none`, `alike`, `neighbours` or
-/// `all`, overlap, memory_bound with bytes or `own_peak`) run once all tactics are there, see
-/// spmd/passes.hpp and cost/overlap.hpp.
+/// unless it names one. A statement ends at `.`, at `;` or at the end of its line. A pipeline may
+/// have the options `split`, `infer_transfers`, `keep_gathered`, `merge_last`, `absorb`, `remat`,
+/// `capacity: 2` and `fifo`, too (see pipeline_plan), and `stages: automatic 4` (see
+/// automatic_stages). `passes` (stationary_above, combine_below, place, share_gathers of `none`,
+/// `alike`, `neighbours` or `all`, overlap, memory_bound with bytes or `own_peak`) run after all
+/// tactics, see spmd/passes.hpp and cost/overlap.hpp.
 ///
 /// Errors    X001 syntax, X003 an unknown word, X004 an option twice, X010 a number of bytes, X019
 ///           an unknown order, X014 an unknown device, X020 a number of a pipeline, O138 its
-///           stages, O141 what goes with no pipeline; when it is applied, X006 no such argument,
-///           X007 no axis or several make pieces of a width, X015 `automatic` without a device, and
-///           those of the tactics; all with line and column
+///           stages, O141 a tactic that cannot be combined with a pipeline; when it is applied,
+///           X006 no such argument, X007 no axis or several yield shards of a width, X015
+///           `automatic` without a device, and those of the tactics; all with line and column
 /// Source    "PartIR: a partitioning IR", Google DeepMind, talk: arg-tile and propagate
 constexpr text_schedule read_schedule(std::string_view in) {
   return spec_detail::schedule_reader(in).run();
 }
 
 namespace spec_detail {
-/// Calls f(tactic) for each that searches, in their order.
+/// Calls f(tactic) for each tactic that searches, in order.
 template <class F>
 constexpr void for_each_automatic(vec<text_tactic>& tactics, const F& f) {
   for (text_tactic& t : tactics) {
@@ -444,7 +444,7 @@ constexpr void take_found(text_schedule& s, const vec<search_result>& results) {
   spec_detail::for_each_automatic(s.tactics, [&](text_tactic& t) {
     if (i == results.size()) return;
     t.found = read_schedule(print_specification(results[i++]).view()).tactics;
-    for (text_tactic& each : t.found) each.place = text();  // not in the text of the user
+    for (text_tactic& each : t.found) each.place = text();  // not in the user's text
     t.searched = true;
   });
 }

@@ -12,9 +12,9 @@ namespace partita {
 /// nor the table of devices gives is 0.
 struct system_description {
   partita::mesh mesh;
-  machine on;                  ///< of several meshes: what stands above the first one
-  vec<named_mesh> several;     ///< then `mesh` has no axes
-  bool tells_devices = false;  ///< the text names a device, or gives figures or links of one
+  machine on;                  ///< for several meshes: the machine above the first one
+  vec<named_mesh> several;     ///< used instead of `mesh`, which then has no axes
+  bool tells_devices = false;  ///< the text has the name, figures or links of a device
   failure error;
 
   constexpr bool has_several() const { return !several.empty(); }
@@ -25,7 +25,7 @@ struct system_description {
   }
   /// True if the text has all figures that the simulation of a run needs.
   constexpr bool can_simulate() const { return !error && !missing(); }
-  /// The first figure that a simulation needs and that the text does not give.
+  /// The first figure that a simulation needs and the text lacks.
   ///
   /// Errors    D001, D002
   constexpr failure missing() const {
@@ -115,7 +115,7 @@ class system_lines {
     partita::mesh mesh;
     std::size_t first_axis = 0;  ///< its place
     text device;
-    std::size_t device_at = 0;  ///< its place
+    std::size_t device_at = 0;  ///< its position in the text
     vec<figure> figures;
     vec<told> links, own_links;
     vec<std::string_view> said;
@@ -153,7 +153,7 @@ class system_lines {
     if (p.tile >= 0) d.tile = p.tile;
     return d;
   }
-  /// A name that the table does not have is that of a device whose figures the text gives.
+  /// A device name that is not in the table needs figures in the text.
   constexpr void check_device(const part& p, const device& d) {
     if (p.device.empty() || find_device(p.device.view()) != nullptr) return;
     if (!validate(d)) return;
@@ -180,7 +180,7 @@ class system_lines {
               "\" stands above the first mesh; put it below the line \"mesh NAME\" of its mesh");
     s_.on.device = device_of(all, device());
     std::int64_t devices = 0;
-    bool used = false;  // is the first device that of a mesh?
+    bool used = false;  // true if a mesh uses the first device
     for (const part& p : parts_) {
       for (const told& t : p.links)
         l_.fail(t.at, "X018", "a link of axis \"", t.axis,
@@ -332,17 +332,17 @@ class system_lines {
 /// memory 64 GiB
 /// ```
 ///
-/// Errors    X001 syntax, X002 an unknown unit or one that measures something else, X003 an unknown
-///           word, X004 said twice, X005 a link of no axis, X009 another number of devices than the
-///           axes make, X012 a name that is too long, X014 a device that is not in the table and
-///           whose figures are missing, X017 an axis above the first of several meshes, X018 a link
-///           of an axis of one of them, X020 a number out of range, with line and column; M001 to
-///           M005 the mesh, O101 to O104 the topology
+/// Errors    X001 syntax, X002 a unit that is unknown or of another kind, X003 an unknown word,
+///           X004 given twice, X005 a link of no axis, X009 the number of devices differs from the
+///           one that the axes make, X012 a name that is too long, X014 a device that is not in the
+///           table and whose figures are missing, X017 an axis above the first of several meshes,
+///           X018 a link of an axis of one of them, X020 a number out of range, with line and
+///           column; M001 to M005 the mesh, O101 to O104 the topology
 constexpr system_description read_system(std::string_view in) {
   return spec_detail::system_lines(in).run();
 }
 
-/// Why a report has no times although the system describes devices: a line, or nothing.
+/// Explains why a report has no times although the system describes devices; empty if it has times.
 constexpr text print_missing(const system_description& s) {
   if (!s.tells_devices) return {};
   const failure f = s.missing();

@@ -17,7 +17,8 @@
 
 namespace partita {
 
-/// A tactic that was read. Of one type whatever it does, so that a schedule is a `vec` of them.
+/// A tactic that was read from text. All kinds have one type, so that a schedule is a `vec` of
+/// them.
 class text_tactic {
  public:
   enum kind_type : std::uint8_t {
@@ -31,12 +32,12 @@ class text_tactic {
     automatic,
     pipeline
   };
-  /// `arg-tile x 0 16`: pieces of this width, along the axis that makes them so; `tile x 0 "B"`,
+  /// `arg-tile x 0 16`: shards of this width, along the axis that yields them; `tile x 0 "B"`,
   /// `atomic x "B"`: all values that a name selects; `propagate`.
   struct action {
     enum kind_type : std::uint8_t { arg_tile, tile, atomic, propagate };
     kind_type what = arg_tile;
-    text place;     ///< where it stands, for messages
+    text place;     ///< its position in the text, for messages
     text argument;  ///< a name, or a number as `#1`
     std::int64_t number = -1;
     std::int64_t dim = 0, width = 0;
@@ -44,18 +45,18 @@ class text_tactic {
     uneven policy = uneven::unsaid;
   };
 
-  /// Where one value lies along several axes.
+  /// The layout of one value along several axes.
   struct whole_layout {
     enum kind_type : std::uint8_t { input, output, tag };
     struct piece {
-      int dim = -1;  ///< -1: it stays whole along the axis
+      int dim = -1;  ///< -1: it is replicated along the axis
       text axis;     ///< or a part of one, as `manual` has it
     };
     kind_type kind = input;
     int number = -1;  ///< of an input or output
     text name;        ///< of a tag
     vec<piece> pieces;
-    vec<char> closed;  ///< by dimension: only these pieces may lie along it
+    vec<char> closed;  ///< by dimension: true if only these axes may shard it
   };
 
   kind_type kind = manual;
@@ -73,9 +74,9 @@ class text_tactic {
   vec<text> axes;                    ///< of `automatic`
   search_options search;             ///< the same
   vec<machine> on;                   ///< the same: one, its own or the system's, see `search_on`
-  bool has_device = false;           ///< the same: is it its own?
-  bool searched = false;             ///< the same: it is known what there is to find,
-  vec<text_tactic> found;            ///< which is done, without a search
+  bool has_device = false;           ///< the same: true if the device is its own
+  bool searched = false;             ///< the same: true if the result of the search is known;
+  vec<text_tactic> found;            ///< it is then applied without a search
   vec<pipeline_tactic<>> pipelines;  ///< of `pipeline`: one
 
   constexpr std::string_view name() const { return label; }
@@ -129,7 +130,7 @@ class text_tactic {
   }
 
  private:
-  /// Names the line in a message that does not.
+  /// Adds the line to a message that does not name one.
   constexpr void locate(failure& f) const {
     if (!f || place.empty()) return;
     const text message = f.message;
@@ -137,7 +138,7 @@ class text_tactic {
     if (!rest.starts_with("schedule: "))
       f.set(concat(all.substr(0, all.find(' ')), " schedule: ", place, ": ", rest));
   }
-  /// As partita::amalgamated.
+  /// Equals partita::amalgamated.
   constexpr void at_once(tactic_context& c) const {
     const bool outer = c.postponed;
     c.postponed = true;
@@ -173,7 +174,7 @@ class text_tactic {
                             "system, as device A100-80, or in its options, {device: A100-80}");
     basic_automatic<>(axes, on[0], search, label).apply(c);
   }
-  /// All pieces of all values, then one propagation.
+  /// Applies all actions of all values, then propagates once.
   constexpr void lay_out(tactic_context& c) const {
     vec<vec<value_id>> places;
     places.resize(values.size(), {});
@@ -189,7 +190,7 @@ class text_tactic {
     }
     for (const auto& v : c.values()) {
       if (v.kind != named_value::tag) continue;
-      // Of a function that is called several times: "h", "h.again", "h.again.2".
+      // The tags of a function that is called several times: "h", "h.again", "h.again.2".
       int place = tags.find(v.name);
       if (place < 0) place = tags.find(v.name.substr(0, v.name.rfind(".again")));
       if (place >= 0) places[static_cast<std::size_t>(place)].push_back(v.value);
@@ -208,7 +209,7 @@ class text_tactic {
     for (std::size_t i = 0; i < values.size(); ++i)
       for (value_id v : places[i]) note_further(c, v, values[i]);
   }
-  /// Says where propagation sharded what was to stay as it is.
+  /// Notes where propagation sharded a closed dimension further.
   static constexpr void note_further(tactic_context& c, value_id v, const whole_layout& wanted) {
     const shape global = c.global_shape(v), local = c.local_shape(v);
     for (int d = 0; d < global.rank; ++d) {
@@ -223,13 +224,13 @@ class text_tactic {
                       "\" is closed, and propagation shards it further; name it in a tactic"));
     }
   }
-  /// Positions of an axis where a value is: on several meshes they may differ.
+  /// The size of an axis where a value is: it may differ between meshes.
   static constexpr std::int64_t whole_size(const tactic_context& c, value_id v, int axis) {
     const core_program& core = c.core();
     return core.uneven_sizes().contains(axis) ? core.size(core.p.producer(v), axis)
                                               : c.mesh().whole_size(axis);
   }
-  /// Of the piece on one device there, with its padding.
+  /// The extent of the block on one device there, padding included.
   static constexpr std::int64_t local_extent(const tactic_context& c, value_id v, int dim) {
     const core_program& core = c.core();
     std::int64_t n = core.p.type(core.holder(v)).shape[dim];

@@ -686,7 +686,7 @@ constexpr lowered lower(const Core& c, const lowering_options& options = {},
   lowered l;
   l.error = spmd_detail::check_options(options);
   if (l.error) return l;
-  if (options.fuse)  // (GCC 12 destroys what `?:` chooses before it is assigned.)
+  if (options.fuse)  // (GCC 12 destroys the result of `?:` before it is assigned.)
     l = spmd_detail::lowered_by<spmd_detail::fused_rules>(c, options.passes, more);
   else
     l = spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes, more);

@@ -1,6 +1,6 @@
-/// Composites that stand for ops of ours, see write_ops.hpp. Which op one is it says in attributes;
-/// what it computes is its decomposition. The reader believes the attributes only where the
-/// decomposition is the one that the writer writes for them; else it reads the decomposition.
+/// Composites that represent ops of this library, see write_ops.hpp. Attributes name the op; the
+/// decomposition defines the result. The reader trusts the attributes only if the decomposition is
+/// the one that the writer writes for them; otherwise it reads the decomposition.
 #pragma once
 
 #include <string_view>
@@ -42,7 +42,7 @@ constexpr std::string_view name_of_composite(const op_text& o) {
 constexpr bool is_composite_of_ours(const op_text& o) {
   return o.name.ends_with("composite") && name_of_composite(o).starts_with("partita.");
 }
-/// The op of ours that a composite says it is.
+/// The op of this library that a composite claims to be.
 struct composite_op {
   const op_def* what = nullptr;
   vec<std::int64_t> attrs;
@@ -70,8 +70,8 @@ struct composite_op {
     return static_cast<program&&>(b.p);
   }
 };
-/// Reads what a composite says. `function` is its decomposition, `named` gives a function's
-/// program.
+/// Reads the claim of a composite. `function`: its decomposition; `named` returns the program of a
+/// function.
 template <class Named>
 constexpr composite_op read_composite(syntax& in, const op_text& o, std::string_view function,
                                       const Named& named) {

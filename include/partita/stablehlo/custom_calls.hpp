@@ -59,8 +59,8 @@ constexpr void read_trsm(op_context& c) {
   const bool unit = chosen(c, "diag", 'U', "N"), plain = chosen(c, "trans_x", 'N', "TC");
   if (!c.failed()) c.give(ops::triangular_solve(c.b, c.x(0), c.x(1), {left, lower, unit, !plain}));
 }
-/// ApproxTopK(x, positions, greatest or least number, -1): the k greatest or least, all of them.
-/// The program is the comparison. The greatest are those in total order, as XLA takes them on CPUs.
+/// ApproxTopK(x, positions, maximum or minimum number, -1): the exact k greatest or least elements.
+/// The program is the comparison. The greatest are those in total order, as in XLA on CPUs.
 constexpr void read_approximate_top_k(op_context& c) {
   if (!c.count(4) || !c.region_count(1)) return;
   const sort_order order = find_order(c.regions[0]);
@@ -83,7 +83,7 @@ constexpr void read_approximate_top_k(op_context& c) {
   for (int i = 0; i < 2; ++i) c.give(ops::slice(c.b, sorted + i, {start, rank}, {limit, rank}));
 }
 
-/// True for the routine of LAPACK and for its twins of cuSOLVER and hipSOLVER.
+/// True for the LAPACK routine and for its counterparts in cuSOLVER and hipSOLVER.
 constexpr bool is_solver(std::string_view target, std::string_view routine) {
   for (const std::string_view library : {"cusolver_", "hipsolver_"})
     if (target == concat(library, routine, "_ffi").view()) return true;

@@ -1,4 +1,4 @@
-/// Collectives among groups of devices, as an op of StableHLO names them.
+/// Groups of devices that a collective of StableHLO names.
 ///
 /// Source    the StableHLO specification, version 1.0
 #pragma once
@@ -12,7 +12,7 @@ namespace partita::stablehlo_detail {
 
 // ---- Groups of devices
 
-/// Most devices of a mesh whose groups are read: they are written out.
+/// Maximum number of devices of a mesh whose groups are read, since each device is listed.
 inline constexpr std::int64_t most_devices = std::int64_t{1} << 20;
 
 /// Rows of `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`.
@@ -50,12 +50,12 @@ constexpr void split_as_pairs_say(std::string_view value, mesh& m) {
   if (read_integers(value, pairs, splat) && pairs.size() % 2 == 0 && are_devices(pairs, m))
     mesh_splitter(m).add_pairs(pairs);
 }
-/// Splits the axes of a mesh as the groups of devices that a module names need it. Cost: linear in
-/// the text.
+/// Splits the axes of a mesh so that the groups of devices in a module are products of axes. Cost:
+/// linear in the text.
 constexpr void split_as_groups_need(std::string_view module, mesh& m) {
   constexpr std::string_view names[] = {"replica_groups", "source_target_pairs"};
   std::size_t next[] = {module.find(names[0]), module.find(names[1])};
-  std::string_view last[2];  // the value read last, of groups and of pairs: it is read once
+  std::string_view last[2];  // previous values, of groups and of pairs: each is read once
   while (m.rank < max_axes) {
     const bool pairs = next[1] < next[0];
     std::size_t at = next[pairs];
@@ -73,12 +73,12 @@ constexpr void split_as_groups_need(std::string_view module, mesh& m) {
     next[pairs] = module.find(names[pairs], at);
   }
 }
-/// The axes of the groups that the op names; the text must list all of them.
+/// The axes of the groups that the op names; the text must list all groups.
 constexpr axis_list axes_of_groups(op_context& c, bool ordered) {
   const mesh& m = *c.local_mesh;
   axis_list axes;
   vec<vec<std::int64_t>> groups;
-  // (Of a custom call they are part of its configuration.)
+  // (For a custom call they are part of its configuration.)
   std::string_view value = c.o.attribute("replica_groups");
   for (const std::string_view part : parts_of(inside(c.o.attribute("backend_config"), '{', '}')))
     if (part.starts_with("replica_groups")) value = part;
@@ -101,9 +101,9 @@ constexpr layout along(const axis_list& axes, int dim) {
   for (const int axis : axes) l.push_back(axis, dim);
   return l;
 }
-/// A collective with a result of this type, as often as there are operands.
+/// Emits a collective of `x`, whose result type follows from the mesh.
 ///
-/// Errors    S104 its combiner is not for such elements
+/// Errors    S104 its combiner does not accept such elements
 constexpr value_id give_collective(op_context& c, const collective& what, value_id x) {
   if (what.reduces())
     c.b.p.error.record(op::check_combined(name_of(what.kind), what.combine, c.b.type(x).element));

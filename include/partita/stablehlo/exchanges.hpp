@@ -1,12 +1,12 @@
-/// Exchanges among devices that are made of several collectives.
+/// Exchanges between devices that need several collectives.
 #pragma once
 
 #include <partita/stablehlo/device_groups.hpp>
 
 namespace partita::stablehlo_detail {
 
-/// all_to_all among groups along these axes. Where one dimension is both split and joined, the
-/// piece for each device is a dimension by itself.
+/// all_to_all among groups along these axes. If one dimension is both split and joined, the block
+/// for each device is a dimension of its own.
 constexpr value_id exchanged(op_context& c, value_id x, const axis_list& axes, int split,
                              int joined) {
   if (c.failed()) return -1;
@@ -44,10 +44,10 @@ constexpr value_id position_along(op_context& c, const axis_list& axes, dtype t)
   if (axes.count == 0) return c.b.scalar(def<op::constant>, t, 0);
   return append_shard_start(c.b.p, 1, axes, t);
 }
-/// Sends from device to device as these (from, to) pairs say; a device that gets nothing has 0.
+/// Sends from device to device along these (from, to) pairs; a device that receives nothing has 0.
 ///
-/// Each difference of numbers is a ring around the whole mesh, of which the devices of these pairs
-/// take what they get.
+/// Each difference of device numbers is a ring around the whole mesh; the receivers of these pairs
+/// select its result.
 ///
 /// Cost: a permute for each difference of numbers
 ///
@@ -138,7 +138,7 @@ constexpr void read_ragged_all_to_all(op_context& c) {
         list.shape[0] % members != 0)
       return c.fail("H007", "operand ", i, " is ", c.type(i), "; a list of integers for each of ",
                     members, " devices is needed");
-  // What each member of the group says of this one.
+  // The entry of each member of the group for this device.
   const auto said = [&](std::size_t i) {
     return ops::convert(b, exchanged(c, c.x(i), axes, 0, 0), dtype::i64);
   };

@@ -36,7 +36,7 @@ class vectorized {
  private:
   op_context& c_;
   const program& f_;
-  vec<char> needed_;  ///< by value: 1 if a result follows from it
+  vec<char> needed_;  ///< by value: 1 if a result depends on it
 
   constexpr bool is_needed(op_id o) const {
     return !f_.is(o, op_role::parameter) && needed_[static_cast<std::size_t>(f_.op(o).result)] != 0;
@@ -163,7 +163,7 @@ constexpr void fold(op_context& c, ops::ints dims) {
     return;
   }
   if (vec<std::int64_t> code, results; op::scalar_function::encode(c.regions[0], code, results)) {
-    // (Whether the initial values are identities is not known, and no dimension is empty.)
+    // (It is unknown whether the initial values are identities, and no dimension is empty.)
     const value_id first = ops::fold(c.b, {xs.data(), xs.size()}, dims, {}, false, c.regions[0]);
     for (std::size_t i = 0; i < f.n && first >= 0; ++i) xs[i] = first + static_cast<int>(i);
     if (!c.failed()) f.give(xs);

@@ -1,4 +1,4 @@
-/// `while` in StableHLO: a loop that counts is read as a `scan`.
+/// `while` in StableHLO: a counting loop is read as a `scan`.
 #pragma once
 
 #include <partita/op/recover_scan.hpp>
@@ -7,10 +7,10 @@
 
 namespace partita::stablehlo_detail {
 
-/// Limits of a loop whose iterations are written out.
+/// Limits for loops that are unrolled.
 inline constexpr std::int64_t most_iterations = 256, most_unrolled_ops = 100'000;
 
-/// The iterations of a loop in sequence; none if it does not count or exceeds the limits.
+/// The unrolled iterations of a loop; none if it does not count or exceeds the limits.
 constexpr vec<value_id> unrolled(op_context& c, const vec<value_id>& carried) {
   const program &condition = c.regions[0], &body = c.regions[1];
   const trip_count count = find_trip_count(c.b.p, carried, condition, body);
@@ -32,7 +32,7 @@ constexpr vec<value_id> unrolled(op_context& c, const vec<value_id>& carried) {
   return now;
 }
 
-/// The values that both programs take from around the loop are carried unchanged.
+/// Values that both programs use from outside become carried values that do not change.
 constexpr void read_while(op_context& c) {
   if (!c.region_count(2)) return;
   const int n = static_cast<int>(c.operands.size());

@@ -7,7 +7,7 @@
 
 namespace partita::stablehlo_detail {
 
-/// The numbers that all three ops have in common.
+/// The attributes and numbers that all three ops share.
 class batch_norm {
  public:
   constexpr explicit batch_norm(op_context& c) : b_(c.b) {
@@ -37,7 +37,7 @@ class batch_norm {
       if (d != feature_) others_.push_back(d);
   }
 
-  /// A number for each feature, for each element.
+  /// Repeats a number for each feature, so that each element has one.
   constexpr value_id spread(value_id v) const {
     const std::int64_t dims[] = {feature_};
     return ops::broadcast_in_dim(b_, v, b_.type(x_).shape, dims);
@@ -79,7 +79,7 @@ constexpr void read_batch_norm_inference(op_context& c) {
       ops::multiply(c.b, n.normalized(c.x(3), c.x(4)), n.spread(c.x(1)));
   c.give(ops::add(c.b, scaled, n.spread(c.x(2))));
 }
-/// The same, with mean and variance of the batch, which are results, too.
+/// The same with mean and variance of the batch, which are also results.
 constexpr void read_batch_norm_training(op_context& c) {
   if (!c.count(3)) return;
   const batch_norm n(c);
@@ -92,10 +92,9 @@ constexpr void read_batch_norm_training(op_context& c) {
   c.give(mean);
   c.give(variance);
 }
-/// Gradients of the operand, the scale and the offset, of operand, scale, mean, variance and the
-/// gradient g of the result:
-/// scale / (n sqrt(variance + epsilon)) (n g - sum g - (x - mean) sum(g (x - mean)) / (variance +
-/// epsilon)), sum(g normalized), sum g.
+/// Gradients of the operand, the scale and the offset. Operands are operand, scale, mean, variance
+/// and the gradient g of the result. The results are scale / (n sqrt(variance + epsilon)) (n g -
+/// sum g - (x - mean) sum(g (x - mean)) / (variance + epsilon)), sum(g normalized), sum g.
 constexpr void read_batch_norm_grad(op_context& c) {
   if (!c.count(5)) return;
   const batch_norm n(c);

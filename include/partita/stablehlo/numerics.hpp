@@ -20,7 +20,7 @@ constexpr std::string_view last_word_of(std::string_view value) {
   while (begin > 0 && is_word_char(value[begin - 1])) --begin;
   return value.substr(begin);
 }
-/// What comes after `name = ` in `<a = 1, name = tf32>`, or nothing.
+/// The text after `name = ` in `<a = 1, name = tf32>`; empty if there is none.
 constexpr std::string_view field_of(std::string_view value, std::string_view name) {
   for (std::string_view part : parts_of(inside(value, '<', '>'))) {
     if (!part.starts_with(name)) continue;
@@ -108,7 +108,7 @@ constexpr accuracy read_accuracy(op_context& c) {
       c.fail("H005", "result_accuracy: ulps = \"", word, "\" is not a count");
   return a;
 }
-/// The functions that StableHLO gives an accuracy.
+/// True for the functions that have an accuracy in StableHLO.
 constexpr bool has_accuracy(const op_def& d) {
   constexpr const op_def* functions[] = {
       &def<op::cbrt>,  &def<op::cosine>, &def<op::exp>,      &def<op::expm1>,
@@ -127,7 +127,7 @@ constexpr void write_precisions(text& out, const product_precision& p, std::stri
   out << '[' << before << precision_words[static_cast<int>(p.lhs)] << after << ", " << before
       << precision_words[static_cast<int>(p.rhs)] << after << ']';
 }
-/// `, precision = [HIGH, HIGHEST], algorithm = <...>`; nothing of what is usual.
+/// `, precision = [HIGH, HIGHEST], algorithm = <...>`; defaults are omitted.
 constexpr void write_product_precision(text& out, span<const std::int64_t> numbers) {
   product_precision p;
   if (numbers.empty() || !product_precision::load(numbers, p)) return;

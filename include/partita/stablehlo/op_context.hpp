@@ -110,7 +110,7 @@ struct op_context {
   constexpr void give(value_id first, int count) {
     for (int i = 0; i < count; ++i) results.push_back(first < 0 ? -1 : first + i);
   }
-  /// Drops the results after the first ones.
+  /// Keeps only the first `count` results.
   constexpr void keep_results(std::size_t count) {
     if (results.size() > count) results.resize(count, -1);
   }

@@ -86,7 +86,7 @@ constexpr void read_constant(op_context& c) {
   else
     c.give(ops::literal(c.b, type, as_ints(bits)));
 }
-/// Ops that take the shape of their result as their last operand: the text says it, too.
+/// Ops whose last operand is the shape of the result, which the text also states.
 constexpr std::size_t with_shape(const op_context& c, std::size_t operands) {
   return operands + (c.o.name.find("dynamic_") != std::string_view::npos ? 1 : 0);
 }
@@ -157,7 +157,7 @@ constexpr void read_transpose(op_context& c) {
     moves = moves || dims[d] != static_cast<std::int64_t>(d);
   c.give(moves ? ops::transpose(c.b, c.x(0), as_ints(dims)) : c.x(0));
 }
-/// Does nothing where it sets the size that the dimension has, as TensorFlow writes it.
+/// Sets a dimension to the size that it has, which changes nothing, as TensorFlow writes it.
 constexpr void read_set_dimension_size(op_context& c) {
   const int d = c.dimension(c.needed("dim", "dimension"));
   if (!c.count(2)) return;
@@ -660,20 +660,20 @@ constexpr program applied(op_context& c) {
     b.p.outputs.push_back({made, {}});
   return static_cast<program&&>(b.p);
 }
-/// True if the initial values of argmax or argmin lose against any element, or are its equal.
+/// True if the initial values of argmax or argmin lose against any element or equal it.
 constexpr bool is_nothing(const op_context& c, ops::extreme which, const vec<std::int64_t>& dims) {
   const program& p = c.b.p;
   const op_id at = p.producer(c.x(3)), positions = p.producer(c.x(1));
   const combiner how = which == ops::extreme::argmax ? combiner::max : combiner::min;
   if (!is_identity(c.b, c.x(2), how) || p.op(at).def->id != def<op::constant>.id) return false;
-  // Of equal values the one of the smallest position wins: the last position never does, and 0
-  // where all elements are equal does so as the first of the counted ones.
+  // Among equal values the smallest position wins, so the last position never does. If all elements
+  // are equal, 0 wins as the first of the counted positions.
   const std::int64_t start = p.attrs(at)[0];
   const bool counted = p.op(positions).def->id == def<op::iota>.id && dims.size() == 1 &&
                        p.attrs(positions)[0] == dims[0];
   return start == identity_bits(combiner::min, c.type(1).element) || (start == 0 && counted);
 }
-/// argmax and argmin. (Of i1, bytes are compared.)
+/// argmax and argmin. (Elements of i1 are compared as bytes.)
 constexpr void read_extreme(op_context& c, ops::extreme which, const vec<std::int64_t>& dims) {
   const bool none = c.type(0).shape.elements() == 0;
   if (none || !same_shape(c.type(0).shape, c.type(1).shape)) return fold(c, as_ints(dims));
@@ -806,7 +806,7 @@ constexpr void read_sort(op_context& c) {
   if (c.failed()) return;
   const sort_order order = find_order(c.regions[0]);
   if (!c.captured.empty() || order.keys.empty()) return sort_by_program(c, dim);
-  // Keys first; of a total order of floats, integers that are in it.
+  // Keys first; for a total order of floats, integers in that order.
   vec<value_id> operands;
   vec<std::size_t> place(c.operands.size(), 0);
   vec<char> placed(c.operands.size(), 0);
@@ -853,7 +853,7 @@ constexpr void read_barrier(op_context& c) {
   c.give(ops::optimization_barrier(c.b, {c.operands.data(), c.operands.size()}),
          static_cast<int>(c.operands.size()));
 }
-/// A function of scalars, of each element by itself.
+/// Applies a function of scalars to each element.
 constexpr void read_map(op_context& c) {
   if (c.operands.empty()) return c.fail("H012", "there are no operands");
   if (!c.region_count(1) || !captures_scalars(c)) return;
@@ -871,11 +871,11 @@ constexpr void read_map(op_context& c) {
   const vec<value_id> made = vectorized(c, f)(all, inputs);
   if (!c.failed()) c.give(made[0]);
 }
-/// A tuple is its values.
+/// A tuple is represented by its values.
 constexpr void read_tuple(op_context& c) {
   for (const value_id v : c.operands) c.give(v);
 }
-/// `%0[1]`, of a tuple whose values are the operands.
+/// `%0[1]` for a tuple whose values are the operands.
 constexpr void read_get_tuple_element(op_context& c) {
   vec<std::int64_t> list;
   bool splat = false;
@@ -984,8 +984,8 @@ inline constexpr read_op read_ops[] = {
     {"zeta", &read_zeta},
 };
 
-/// Repeats operands along dimensions that others have and they lack, or where they have one
-/// element: to the greatest shape, by its last dimensions or by `broadcast_dimensions`.
+/// Broadcasts operands along dimensions that they lack, or that have one element, to the shape of
+/// the highest rank: by its last dimensions or by `broadcast_dimensions`.
 ///
 /// Errors    H007 extents differ
 ///

@@ -1,4 +1,4 @@
-/// Attributes of arguments and results: what the program keeps of them, and how they are written.
+/// Reads and writes attributes of arguments and results.
 #pragma once
 
 #include <partita/ir/interface_list.hpp>
@@ -9,7 +9,7 @@ namespace partita::stablehlo_detail {
 
 // ---- Reading ---------------------------------------------------------------------------------
 
-/// `name = value` in parts; `"name" = value`, and a name alone.
+/// Splits `name = value`, `"name" = value`, or a name alone.
 struct written_attribute {
   std::string_view name, value;
 
@@ -30,10 +30,10 @@ struct written_attribute {
 constexpr void append_attribute(text& list, std::string_view attribute) {
   list << (list.empty() ? "" : ", ") << attribute;
 }
-/// What an argument or a result says of itself. Its name (`jax.result_info`) and its sharding are
-/// read elsewhere, and so is our own layout.
+/// The attributes of an argument or a result. Its name (`jax.result_info`), its sharding and this
+/// library's own layout are read elsewhere.
 ///
-/// `fault`: why an attribute is not understood.
+/// `fault`: the reason why an attribute is not understood.
 constexpr interface_port read_port(std::string_view attributes, const alias_table& aliases,
                                    text& fault) {
   interface_port port;
@@ -69,8 +69,8 @@ constexpr interface_port read_port(std::string_view attributes, const alias_tabl
 
 // ---- Writing ---------------------------------------------------------------------------------
 
-/// Adds what ports say to attributes that are to be written, `frontend` being those inside of
-/// `mhlo.frontend_attributes`; of each argument or result one text.
+/// Adds the attributes of ports to those that are written: one text for each argument or result.
+/// `frontend` has those inside of `mhlo.frontend_attributes`.
 struct port_texts {
   vec<text> attributes, frontend;
 
@@ -84,7 +84,7 @@ struct port_texts {
   constexpr void add(std::size_t i, const text& attribute) {
     append_attribute(attributes[i], attribute.view());
   }
-  /// The attributes as they are written, `{...}` around them left out.
+  /// The attributes as they are written, without the `{...}` around them.
   constexpr vec<text> finish() const {
     vec<text> list;
     for (std::size_t i = 0; i < attributes.size(); ++i) {
@@ -96,8 +96,8 @@ struct port_texts {
     return list;
   }
 };
-/// Donated arguments: each goes on giving its memory to the result that the module names, if both
-/// lie alike (`alike(input, output)`); else it gives it to whichever fits.
+/// Donated arguments. Each keeps passing its memory to the result that the module names if both
+/// have the same layout (`alike(input, output)`); otherwise to any result that fits.
 ///
 /// Source    JAX: `jax.buffer_donor`, and `tf.aliasing_output` for a result that is known
 template <class Alike>

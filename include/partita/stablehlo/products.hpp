@@ -1,4 +1,5 @@
-/// Products other than dot_general: ragged ones, and those of older versions by letters.
+/// Products other than dot_general: ragged products, and those that older versions write by
+/// letters.
 #pragma once
 
 #include <partita/stablehlo/numerics.hpp>
@@ -8,13 +9,14 @@ namespace partita::stablehlo_detail {
 
 // ---- Ragged products
 
-/// Rows of lhs in groups of given sizes, each multiplied by a matrix of its own; or groups along
-/// what is contracted, each giving a product of its own; or groups along a batching dimension,
-/// which change nothing.
+/// Rows of lhs in groups of given sizes, each multiplied by a matrix of its own. The groups may
+/// also be along a contracted dimension, and each then yields a product of its own; or along a
+/// batching dimension, where they change nothing.
 ///
-/// What a group does not have is masked, so that a product for each group is one dot_general.
+/// Elements outside of a group are masked, so that one dot_general computes the products of all
+/// groups.
 ///
-/// Cost: the multiplications of all groups with all rows
+/// Cost: multiplies all rows with the matrices of all groups
 ///
 /// Source    the definition of chlo.ragged_dot
 class ragged_product {
@@ -40,7 +42,7 @@ class ragged_product {
     const bool batched = is_in(lists_[0], ragged_), contracted = is_in(lists_[2], ragged_);
     vec<std::int64_t> batch[2] = {lists_[0], lists_[1]}, contract[2] = {lists_[2], lists_[3]};
     if (batched) return product(x, y, batch, contract);
-    // In front of lhs there is a dimension of groups.
+    // lhs gets a leading dimension of groups.
     const value_id left = by_group(x, ragged_, prefix(lists_[0], lists_[2], ragged_, contracted));
     for (auto& d : batch[0]) ++d;
     for (auto& d : contract[0]) ++d;
@@ -100,7 +102,7 @@ class ragged_product {
       return c_.fail("H013", "of ", c_.type(0), " and ", c_.type(1), "; ranks below ", max_rank,
                      " are supported");
   }
-  /// The dimensions for each of whose positions the sizes may be others.
+  /// The dimensions whose positions may have different group sizes.
   constexpr vec<std::int64_t> prefix(const vec<std::int64_t>& batch,
                                      const vec<std::int64_t>& contract, int ragged,
                                      bool contracted) const {
@@ -114,7 +116,7 @@ class ragged_product {
     for (std::size_t i = 0; contracted && contract[i] != ragged; ++i) list.push_back(contract[i]);
     return list;
   }
-  /// (groups, x...): what is not of a group is 0.
+  /// (groups, x...): elements outside of a group are 0.
   constexpr value_id by_group(value_id x, int ragged, const vec<std::int64_t>& before) const {
     using enum ops::direction;
     if (c_.failed()) return -1;
@@ -156,7 +158,7 @@ constexpr void read_ragged_dot(op_context& c) { ragged_product(c).give(); }
 
 // ---- Products by letters
 
-/// `ab,bc->ac`: a letter for each dimension; `...` stands for any number of them.
+/// `ab,bc->ac`: a letter for each dimension; `...` replaces any number of them.
 class letter_product {
  public:
   constexpr explicit letter_product(op_context& c, std::size_t operands) : c_(c) {
@@ -214,7 +216,7 @@ class letter_product {
 
  private:
   op_context& c_;
-  vec<int> letters_[2], result_;  ///< those that `...` hides have negative numbers
+  vec<int> letters_[2], result_;  ///< dimensions hidden by `...` have negative numbers
   int most_hidden_ = 0;
 
   static constexpr std::int64_t place(const vec<int>& list, int letter) {
@@ -254,7 +256,7 @@ class letter_product {
                 "\"; diagonals are not supported");
     return list;
   }
-  /// The operand without what neither the other one nor the result has.
+  /// The operand, summed over dimensions that neither the other operand nor the result has.
   constexpr value_id summed(std::size_t operand) {
     vec<std::int64_t> dims;
     vec<int> rest;
@@ -274,7 +276,7 @@ class letter_product {
 constexpr void read_einsum(op_context& c) { letter_product(c, 2).give(); }
 constexpr void read_unary_einsum(op_context& c) { letter_product(c, 1).give(); }
 
-/// Rows of the operand along a dimension, by numbers, which is a gather.
+/// Selects rows of the operand along a dimension, by number, as a gather.
 constexpr void read_torch_index_select(op_context& c) {
   if (!c.count(2)) return;
   const int dim = c.dimension(c.needed("dim")), rank = c.type(0).shape.rank;
@@ -286,7 +288,7 @@ constexpr void read_torch_index_select(op_context& c) {
                   c.type(1));
   vec<std::int64_t> offset, along, sizes;
   const std::int64_t row[] = {dim};
-  const int looked = indices - static_cast<int>(batch);  // dimensions that stand for the row
+  const int looked = indices - static_cast<int>(batch);  // dimensions that replace the row
   for (int d = 0; d < rank; ++d) {
     if (d < batch) along.push_back(d);
     if (d >= batch && d != dim) offset.push_back(d < dim ? d : d - 1 + looked);

@@ -65,8 +65,8 @@ class module_reader {
     if (!b.failed()) b.p.error.record(check_interface(b.p));
     return static_cast<program&&>(b.p);
   }
-  /// Instead of a run: the program of @main as it is written, with the decomposition of the first
-  /// composite in it. Composites are believed.
+  /// Alternative to `run`: the program of @main as it is written, with the decomposition of the
+  /// first composite in place of it. Other composites are trusted.
   constexpr program run_decomposed() {
     if (!in_.failed()) functions_.read();
     main_ = functions_.main();
@@ -104,17 +104,17 @@ class module_reader {
   std::int64_t ops_ = 0;
   int nesting_ = 0, main_ = -1;
   bool local_ = false, unrolls_ = false;
-  bool believes_ = false;                 // that composites are what they say
-  bool decomposes_ = false;               // the next composite
-  bool checks_ = false;                   // whether a composite is what it says
-  vec<std::size_t> checked_functions_;    // those that were read for that
-  vec<vec<program>> checked_composites_;  // by function: the ops, alone, that it was seen to be
+  bool believes_ = false;                 // trusts the claims of composites
+  bool decomposes_ = false;               // decomposes the next composite
+  bool checks_ = false;                   // is checking the claim of a composite
+  vec<std::size_t> checked_functions_;    // those that were read for the check
+  vec<vec<program>> checked_composites_;  // by function: the ops, alone, that it was found to equal
 
   constexpr const function_text& main() const {
     return functions_[static_cast<std::size_t>(main_)];
   }
 
-  /// What arguments and results say of themselves; results that are states get their names.
+  /// Stores the attributes of arguments and results; results that are states get their names.
   constexpr void keep_ports(program& p) {
     interface_list ports;
     bool any = false;
@@ -266,7 +266,7 @@ class module_reader {
       results = operands;
       return true;
     }
-    // (A group of values that are to be sharded alike: it changes none of them.)
+    // (The values of a group are to be sharded alike; the op changes none of them.)
     if (name == "sharding_group") return false;
     vec<value_id> made;
     if (name == "call" || name == "composite")
@@ -358,11 +358,11 @@ class module_reader {
       }
     return op_detail::append_as_it_is(s.b, static_cast<program&&>(f), operands);
   }
-  /// True if the decomposition of a composite is the one that the writer writes for the op that the
-  /// composite says it is; or if there is no such op, which is a mistake that `emit` reports.
+  /// True if the decomposition of a composite is the one that the writer writes for the claimed op.
+  /// Also true if the claimed op is not valid, an error that `emit` reports.
   constexpr bool is_made_of(const op_text& o, std::string_view function, const composite_op& c,
                             const vec<tensor_type>& types) {
-    if (c.what->id == def<op::call>.id) return true;  // (That is its decomposition.)
+    if (c.what->id == def<op::call>.id) return true;  // (The call is its own decomposition.)
     const program op = c.alone(types);
     const int number = functions_.find(function);
     if (op.error || number < 0) return number >= 0 || has_no_function(o, function);
@@ -390,7 +390,7 @@ class module_reader {
     const text module = write_stablehlo(d);
     return module_reader(module.view(), {}, mesh_, false).run_decomposed();
   }
-  /// The decomposition as it is written: loops are not unrolled, and no shardings are collected.
+  /// The decomposition as it is written, without unrolling loops or collecting shardings.
   constexpr program decomposition(const op_text& o, std::string_view function) {
     const bool outermost = !checks_, unrolls = unrolls_;
     const bool apart = unrolls || shardings_.wanted();

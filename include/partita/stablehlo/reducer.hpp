@@ -106,8 +106,8 @@ class scalar_expression {
 
 /// (a, position of a, b, position of b) as jax.numpy.argmax combines them: the greater value, NaN
 /// before all numbers, and of equal values the first. Inputs are a, position of a, b, position of b
-/// in the order x0, x1, x2, x3. (A function of floats that does not look for NaN gives another
-/// result where there is one.)
+/// in the order x0, x1, x2, x3. (A function of floats that does not check for NaN returns another
+/// result if there is one.)
 constexpr bool find_extreme(const program& p, ops::extreme& out) {
   if (p.output_count() != 2 || p.input_count() != 4) return false;
   scalar_expression e(p);
@@ -130,15 +130,15 @@ constexpr bool find_extreme(const program& p, ops::extreme& out) {
   return false;
 }
 
-/// What a comparison function of sort compares.
+/// The order that a comparison function of sort defines.
 struct sort_order {
-  vec<int> keys;            ///< the operands, the first one first; none if it is another function
+  vec<int> keys;            ///< the operands, most significant first; none for another function
   bool descending = false;  ///< by GT instead of LT
   bool total = false;       ///< floats are compared in total order as they are
 };
-/// Finds the order of a comparison function. Inputs are pairs (x0, x1), (x2, x3), ...: an element
-/// and another of each operand. Of several keys the first differs, or it is equal and the next one
-/// differs, and so on.
+/// Finds the order of a comparison function. Inputs are pairs (x0, x1), (x2, x3), ...: one element
+/// and another of each operand. With several keys, the first key decides; if it is equal, the next
+/// one decides, and so on.
 class order_finder {
  public:
   constexpr explicit order_finder(const program& p) : p_(p), forms_(p) {}
@@ -165,8 +165,8 @@ class order_finder {
   }
 
  private:
-  /// How floats are changed before they are compared. jax.lax.sort makes all zeros and all NaN
-  /// alike, in this order or the other, and compares in total order.
+  /// How floats are changed before they are compared. jax.lax.sort maps all zeros to one zero and
+  /// all NaN to one NaN, in either order, and compares in total order.
   enum { plain, zeros_first, nans_first, total_order, total_zeros_first, total_nans_first };
   static constexpr int form_count = 6;
   /// The text of each input in each form.
@@ -215,7 +215,7 @@ class order_finder {
   constexpr text before(int key, bool descending, int form) const {
     return concat("<(", at(key, !descending, form), ' ', at(key, descending, form), ')');
   }
-  /// (Only as long as it has no more characters than what is looked for.)
+  /// (Stops when the text has more characters than the wanted one.)
   constexpr text function(int first, int count, bool descending, int form, std::size_t most) const {
     text made = before(first + count - 1, descending, form);
     for (int k = first + count - 2; k >= first && made.size() <= most; --k) {

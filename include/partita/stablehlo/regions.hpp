@@ -1,7 +1,7 @@
-/// What the program of an op uses of the values around it.
+/// Values from outside that the program of an op uses.
 ///
-/// Constants are copied into the program. Other scalars become operands of the op, since the
-/// programs of our ops see their arguments only.
+/// Constants are copied into the program. Other scalars become operands of the op, since nested
+/// programs of this library see their arguments only.
 #pragma once
 
 #include <partita/op/reverse_mode.hpp>
@@ -9,14 +9,14 @@
 
 namespace partita::stablehlo_detail {
 
-/// Copies scalars that follow from constants alone into a nested program.
+/// Copies scalars that depend on constants only into a nested program.
 ///
 /// Cost      at most 64 ops for each scalar; a larger expression stays outside
 class constant_copier {
  public:
   constexpr constant_copier(const program& from, builder& to) : from_(from), to_(to) {}
 
-  /// True if the value is a scalar that follows from constants, in at most 64 ops.
+  /// True if the value is a scalar that depends on constants only, through at most 64 ops.
   static constexpr bool applies(const program& p, value_id v) {
     int budget = 64;
     return applies(p, v, budget);
@@ -54,7 +54,7 @@ class constant_copier {
   }
 };
 
-/// True if the programs of the op use nothing but scalars from outside; else an error.
+/// True if the programs of the op use only scalars from outside; otherwise an error.
 constexpr bool captures_scalars(op_context& c) {
   for (const value_id v : c.captured)
     if (!c.failed() && c.b.type(v).shape.rank != 0)
@@ -62,13 +62,14 @@ constexpr bool captures_scalars(op_context& c) {
              " from outside; scalars are supported there");
   return !c.failed();
 }
-/// Turns what the program of a reduction uses from outside into further operands: the scalar
+/// Turns outside values that the program of a reduction uses into further operands: the scalar
 /// repeated, which the program passes on, and the scalar as its initial value. Results of these
 /// operands come last.
 ///
-///   reduce(x, i; (a, b) -> f(a, b, s)) => reduce(x, [s, s, ...], i, s; (a, t, b, u) -> f(a, b, t), t)
+///   reduce(x, i; (a, b) -> f(a, b, s)) =>
+///     reduce(x, [s, s, ...], i, s; (a, t, b, u) -> f(a, b, t), t)
 ///
-/// Errors    H009 a value from outside is no scalar
+/// Errors    H009 a value from outside is not a scalar
 constexpr bool close_reduction(op_context& c) {
   const std::size_t n = c.operands.size() / 2;
   if (c.captured.empty()) return !c.failed();

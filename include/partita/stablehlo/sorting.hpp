@@ -1,4 +1,4 @@
-/// Sorting by a program of any kind.
+/// Sorting by any comparison program.
 ///
 /// Source    K. E. Batcher, Sorting networks and their applications (1968)
 #pragma once
@@ -13,7 +13,7 @@ namespace partita::stablehlo_detail {
 /// A comparison program of the form f(elements) < f(other elements): the function f.
 class compared_key {
  public:
-  /// `captured`: how many inputs of the program come from outside, the last ones.
+  /// `captured`: the number of inputs that come from outside, which are the last ones.
   constexpr compared_key(const program& p, std::size_t captured)
       : p_(p), own_(p.input_count() - static_cast<int>(captured)) {
     if (p.output_count() != 1 || own_ % 2 != 0) return;
@@ -32,14 +32,14 @@ class compared_key {
     }
   }
 
-  value_id key = -1;  ///< a value of the program, or -1
+  value_id key = -1;  ///< the key as a value of the program, or -1
   bool descending = false;
 
  private:
   const program& p_;
   int own_;
 
-  /// True if `right` is what `left` is with each first element replaced by its second one.
+  /// True if replacing each first element in `left` by its second one yields `right`.
   constexpr bool mirrored(value_id left, value_id right, int& budget) const {
     if (--budget < 0) return false;
     const int a = input_of(p_, left), b = input_of(p_, right);
@@ -58,7 +58,7 @@ class compared_key {
   }
 };
 
-/// A sorting network: pairs of elements change places, all pairs of a step at once. Elements that
+/// A sorting network: each step compares and swaps all its pairs of elements at once. Elements that
 /// compare equal keep their order.
 ///
 /// Cost      log2(n) (log2(n) + 1) / 2 steps for lines of n elements
@@ -101,8 +101,8 @@ class sorting_network {
   const vectorized before_;
   std::int64_t n_, outer_ = 1, inner_ = 1, padded_ = 1;
 
-  /// In each block of elements, those of the first half meet those of the second one, from its end
-  /// if `crossed`, and the first in order stays in the first half.
+  /// In each block, compares elements of the first half with those of the second half, reversed if
+  /// `crossed`, and keeps the earlier one in the first half.
   constexpr void merge(vec<value_id>& xs, std::int64_t block, bool crossed) const {
     builder& b = c_.b;
     const std::int64_t half = block / 2, count = padded_ / block, along[] = {2};
@@ -148,8 +148,8 @@ class sorting_network {
   }
 };
 
-/// Sorts by any comparison of scalars: by a key that is computed first, where the program compares
-/// the same function of both elements, else by a network.
+/// Sorts by any comparison of scalars. If the program compares the same function of both elements,
+/// that key is computed first; otherwise a network sorts.
 ///
 /// Errors    H009 the program has an op that does not work element by element, H012 its arguments
 constexpr void sort_by_program(op_context& c, int dim) {

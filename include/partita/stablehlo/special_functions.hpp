@@ -1,4 +1,4 @@
-/// Special functions of CHLO, as expressions of ops that we have.
+/// Special functions of CHLO, as expressions of available ops.
 #pragma once
 
 #include <partita/stablehlo/op_context.hpp>
@@ -45,7 +45,7 @@ class special_function {
   }
   /// c0/2 + c1 T1(y) + c2 T2(y) + ... by Clenshaw's recurrence.
   constexpr value_id chebyshev(value_id y, span<const double> coefficients) const {
-    // Small coefficients do not change a result of f32.
+    // In f32, small coefficients do not change the result.
     std::size_t count = coefficients.size();
     while (type_ == dtype::f32 && count > 1 && coefficients[count - 1] < 1e-10 &&
            coefficients[count - 1] > -1e-10)
@@ -93,7 +93,7 @@ constexpr value_id zeta_of(const special_function& f, value_id x, value_id q) {
     const value_id grown = f.times(f.add(x, f.number(2 * j + 1)), f.add(x, f.number(2 * j + 2)));
     factor = f.times(factor, f.over(grown, square));
   }
-  // Poles, and what is not defined.
+  // Poles and arguments without a value.
   const value_id infinity = f.everywhere(std::bit_cast<double>(std::int64_t{0x7ff} << 52), sum);
   const value_id nan = f.everywhere(std::bit_cast<double>(std::uint64_t{0x7ff8} << 48), sum);
   const value_id below = f.is(le, q, f.number(0));
@@ -125,8 +125,8 @@ constexpr void read_polygamma(op_context& c) {
   const double nan = std::bit_cast<double>(std::uint64_t{0x7ff8} << 48);
   f.give(f.where(defined, made, f.everywhere(nan, made)));
 }
-/// exp(-|x|) I1(x): series of Chebyshev polynomials, of the function over x in |x| up to 8, and of
-/// the function times sqrt(|x|) in 32 / |x| beyond.
+/// exp(-|x|) I1(x) by series of Chebyshev polynomials. For |x| up to 8, a series in |x| for the
+/// function over x; for larger |x|, a series in 32 / |x| for the function times sqrt(|x|).
 constexpr void read_bessel_i1e(op_context& c) {
   using enum ops::direction;
   constexpr double near[] = {
@@ -152,7 +152,7 @@ constexpr void read_bessel_i1e(op_context& c) {
   if (c.failed()) return;
   const value_id x = f.operand(0), size = ops::abs(c.b, x);
   const value_id low = f.chebyshev(f.less(f.times(size, f.number(0.25)), f.number(1)), near);
-  // (Near zero the other series is not wanted: there its argument is that of 8.)
+  // (Near zero this series is unused; its argument is clamped to that of 8.)
   const value_id large = ops::maximum(c.b, size, f.number(8));
   const value_id high = f.chebyshev(f.less(f.over(f.number(16), large), f.number(1)), far);
   const value_id made = f.where(f.is(le, size, f.number(8)), f.times(low, size),

@@ -1,4 +1,4 @@
-/// Which results of a module are the next states of arguments.
+/// Finds the results of a module that are the next states of arguments.
 #pragma once
 
 #include <partita/ir/wires.hpp>
@@ -8,24 +8,24 @@
 
 namespace partita::stablehlo_detail {
 
-/// The inputs of a program that a value is an update of: it is made of them element by element.
+/// The inputs of a program that a value updates: it is computed from them element by element.
 ///
-/// A path from the value to an input goes through ops that work element by element and keep the
-/// shape, through the tensor that an op updates in place, and through loops and branches, from what
-/// they return to what they are given. It ends after `most_visits` values.
+/// A path from the value to an input follows ops that work element by element and keep the shape,
+/// the tensor that an op updates in place, and loops and branches, from their results to their
+/// operands. The search ends after `most_visits` values.
 class updated_inputs {
  public:
   struct origin {
     int input = -1;
-    int distance = 0;     ///< ops on the way
-    bool scaled = false;  ///< is it anything but a term of a sum, or chosen, on the way?
+    int distance = 0;     ///< number of ops on the path
+    bool scaled = false;  ///< the path has an op other than sums and selections
   };
 
-  /// The wires of the op with nested programs that was looked at last.
+  /// The wires of the last visited op with nested programs.
   struct wires_of_op {
     op_id op = -1;
     wire_list list;
-    vec<int> by_result;  ///< the wire that ends there with all of it, or -1
+    vec<int> by_result;  ///< by result: the wire that ends in exactly this result, or -1
 
     constexpr void find(const program& p, op_id o) {
       op = o;
@@ -39,8 +39,8 @@ class updated_inputs {
     }
   };
 
-  /// Of `v`, nearest first, each input once. `numbers`: by value, which input it is, or -1; null
-  /// of a nested program, whose inputs are looked for.
+  /// The origins of `v`, nearest first, each input once. `numbers`: by value, the number of the
+  /// input, or -1; null for a nested program, whose inputs are then searched.
   static constexpr vec<origin> of(const program& p, value_id v, const vec<int>* numbers,
                                   wires_of_op& wires, int depth = 0) {
     updated_inputs f(p, numbers, wires, depth);
@@ -80,7 +80,8 @@ class updated_inputs {
       if (p_.inputs[static_cast<std::size_t>(i)] == v) return i;
     return -1;
   }
-  /// (The list stays ordered by distance, but for loops and branches, whose own paths count.)
+  /// (The list stays ordered by distance, except for loops and branches, which add their own
+  /// paths.)
   constexpr void add(value_id v, int distance, bool scaled) {
     for (const step& each : list_)
       if (each.value == v) return;
@@ -114,7 +115,8 @@ class updated_inputs {
              d.id == def<op::reduce_precision>.id || d.id == def<op::select>.id ||
              (d.id == def<op::subtract>.id && operand == 0));
   }
-  /// A loop returns what it carries; a branch, what its programs make of what they are given.
+  /// A loop returns its carried values; a branch returns the results of its programs on its
+  /// operands.
   constexpr void follow_control(op_id o, const step& at) {
     if (of_.op != o) of_.find(p_, o);
     const int number = of_.by_result[static_cast<std::size_t>(p_.result_index(at.value))];
@@ -148,23 +150,23 @@ class updated_inputs {
   }
 };
 
-/// Gives each result that is the next state of an argument the name of that argument, by which the
-/// rest of the library knows states. In this order:
+/// Renames each result that is the next state of an argument to the name of that argument, by which
+/// the rest of the library identifies states. In this order:
 ///
 /// 1. Equal names: `return {"params": p}` of `params`.
-/// 2. What results are made of: a result of the type of an argument, made from it element by
-///    element, is its next state if the module says that it is donated, or if both have the same
-///    path behind their first name (`params.w` and `0.w`) and the result is a sum with the argument
-///    as a term, or nothing but such results reads it (as moments of an optimizer). Of several the
-///    nearest counts, then equal paths, then what `tf.aliasing_output` says.
-/// 3. What the module says: a donated argument and the result that is to have its memory, and an
-///    argument that any result may have (`jax.buffer_donor`), if just one of its type is left.
+/// 2. Data flow: a result with the type of an argument, computed from it element by element. It is
+///    the next state if the module donates the argument. It also is if both have the same path
+///    after their first names (`params.w` and `0.w`) and either the result is a sum with the
+///    argument as a term, or only such results read the argument (as moments of an optimizer). Of
+///    several candidates the nearest counts, then equal paths, then `tf.aliasing_output`.
+/// 3. Donation: a donated argument and the result that reuses its memory, or an argument that any
+///    result may reuse (`jax.buffer_donor`), if just one of its type is left.
 ///
-/// (JAX pairs donated arguments and results by their types alone, in order: of moments that are
-/// returned before parameters of the same type, each is paired with the other. So 2 goes before 3.)
+/// (JAX pairs donated arguments and results by their types alone, in order: if moments are returned
+/// before parameters of the same type, each is paired with the other. So rule 2 precedes rule 3.)
 ///
-/// What may be a state and cannot be told is noted. Cost: linear in arguments and results, with at
-/// most a hundred values looked at for each result.
+/// Possible states that cannot be identified are noted. Cost: linear in arguments and results; at
+/// most a hundred values are visited for each result.
 class state_names {
  public:
   constexpr explicit state_names(program& p)
@@ -190,7 +192,7 @@ class state_names {
   vec<int> next_of_;   ///< by input: the output, or -1
   vec<vec<updated_inputs::origin>> candidates_;  ///< by output
   vec<int> input_number_;                        ///< by value, or -1
-  vec<char> read_otherwise_;  ///< by value: do ops read it that work on more than elements?
+  vec<char> read_otherwise_;  ///< by value: true if ops that are not elementwise read it
 
   constexpr bool is_donated(int i) const { return p_.interface.donated(i); }
   constexpr int alias_of(int i) const {
@@ -207,7 +209,7 @@ class state_names {
     pair(i, k);
     p_.outputs[static_cast<std::size_t>(k)].name = p_.intern(text(p_.input_name(i)));
   }
-  /// The path behind the first name: `w` of `params.w`; empty if that is all.
+  /// The path after the first name: `w` of `params.w`; empty if there is no other name.
   static constexpr std::string_view tail(std::string_view name) {
     const std::size_t dot = name.find('.');
     return dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
@@ -215,7 +217,7 @@ class state_names {
   constexpr bool same_tail(int i, int k) const {
     const std::string_view a = tail(p_.input_name(i));
     if (a.empty()) return false;
-    // (Of a tuple in a tuple more than one number stands before it.)
+    // (The name of a tuple in a tuple starts with more than one number.)
     for (std::string_view b = tail(p_.output_name(k)); !b.empty(); b = tail(b))
       if (a == b) return true;
     return false;
@@ -250,8 +252,9 @@ class state_names {
         for (const bool aliases : {true, false})
           for (const bool alone : {true, false}) tie_at(distance, paths, aliases, alone);
   }
-  /// Ties pairs at a distance of which neither has another partner there: those with equal paths,
-  /// those that the module pairs, those whose result is near no other argument.
+  /// Ties pairs at a distance if neither has another partner at that distance. The flags restrict
+  /// them to pairs with equal paths, pairs that the module makes, and results near no other
+  /// argument.
   constexpr void tie_at(int distance, bool paths, bool aliases, bool alone) {
     vec<int> only(p_.inputs.size(), -1);  // by input: the output; -2: several
     vec<int> of_output(p_.outputs.size(), -1);
@@ -282,12 +285,12 @@ class state_names {
     if (is_donated(c.input)) return true;
     return same_tail(c.input, k) && c.distance > 0 && (!c.scaled || is_only_updated(c.input));
   }
-  /// Do only ops that work element by element read an input?
+  /// True if only ops that work element by element read an input.
   constexpr bool is_only_updated(int i) const {
     const value_id v = p_.inputs[static_cast<std::size_t>(i)];
     return read_otherwise_[static_cast<std::size_t>(v)] == 0;
   }
-  /// (Of what is given to loops and branches, their programs decide.)
+  /// (Operands of loops and branches count as their programs read them.)
   static constexpr vec<char> read_otherwise(const program& p) {
     vec<char> read(p.types.size(), 0);
     for (op_id o = 0; o < p.op_count(); ++o) {
@@ -351,7 +354,7 @@ class state_names {
     name_list untied, maybe, sources;
     for (int i = 0; i < p_.input_count(); ++i)
       if (is_donated(i) && is_free(i)) untied.add(p_.input_name(i));
-    // (Where a module says what it donates, other arguments are no states.)
+    // (If a module marks donated arguments, the others are not states.)
     for (int k = 0; k < p_.output_count() && !p_.interface.says_donations(); ++k)
       for (const auto& c : candidates_[static_cast<std::size_t>(k)])
         if (is_open(k) && is_free(c.input) && c.distance > 0 &&

@@ -46,8 +46,8 @@ struct op_text {
   vec<named_text> attributes;       ///< by the names of the generic form or the pretty one
   vec<region_text> regions;
   vec<tensor_type> operand_types, result_types;
-  bool typed = false;        ///< does the text say the types?
-  bool makes_tuple = false;  ///< is its result a tuple of values of these types?
+  bool typed = false;        ///< true if the text states the types
+  bool makes_tuple = false;  ///< true if the result is a tuple of values of these types
   std::string_view location;
 
   constexpr std::int64_t result_count() const {
@@ -331,7 +331,7 @@ class syntax {
     fail(at, "H003", "element type ", name, " is not supported; f16, bf16, f32, f64, i1, i8 to i64 and ui8 to ui64 are");
     return dtype::f32;
   }
-  /// A type, or those of `tuple<tensor<f32>, tensor<f32>>`.
+  /// A type, or the types in `tuple<tensor<f32>, tensor<f32>>`.
   constexpr void type_or_tuple(vec<tensor_type>& to) {
     if (!accept_word("tuple")) {
       to.push_back(type());

@@ -25,12 +25,12 @@ class value_scope {
   constexpr void define(std::size_t at, std::string_view name, value_id v) {
     define(at, name, {&v, 1});
   }
-  /// A name for several values that are one tuple.
+  /// Defines a name for several values that form one tuple.
   constexpr void define_tuple(std::size_t at, std::string_view name, span<const value_id> values) {
     tuples_.push_back(static_cast<int>(first_.size()));
     define(at, name, values);
   }
-  /// Appends the value of a name, or those of a tuple.
+  /// Appends the value of a name, or the values of a tuple.
   constexpr void use(std::size_t at, std::string_view name, vec<value_id>& to) {
     const int number = tuples_.empty() ? -1 : names_.find(name);
     for (const int each : tuples_)

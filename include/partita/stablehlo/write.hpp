@@ -11,7 +11,7 @@ namespace stablehlo_detail {
 /// `func.func public @main(%arg0: tensor<4xf32> loc("x"), ...) -> (tensor<f32> {jax.result_info =
 /// "result.loss"}) { ... }`
 ///
-/// `inputs`, `outputs`: attributes of each, which may be empty; or no texts at all.
+/// `inputs`, `outputs`: the attributes of each, which may be empty; or empty lists.
 constexpr void write_main(module_writer& m, text& out, const program& p,
                           const vec<text>& inputs = {}, const vec<text>& outputs = {}) {
   function_writer f;
@@ -53,10 +53,9 @@ constexpr void write_main(module_writer& m, text& out, const program& p,
 
 }  // namespace stablehlo_detail
 
-/// The program as a StableHLO module with a function @main. Names of arguments are locations,
-/// names of results are `jax.result_info`; other attributes of both are those that were read.
-/// Nothing is written where something cannot be: then the
-/// text is the message, behind "error: ".
+/// The program as a StableHLO module with a function @main. Names of arguments are locations, names
+/// of results are `jax.result_info`; other attributes of both are those that were read. If an op
+/// cannot be written, the text is only "error: " and the message.
 ///
 /// Law       read_stablehlo(write_stablehlo(p)) is p without constants that nothing uses, with
 ///           constants rounded to their types

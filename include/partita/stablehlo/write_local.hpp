@@ -31,9 +31,9 @@ constexpr void add_layouts(port_texts& to, const vec<layout>& layouts,
 
 /// The program that each device of the mesh runs as a StableHLO module: as many replicas as there
 /// are devices, numbered as the mesh numbers them, and collectives over groups of replicas.
-/// Arguments and results are the pieces that a device holds, with their layouts as attributes, and
-/// those that were read. Tags are left out. `donations`: of each argument; empty: as the module
-/// says that was read.
+/// Arguments and results are the blocks that a device holds, with their layouts as attributes and
+/// the attributes that were read. Tags are omitted. `donations`: for each argument; if empty, the
+/// donations of the module that was read.
 ///
 /// Cost      linear in ops, and in devices for each list of axes that collectives use
 /// Errors    W001 an op that cannot be written, W002 more than 2^20 devices

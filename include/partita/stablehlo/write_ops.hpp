@@ -1,8 +1,8 @@
 /// How each op is written as StableHLO.
 ///
-/// An op of which StableHLO has none of its kind is a `stablehlo.composite "partita.NAME"` with our
-/// attributes, and a function of ops that it has: XLA puts that in its place, and the reader makes
-/// the op again, if the function is the one that is written here (see composites.hpp).
+/// An op that StableHLO lacks is written as a `stablehlo.composite "partita.NAME"` with the
+/// attributes of this library, and a function of ops that StableHLO has. XLA inlines that function.
+/// The reader restores the op if the function is the one that is written here (see composites.hpp).
 ///
 /// Source    the StableHLO specification, version 1.0
 #pragma once
@@ -559,8 +559,8 @@ constexpr void write_reduce(body_writer& w, op_id o) {
   const auto to = w.result_types(o);
   w.signature(from, {to.data(), to.size()});
 }
-/// The program of a reduction whose elements have a flag each, which says that they are elements:
-/// one that is none is an identity of any function.
+/// The program of a reduction whose elements have a flag each, which marks actual elements: an
+/// element without the flag is an identity of any function.
 constexpr program flagged(const op::fold::parts& parts, const vec<tensor_type>& operands) {
   builder b;
   const std::size_t n = operands.size();
@@ -577,9 +577,9 @@ constexpr program flagged(const op::fold::parts& parts, const vec<tensor_type>& 
   b.p.outputs.push_back({ops::logical_or(b, flags[0], flags[1]), {}});
   return static_cast<program&&>(b.p);
 }
-/// A reduction with a program, in a function. StableHLO's may combine its initial value with any
-/// elements, and any number of times; so that no identity of the function need be known, it is no
-/// element.
+/// A reduction with a program, in a function. StableHLO may combine the initial value with any
+/// elements, any number of times. So that no identity of the function need be known, the initial
+/// value is not flagged as an element.
 constexpr void write_fold(body_writer& w, op_id o) {
   const op_node& n = w.p.op(o);
   const op::fold::parts parts(w.p.attrs(o), static_cast<std::size_t>(n.operand_count));

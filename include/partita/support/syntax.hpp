@@ -1,4 +1,4 @@
-/// In which language a user writes tactics: advice is given in it.
+/// The language in which a user writes tactics; advice uses the same one.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ enum class syntax : std::uint8_t {
   specification  ///< `manual "B" {"x": 0}`, see spec/
 };
 
-/// The syntax of a tactic: what its `written_in()` returns, or C++.
+/// The syntax of a tactic: the result of its `written_in()`, or C++.
 template <class T>
 constexpr syntax syntax_of(const T& tactic) {
   if constexpr (requires { tactic.written_in(); })
@@ -22,15 +22,15 @@ constexpr syntax syntax_of(const T& tactic) {
     return syntax::cpp;
 }
 
-/// One of two texts, by the syntax of whoever reads it.
+/// One of two texts, chosen by the reader's syntax.
 constexpr std::string_view in_syntax(syntax s, std::string_view cpp,
                                      std::string_view specification) {
   return s == syntax::specification ? specification : cpp;
 }
 
-/// A manual tactic with one entry, as users write it. `axis`: its name, or that of a part,
-/// `A:(1)4`; `placement`: a dimension, or `replicated`; `policy`: what follows the entries, or
-/// nothing.
+/// Prints a manual tactic with one entry, as users write it. `axis`: its name, or that of a part,
+/// `A:(1)4`; `placement`: a dimension, or `replicated`; `policy`: the text after the entries, or
+/// empty.
 constexpr void print_manual(text& out, syntax s, std::string_view axis, std::string_view name,
                             std::string_view placement, std::string_view policy) {
   if (s == syntax::specification) {

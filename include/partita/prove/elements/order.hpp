@@ -94,8 +94,8 @@ class ranked_pairs {
   vec<pair> pairs_;
   bool least_first_, total_, in_order_ = false;
 
-  /// One pair, or numbers: of equal ones the one of the least position comes first. (0 and -0 are
-  /// equal to who asks for an extreme; of_top_k is a total order.)
+  /// One pair, or numbers: among equal numbers the one with the smallest position comes first. (0
+  /// and -0 are equal in the search for an extreme; of_top_k is a total order.)
   constexpr bool order_numbers() {
     const dtype t = c_.types[0].element, positions = c_.types[1].element;
     in_order_ = pairs_.size() == 1;

@@ -5,8 +5,8 @@
 
 namespace partita::prove_detail::elements {
 
-/// A product of real numbers in more than the usual precision is another one: it is scaled by a
-/// number that is drawn for each precision. So sums of such products are still sums.
+/// A product of real numbers in more than the usual precision counts as a different product: it is
+/// scaled by a random number for each precision. So sums of such products are still sums.
 class scaled_by_precision {
  public:
   constexpr scaled_by_precision(const op_elements& c, span<const std::int64_t> numerics) : c_(c) {

@@ -15,7 +15,8 @@ namespace partita::run_detail {
 
 class plan {
  public:
-  /// `inputs`: over which axes each input varies; `outermost`: may outputs be handed out as arrays?
+  /// `inputs`: the axes over which each input varies; `outermost`: true if outputs may be returned
+  /// as arrays.
   ///
   /// Errors    R005 no kernel, R007 unknown op with nested programs, R015 an op names an axis that
   ///           the mesh does not have
@@ -43,7 +44,7 @@ class plan {
   axis_set axes(value_id v) const { return axes_[static_cast<std::size_t>(v)]; }
 
  private:
-  /// A program whose ops name axes of the mesh only.
+  /// Returns the program if its ops name only axes of the mesh.
   ///
   /// Errors    R015
   static const program& with_known_axes(const program& p, const mesh& m) {

@@ -82,7 +82,7 @@ inline void need_once(const std::string& path, const std::vector<named_array>& a
     throw error(concat("N008 file: \"", path, "\": two arrays are named \"",
                        short_name(arrays[static_cast<std::size_t>(at)].name), '"'));
 }
-/// The arrays of a file, and those that cannot be arrays here.
+/// The arrays of a file, and those that this library cannot represent.
 struct file_arrays {
   std::vector<named_array> read;
   std::vector<unread_array> unread;
@@ -210,12 +210,12 @@ const program& source_of(const P& p) {
 
 }  // namespace run_detail
 
-/// All arrays of a file by their names: `load("w.npz")["params.w1"]`. An array whose element type or
-/// rank is not supported is not among them; asking for it by name is the error N003. So is a file
-/// that has no other arrays.
+/// All arrays of a file by their names: `load("w.npz")["params.w1"]`. An array with an unsupported
+/// element type or rank is not among them; asking for it by name is the error N003. A file that has
+/// no other arrays is also N003.
 ///
-/// Errors    N001 to N004 (see `read_npz`, `read_safetensors`), N008 a name that stands there
-///           twice, N009 an ending that is not known
+/// Errors    N001 to N004 (see `read_npz`, `read_safetensors`), N008 a name occurs twice,
+///           N009 an unknown file extension
 inline results load(const std::string& path) {
   auto all = run_detail::read_arrays(path);
   if (all.read.empty() && !all.unread.empty()) throw error(all.unread.front().message);

@@ -14,9 +14,10 @@ struct named_array {
   array value;
 };
 
-/// An array of a file that cannot be one here: its element type or rank is not supported.
+/// An array of a file that this library cannot represent: its element type or rank is not
+/// supported.
 struct unread_array {
-  std::string name, message;  ///< the message is that of the error N003
+  std::string name, message;  ///< the message of the error N003
 };
 
 namespace run_detail {

@@ -176,12 +176,11 @@ inline std::uint32_t crc32(std::string_view bytes) {
 }  // namespace run_detail
 
 /// The arrays of an `.npz` file, in the order of its directory, or the only one of an `.npy` file
-/// (its name is empty). `unread`, if given, gets those whose element type, rank or compression is
-/// not supported; else the first of them is an error.
+/// (its name is empty). If `unread` is given, it receives the arrays with an unsupported element
+/// type, rank or compression; otherwise the first of them is an error.
 ///
-/// Errors    N001 no such file's format, N002 it is truncated or damaged, N003 an element type,
-/// rank or
-///           compression that is not supported, N004 it cannot be read
+/// Errors    N001 the file has another format, N002 it is truncated or damaged, N003 an element
+///           type, rank or compression that is not supported, N004 it cannot be read
 /// Source    the NPY format, versions 1 to 3; APPNOTE.TXT of ZIP, with ZIP64
 inline std::vector<named_array> read_npz(const std::string& path,
                                          std::vector<unread_array>* unread = nullptr) {

@@ -23,9 +23,9 @@ constexpr std::string_view safetensors_type(dtype t) {
   static_assert(std::size(names) == dtype_count);
   return names[static_cast<int>(t)];
 }
-/// Its type; sets `e.refused` if there is none.
+/// The type of the array; sets `e.refused` if it has none here.
 ///
-/// Errors    N001 its bytes are not as many as its shape tells
+/// Errors    N001 the number of bytes does not match the shape
 inline tensor_type type_of(tensor_entry& e, const byte_reader& in) {
   for (int t = 0; t < dtype_count; ++t) {
     const tensor_type type{static_cast<dtype>(t), e.shape};
@@ -86,12 +86,12 @@ inline void append_json_string(text& out, std::string_view s) {
 
 }  // namespace run_detail
 
-/// The arrays of a safetensors file, in the order of its header. `unread`, if given, gets those
-/// whose element type or rank is not supported; else the first of them is an error.
+/// The arrays of a safetensors file, in the order of its header. If `unread` is given, it receives
+/// the arrays with an unsupported element type or rank; otherwise the first of them is an error.
 ///
-/// Errors    N001 it is none (the header is longer than the file or not readable; arrays overlap,
-///           leave bytes or have other sizes than their shapes), N002 it is truncated, N003 an
-///           element type or rank that is not supported, N004 it cannot be read
+/// Errors    N001 another format (the header is longer than the file or not readable; arrays
+///           overlap, leave bytes or have other sizes than their shapes), N002 it is truncated,
+///           N003 an element type or rank that is not supported, N004 it cannot be read
 inline std::vector<named_array> read_safetensors(const std::string& path,
                                                  std::vector<unread_array>* unread = nullptr) {
   const std::string bytes = run_detail::read_file(path);

@@ -17,14 +17,14 @@ namespace partita::run_detail {
 struct tensor_entry {
   std::string name, element;
   partita::shape shape;
-  text refused;                      ///< why it cannot be an array here, or empty
+  text refused;                      ///< the reason why it is not supported, or empty
   std::uint64_t begin = 0, end = 0;  ///< bytes of the data
 };
 
 /// Reads `{"w": {"dtype": "F32", "shape": [8, 16], "data_offsets": [0, 512]}, ...}`, which is JSON
-/// (RFC 8259). Further members of a tensor may have any value; they are left out.
+/// (RFC 8259). Further members of a tensor may have any value; they are skipped.
 ///
-/// Errors    N001 it is not so, or values nest more than 120 deep
+/// Errors    N001 it has another form, or values nest more than 120 deep
 class safetensors_header {
  public:
   safetensors_header(std::string_view header, const byte_reader& in) : s_(header), in_(in) {}
@@ -144,7 +144,7 @@ class safetensors_header {
     for (int i = more; i-- > 0;) out += static_cast<char>(0x80 | (code >> (6 * i) & 0x3f));
   }
 
-  /// Any value, of which nothing is kept.
+  /// Skips a value of any kind.
   void skip_value(int depth) {
     constexpr int most = 120;
     if (depth > most) fail("values nest too deep");

@@ -49,7 +49,7 @@ struct combine {
 template <class T>
 using wider = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
-/// Calls `f(combine<C>{})` for a combiner that elements of type T have. Of bool, sums and maxima
+/// Calls `f(combine<C>{})` for a combiner that elements of type T have. For bool, sums and maxima
 /// are "or", products and minima are "and".
 template <class T, class F>
 decltype(auto) with_combiner(combiner c, F&& f) {
