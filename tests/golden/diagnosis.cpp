@@ -309,8 +309,9 @@ TEST_CASE("conflicts say what would settle them, and it does") {
 
   const auto turned = [](auto x) { return matmul(x, pt::transpose<1, 0>(x)); };
   const auto rows = pt::manual("M", {{"x", 0}}, "rows");
-  CHECK(settlements(pt::partition(pt::trace(turned, square()), mesh, pt::schedule(rows))) ==
-        R"(would be settled by tag("x1", x) on %x1 and manual("M", {{"x1", replicated}}) as an earlier tactic (#tile<0>)
+  CHECK(
+      settlements(pt::partition(pt::trace(turned, square()), mesh, pt::schedule(rows))) ==
+      R"(would be settled by tag("x1", x) on %x1 and manual("M", {{"x1", replicated}}) as an earlier tactic (#tile<0>)
 )");
   const auto tagged = [](auto x) { return matmul(x, pt::tag("xt", pt::transpose<1, 0>(x))); };
   CHECK(settlements(pt::partition(pt::trace(tagged, square()), mesh, pt::schedule(rows))) ==

@@ -114,10 +114,10 @@ struct statistics {
   long widened = 0, trimmed = 0, masked = 0;
   long schedules = 0, stepped = 0, around = 0, early = 0, wild = 0, wild_sums = 0, real = 0,
        bounded = 0, unbounded = 0, empty = 0, wide = 0, long_ones = 0;
-  long looked_up = 0;                    ///< tables that stay where indices come to
-  long taken = 0;                        ///< slices that take elements from those who have them
-  long filled = 0;                       ///< values that a pad's own value stands behind
-  long written = 0;                      ///< programs that were written and read
+  long looked_up = 0;  ///< tables that stay where indices come to
+  long taken = 0;      ///< slices that take elements from those who have them
+  long filled = 0;     ///< values that a pad's own value stands behind
+  long written = 0;    ///< programs that were written and read
   long with_dead_code = 0;
   long became = 0;                       ///< slices that go on as pads
   std::map<std::string, long> refusals;  ///< of schedules, by code
@@ -368,7 +368,8 @@ class check {
     const pt::text source = pt::write_stablehlo(c_.p);
     const pt::program again = pt::read_stablehlo(source);
     if (again.error)
-      return fail("the written source is not read: " + str(again.error.message) + "\n" + str(source));
+      return fail("the written source is not read: " + str(again.error.message) + "\n" +
+                  str(source));
     const pt::device_program& d = l.device;
     const pt::text text = pt::write_stablehlo(d);
     if (text.view().starts_with("error")) return fail("the program is not written: " + str(text));

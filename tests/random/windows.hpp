@@ -158,8 +158,8 @@ inline bool draw_convolution(writer& w) {
   const auto out = sum(product(w.info(x), w.info(y)), count, w.element(x));
   if (size > most_elements || !w.exact(w.element(x), wrapped(w.element(x), out))) return false;
   return w.done(
-      pt::ops::convolution(w.b, x, y, {lhs, rhs, result, windows, feature_groups, batch_groups,
-                                        w.exactness()}),
+      pt::ops::convolution(
+          w.b, x, y, {lhs, rhs, result, windows, feature_groups, batch_groups, w.exactness()}),
       out);
 }
 

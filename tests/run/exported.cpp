@@ -62,11 +62,10 @@ TEST_CASE("equal stages share their functions") {
   const pt::pipelined p = in_stages(equal_meshes(5));
   REQUIRE(!p.error);
   const auto e = pt::export_calls(p);
-  CHECK(names(p, e) ==
-        std::vector<std::string>{"p0_m0_update.main", "p1_stage0to4_fwd_calls0to3.main",
-                                 "p2_stage4_bwd_calls0to3.main", "p3_stage1to3_bwd_calls0to3.main",
-                                 "p4_stage0_bwd_calls0to3.main",
-                                 "p5_m4_m3_m2_and_2_more_update.main"});
+  CHECK(names(p, e) == std::vector<std::string>{
+                           "p0_m0_update.main", "p1_stage0to4_fwd_calls0to3.main",
+                           "p2_stage4_bwd_calls0to3.main", "p3_stage1to3_bwd_calls0to3.main",
+                           "p4_stage0_bwd_calls0to3.main", "p5_m4_m3_m2_and_2_more_update.main"});
   CHECK(exported_check::fault_of(p) == "");
 }
 TEST_CASE("other shapes and other devices have functions of their own") {

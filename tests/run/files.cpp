@@ -297,10 +297,10 @@ TEST_CASE("an array of an unsupported type is an error only for those who ask fo
   const pt::results all = pt::load(file.path);
   CHECK(all.size() == 1);
   CHECK(all["w"].size() == 2);
-  CHECK(thrown([&] { all["a"]; }) == "N003 file: \"" + file.path +
-                                         "\": array \"a\": element type F8_E4M3 is not supported");
-  CHECK(thrown([&] { all["b"]; }) == "N003 file: \"" + file.path +
-                                         "\": array \"b\": a rank above 8 is not supported");
+  CHECK(thrown([&] { all["a"]; }) ==
+        "N003 file: \"" + file.path + "\": array \"a\": element type F8_E4M3 is not supported");
+  CHECK(thrown([&] { all["b"]; }) ==
+        "N003 file: \"" + file.path + "\": array \"b\": a rank above 8 is not supported");
   const auto w = pt::input<float, 2>("w");
   const pt::load_options others{.others = true};
   CHECK(pt::load(file.path, others, w).size() == 1);
@@ -310,7 +310,8 @@ TEST_CASE("an array of an unsupported type is an error only for those who ask fo
   // NumPy's complex numbers, texts, objects, and compressed entries.
   for (const char* type : {"<c8", "<U5", "|O", "|S3", "<M8[ns]"}) {
     const temporary zip("mixed.npz");
-    pt::save(zip.path, {{"a", filled({pt::dtype::u8, {8}}, 1)}, {"w", filled({pt::dtype::f32, {2}}, 1)}});
+    pt::save(zip.path,
+             {{"a", filled({pt::dtype::u8, {8}}, 1)}, {"w", filled({pt::dtype::f32, {2}}, 1)}});
     std::string bytes = pt::run_detail::read_file(zip.path);
     const std::string from = "'descr': '|u1'", dict = "'descr': '" + std::string(type) + "'";
     const std::size_t at = bytes.find(from), begin = bytes.find("\x93NUMPY");

@@ -70,16 +70,16 @@ std::vector<form> forms() {
   for (const std::string name :
        {"cbrt", "cosine", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic",
         "rsqrt", "sine", "sqrt", "tan", "tanh"}) {
-    list.push_back({"stablehlo." + name + " %a {result_accuracy = " + str(highest) +
-                        "} : tensor<4x4xf32>",
-                    "\"stablehlo." + name + "\"(%a) <{result_accuracy = " + str(highest) +
-                        "}> : (tensor<4x4xf32>) -> tensor<4x4xf32>",
-                    "accuracy=highest"});
-    list.push_back({"stablehlo." + name + " %a {result_accuracy = " + str(tolerance) +
-                        "} : tensor<4x4xf32>",
-                    "\"stablehlo." + name + "\"(%a) <{result_accuracy = " + str(tolerance) +
-                        "}> : (tensor<4x4xf32>) -> tensor<4x4xf32>",
-                    "accuracy=[0.001, 1e-5, 2]"});
+    list.push_back(
+        {"stablehlo." + name + " %a {result_accuracy = " + str(highest) + "} : tensor<4x4xf32>",
+         "\"stablehlo." + name + "\"(%a) <{result_accuracy = " + str(highest) +
+             "}> : (tensor<4x4xf32>) -> tensor<4x4xf32>",
+         "accuracy=highest"});
+    list.push_back(
+        {"stablehlo." + name + " %a {result_accuracy = " + str(tolerance) + "} : tensor<4x4xf32>",
+         "\"stablehlo." + name + "\"(%a) <{result_accuracy = " + str(tolerance) +
+             "}> : (tensor<4x4xf32>) -> tensor<4x4xf32>",
+         "accuracy=[0.001, 1e-5, 2]"});
   }
   return list;
 }
@@ -150,8 +150,8 @@ int exact_ops(const pt::program& p) {
 }
 
 constexpr pt::mesh mesh{{"B", 2}, {"M", 2}};
-constexpr pt::dot_algorithm bf16{pt::float_format::bf16, pt::float_format::bf16,
-                                 pt::float_format::f32, 1, 1, 6};
+constexpr pt::dot_algorithm bf16{
+    pt::float_format::bf16, pt::float_format::bf16, pt::float_format::f32, 1, 1, 6};
 
 }  // namespace
 
@@ -227,9 +227,8 @@ TEST_CASE("exactness: derivatives have that of JAX") {
   CHECK_MESSAGE(printed.find("{contract=[0]x[0], precision=[highest, high]}") != std::string::npos,
                 printed);
   std::size_t algorithms = 0;
-  for (std::size_t at = 0; (at = printed.find("algorithm=[bf16, bf16, f32, 1, 1, 6]", at)) !=
-                           std::string::npos;
-       ++at)
+  for (std::size_t at = 0;
+       (at = printed.find("algorithm=[bf16, bf16, f32, 1, 1, 6]", at)) != std::string::npos; ++at)
     ++algorithms;
   CHECK(algorithms == 2);  // (the sum needs no product, but two cotangents)
   pt::builder b;
@@ -258,7 +257,8 @@ TEST_CASE("exactness: what is not one is an error") {
   const std::string dot = "stablehlo.dot_general %a, %a, contracting_dims = [1] x [0], ";
   const std::string two = " : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>";
   for (const auto& [op, message] : std::vector<std::pair<std::string, std::string>>{
-           {dot + "precision = [LOW, HIGH]" + two, "is not a list of two of DEFAULT, HIGH, HIGHEST"},
+           {dot + "precision = [LOW, HIGH]" + two,
+            "is not a list of two of DEFAULT, HIGH, HIGHEST"},
            {dot + "precision = [HIGH]" + two, "is not a list of two of DEFAULT, HIGH, HIGHEST"},
            {dot + "algorithm = <lhs_precision_type = f37>" + two,
             "algorithm: lhs_precision_type = \"f37\" is not a floating-point format"},

@@ -26,8 +26,8 @@ std::string module_text(const std::string& name) {
 TEST_CASE("the generic form of a module is the module") {
   // (Arguments are named as in the text; the generic form numbers them in another way.)
   const std::string_view names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
-  for (const std::string name : {"adam_of_rows", "batch_norm", "experts", "layers", "ring",
-                                 "vocabulary"}) {
+  for (const std::string name :
+       {"adam_of_rows", "batch_norm", "experts", "layers", "ring", "vocabulary"}) {
     INFO(name);
     const std::string text = module_text("shard_map/" + name + ".source");
     const std::string other = module_text("generic/" + name + ".source");
@@ -42,7 +42,8 @@ TEST_CASE("the generic form of a module is the module") {
     REQUIRE(!shardings.meshes.empty());
     const pt::mesh& m = shardings.meshes.back().mesh;
     const auto one = pt::read_local_stablehlo(local, m, {}, names);
-    const auto two = pt::read_local_stablehlo(module_text("generic/" + name + ".local"), m, {}, names);
+    const auto two =
+        pt::read_local_stablehlo(module_text("generic/" + name + ".local"), m, {}, names);
     REQUIRE_MESSAGE(!two.local.error, std::string(two.local.error.message.view()));
     CHECK(pt::equivalent(one.local, two.local));
     for (std::size_t i = 0; i < one.inputs.size(); ++i) CHECK(one.inputs[i] == two.inputs[i]);

@@ -24,9 +24,9 @@ TEST_CASE("not_read: each line of the list gives its error, with its place") {
     REQUIRE(end != std::string::npos);
     const std::string op = line.substr(begin + 3, end - begin - 3);
     const std::string code = line.substr(end + 4, 4);
-    const pt::program p = pt::read_stablehlo(
-        "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + op +
-        "\nreturn %a : tensor<4xf32>\n}\n");
+    const pt::program p =
+        pt::read_stablehlo("func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + op +
+                           "\nreturn %a : tensor<4xf32>\n}\n");
     INFO(op);
     const std::string message(p.error.message.view());
     CHECK_MESSAGE(message.starts_with(code + " stablehlo: 2:"), message);
@@ -37,13 +37,13 @@ TEST_CASE("not_read: each line of the list gives its error, with its place") {
 
 TEST_CASE("types that are not read are named with their parameters") {
   const auto message = [](std::string_view type) {
-    return std::string(pt::read_stablehlo("func.func @main(%a: " + std::string(type) +
-                                          ") -> tensor<f32> {\n}\n")
-                           .error.message.view());
+    return std::string(
+        pt::read_stablehlo("func.func @main(%a: " + std::string(type) + ") -> tensor<f32> {\n}\n")
+            .error.message.view());
   };
-  for (const char* element : {"complex<f32>", "f8E4M3FN", "f8E4M3B11FNUZ", "i4", "ui4", "i2",
-                              "f4E2M1FN", "f6E3M2FN", "!quant.uniform<i8:f32, 0.5:3>",
-                              "!quant.uniform<i8:f32:0, {0.1:1,0.2:-3}>"}) {
+  for (const char* element :
+       {"complex<f32>", "f8E4M3FN", "f8E4M3B11FNUZ", "i4", "ui4", "i2", "f4E2M1FN", "f6E3M2FN",
+        "!quant.uniform<i8:f32, 0.5:3>", "!quant.uniform<i8:f32:0, {0.1:1,0.2:-3}>"}) {
     const std::string text = message("tensor<4x" + std::string(element) + ">");
     CHECK_MESSAGE(text.find("element type " + std::string(element) + " is not supported") !=
                       std::string::npos,
@@ -51,8 +51,7 @@ TEST_CASE("types that are not read are named with their parameters") {
     CHECK_MESSAGE(text.starts_with("H003 stablehlo: 1:21: "), text);
   }
   for (const char* type : {"!stablehlo.token", "tuple<tensor<f32>, tensor<f32>>", "memref<4xf32>"})
-    CHECK_MESSAGE(message(type).find("type " +
-                                     std::string(type) +
-                                     " is not supported") != std::string::npos,
-                  message(type));
+    CHECK_MESSAGE(
+        message(type).find("type " + std::string(type) + " is not supported") != std::string::npos,
+        message(type));
 }

@@ -181,11 +181,13 @@ TEST_CASE("permutes by any pairs: devices that get nothing have 0") {
     const std::string text =
         "func.func @main(%x: tensor<32xf32>) -> tensor<32xf32> {\n  %r = "
         "sdy.manual_computation(%x) in_shardings=[<@mesh, [{\"B\", \"M\"}]>] "
-        "out_shardings=[<@mesh, [{\"B\", \"M\"}]>] manual_axes={\"B\", \"M\"} (%a: tensor<4xf32>) {\n "
+        "out_shardings=[<@mesh, [{\"B\", \"M\"}]>] manual_axes={\"B\", \"M\"} (%a: tensor<4xf32>) "
+        "{\n "
         "%p = \"stablehlo.collective_permute\"(%a) <{source_target_pairs = dense<" +
         pairs +
         "]> : tensor<8x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>\n sdy.return %p : "
-        "tensor<4xf32>\n  } : (tensor<32xf32>) -> tensor<32xf32>\n  return %r : tensor<32xf32>\n}\n";
+        "tensor<4xf32>\n  } : (tensor<32xf32>) -> tensor<32xf32>\n  return %r : "
+        "tensor<32xf32>\n}\n";
     const auto d = pt::read_local_stablehlo(text, grid);
     REQUIRE_MESSAGE(!d.local.error, pairs, str(d.local.error.message));
     pt::array x({pt::dtype::f32, {32}});
@@ -243,12 +245,13 @@ TEST_CASE("ragged_all_to_all, collective_broadcast") {
   };
   const pt::mesh two{{"d", 2}};
   const auto exchange = pt::read_local_stablehlo(
-      computed("%q = stablehlo.custom_call @ragged_all_to_all(%xl, %ol, %il, %sl, %pl, %rl) "
-               "{api_version = 4 : i32, backend_config = {channel_id = 1 : i64, replica_groups = "
-               "dense<[[0, 1]]> : tensor<1x2xi64>}} : (tensor<3xf32>, tensor<4xf32>, tensor<2xi32>, "
-               "tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4xf32>\n sdy.return %q : "
-               "tensor<4xf32>",
-               "8xf32", 6),
+      computed(
+          "%q = stablehlo.custom_call @ragged_all_to_all(%xl, %ol, %il, %sl, %pl, %rl) "
+          "{api_version = 4 : i32, backend_config = {channel_id = 1 : i64, replica_groups = "
+          "dense<[[0, 1]]> : tensor<1x2xi64>}} : (tensor<3xf32>, tensor<4xf32>, tensor<2xi32>, "
+          "tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4xf32>\n sdy.return %q : "
+          "tensor<4xf32>",
+          "8xf32", 6),
       two);
   REQUIRE_MESSAGE(!exchange.local.error, str(exchange.local.error.message));
   const std::vector<pt::array> given{floats({1, 2, 2, 3, 4, 9}), floats({0, 0, 0, -1, 0, 0, 0, -2}),
@@ -271,11 +274,15 @@ TEST_CASE("what our writer makes is read: permutes beside gathers of the same nu
     return "  %" + name + " = \"stablehlo." + rest + " -> tensor<" + to + ">\n";
   };
   const std::string permute =
-      op("p", "collective_permute\"(%arg0) <{source_target_pairs = dense<[[0, 1], [2, 3], [4, 5], "
-              "[6, 7]]> : tensor<4x2xi64>}> : (tensor<4xf32>)", "4xf32");
+      op("p",
+         "collective_permute\"(%arg0) <{source_target_pairs = dense<[[0, 1], [2, 3], [4, 5], "
+         "[6, 7]]> : tensor<4x2xi64>}> : (tensor<4xf32>)",
+         "4xf32");
   const std::string gather =
-      op("g", "all_gather\"(%arg0) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1], [2, "
-              "3], [4, 5], [6, 7]]> : tensor<4x2xi64>}> : (tensor<4xf32>)", "8xf32");
+      op("g",
+         "all_gather\"(%arg0) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1], [2, "
+         "3], [4, 5], [6, 7]]> : tensor<4x2xi64>}> : (tensor<4xf32>)",
+         "8xf32");
   // (The axis of eight has to be split for both.)
   const pt::mesh row{{"R", 8}};
   for (const auto& lines : {permute + gather, gather + permute}) {
@@ -287,7 +294,8 @@ TEST_CASE("what our writer makes is read: permutes beside gathers of the same nu
   }
   for (const char* flag : {"true", "false"}) {
     const auto d = pt::read_local_stablehlo(
-        "func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n  %c = stablehlo.constant dense<" +
+        "func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n  %c = stablehlo.constant "
+        "dense<" +
             std::string(flag) +
             "> : tensor<i1>\n  %s = stablehlo.constant dense<7.0> : tensor<f32>\n  %b = "
             "stablehlo.broadcast %s, sizes = [4] : (tensor<f32>) -> tensor<4xf32>\n  %r = "

@@ -395,14 +395,16 @@ TEST_CASE("random bits are those that XLA draws on a CPU") {
 
 TEST_CASE("tuples are their values") {
   const auto p = read(
-      "func.func @pair(%a: tensor<2xf32>, %b: tensor<3xf32>) -> tuple<tensor<2xf32>, tensor<3xf32>> {\n"
+      "func.func @pair(%a: tensor<2xf32>, %b: tensor<3xf32>) -> tuple<tensor<2xf32>, "
+      "tensor<3xf32>> {\n"
       "%0 = stablehlo.tuple %a, %b : tuple<tensor<2xf32>, tensor<3xf32>>\n"
       "return %0 : tuple<tensor<2xf32>, tensor<3xf32>>\n}\n" +
       modules::around(
           "%a: tensor<2xf32>, %b: tensor<3xf32>",
           "%0 = call @pair(%a, %b) : (tensor<2xf32>, tensor<3xf32>) -> tuple<tensor<2xf32>, "
           "tensor<3xf32>>\n%1 = stablehlo.get_tuple_element %0[1] : (tuple<tensor<2xf32>, "
-          "tensor<3xf32>>) -> tensor<3xf32>\n%2 = \"stablehlo.get_tuple_element\"(%0) <{index = 0 : "
+          "tensor<3xf32>>) -> tensor<3xf32>\n%2 = \"stablehlo.get_tuple_element\"(%0) <{index = 0 "
+          ": "
           "i32}> : (tuple<tensor<2xf32>, tensor<3xf32>>) -> tensor<2xf32>\n"
           "return %1, %2 : tensor<3xf32>, tensor<2xf32>"));
   CHECK(p.outputs[0].value == p.inputs[1]);
@@ -496,10 +498,10 @@ TEST_CASE("mistakes have line, column and what to do") {
   CHECK(of("%0 = stablehlo.constant dense<[1, 2]> : tensor<3xi32>") ==
         "H008 stablehlo: 3:6: stablehlo.constant: a constant of type tensor<3xi32> has 3 elements "
         "along dimension 0; 2 are given");
-  CHECK(
-      of("%0 = stablehlo.convert %a : (tensor<4xf32>) -> tensor<4xcomplex<f32>>") ==
-      "H003 stablehlo: 3:48: element type complex<f32> is not supported; f16, bf16, f32, f64, i1, i8 to "
-      "i64 and ui8 to ui64 are");
+  CHECK(of("%0 = stablehlo.convert %a : (tensor<4xf32>) -> tensor<4xcomplex<f32>>") ==
+        "H003 stablehlo: 3:48: element type complex<f32> is not supported; f16, bf16, f32, f64, "
+        "i1, i8 to "
+        "i64 and ui8 to ui64 are");
   CHECK(of("%0 = stablehlo.abs %a : tensor<?xf32>")
             .starts_with(
                 "H003 stablehlo: 3:25: a type of dynamic shape, tensor<?xf32>, is not supported"));

@@ -108,9 +108,7 @@ constexpr std::string_view quarters =
     " %q = stablehlo.constant dense<2.5e-1> : tensor<f32>\n %s = stablehlo.add %q, %q : "
     "tensor<f32>\n";
 
-std::string returned(const op_with_program& op) {
-  return " return %r : " + std::string(op.result);
-}
+std::string returned(const op_with_program& op) { return " return %r : " + std::string(op.result); }
 /// The module with the constant inside of the program.
 std::string inside(const op_with_program& op) {
   std::string region(op.region);
@@ -133,9 +131,10 @@ TEST_CASE("a program uses constants from outside, and what follows from them") {
 TEST_CASE("a constant two programs further out") {
   for (const auto& op : ops) {
     const std::string type(op.result), region(op.region);
-    const std::string branch = " %k = stablehlo.constant dense<0> : tensor<i32>\n %z = \"stablehlo.case\"(%k) ({\n" +
-                               written(op, region) + " stablehlo.return %r : " + type +
-                               "\n}) : (tensor<i32>) -> " + type + "\n return %z : " + type;
+    const std::string branch =
+        " %k = stablehlo.constant dense<0> : tensor<i32>\n %z = \"stablehlo.case\"(%k) ({\n" +
+        written(op, region) + " stablehlo.return %r : " + type + "\n}) : (tensor<i32>) -> " + type +
+        "\n return %z : " + type;
     check_equal(modules::around(arguments_of(op), std::string(quarters) + branch), inside(op));
   }
 }
@@ -154,7 +153,8 @@ TEST_CASE("a program uses an argument of the function") {
   }
 }
 
-TEST_CASE("sorting by any comparison: lines of all lengths, several operands, equal elements stay") {
+TEST_CASE(
+    "sorting by any comparison: lines of all lengths, several operands, equal elements stay") {
   for (int n = 0; n < 20; ++n) {
     const std::string type = "tensor<2x" + std::to_string(n) + "x";
     const std::string text = modules::around(
@@ -182,7 +182,8 @@ TEST_CASE("sorting by any comparison: lines of all lengths, several operands, eq
             std::swap(line[j], line[j - 1]);
       for (int i = 0; i < n; ++i) {
         CHECK(made[0].data<float>()[row * n + i] == line[static_cast<std::size_t>(i)].first);
-        CHECK(made[1].data<std::int32_t>()[row * n + i] == line[static_cast<std::size_t>(i)].second);
+        CHECK(made[1].data<std::int32_t>()[row * n + i] ==
+              line[static_cast<std::size_t>(i)].second);
       }
     }
   }

@@ -66,8 +66,8 @@ std::string step(bool donated, const std::string& order, const std::string& path
   %m = stablehlo.add %bo, %g : tensor<8x8xf32>
   %u = stablehlo.multiply %b, %m : tensor<8x8xf32>
   %p = stablehlo.subtract %w, %u : tensor<8x8xf32>
-  return )" + values + " : " +
-         types + "\n}\n";
+  return )" +
+         values + " : " + types + "\n}\n";
 }
 pt::program read(const std::string& module) {
   const pt::program p = pt::read_stablehlo(module);
@@ -124,7 +124,7 @@ TEST_CASE("states: results in any order are told by what they are made of") {
       CHECK(again.interface.donated(0) == donated);
     }
   // Without equal paths, only donation identifies states.
-  CHECK(output_names(read(step(true, "mpl", "")) ) == "opt.w params.w 2");
+  CHECK(output_names(read(step(true, "mpl", ""))) == "opt.w params.w 2");
   const pt::program open = read(step(false, "pml", ""));
   CHECK(output_names(open) == "0 1 2");
   CHECK(notes(open) ==
@@ -148,10 +148,12 @@ func.func @main(%w: tensor<8x8xf32> loc("params['w']"), %x: tensor<16x8xf32> loc
 }
 
 TEST_CASE("states: through loops, branches and updates in place") {
-  const std::string head = "func.func @main(%w: tensor<8xf32> {jax.buffer_donor = true} loc(\"w\"), "
-                           "%i: tensor<i32> loc(\"i\")) -> (tensor<8xf32>, tensor<8xf32>) {\n";
-  const std::string other = "  %zero = stablehlo.constant dense<0> : tensor<i32>\n"
-                            "  %other = stablehlo.constant dense<1.0> : tensor<8xf32>\n";
+  const std::string head =
+      "func.func @main(%w: tensor<8xf32> {jax.buffer_donor = true} loc(\"w\"), "
+      "%i: tensor<i32> loc(\"i\")) -> (tensor<8xf32>, tensor<8xf32>) {\n";
+  const std::string other =
+      "  %zero = stablehlo.constant dense<0> : tensor<i32>\n"
+      "  %other = stablehlo.constant dense<1.0> : tensor<8xf32>\n";
   for (const std::string made : {
            R"(  %n:2 = stablehlo.while(%j = %i, %a = %w) : tensor<i32>, tensor<8xf32>
   cond {
@@ -194,8 +196,9 @@ TEST_CASE("states: what only the module says, and what nothing does") {
   // One of two results: not identified.
   const pt::program p = read(module(donor, ""));
   CHECK(output_names(p) == "result0 result1");
-  CHECK(notes(p) == "no result could be told to be the next state of \"a\", which the module donates; "
-                    "return each under the name of its argument\n");
+  CHECK(notes(p) ==
+        "no result could be told to be the next state of \"a\", which the module donates; "
+        "return each under the name of its argument\n");
   CHECK(output_names(read(module(" {tf.aliasing_output = 1 : i32}", donor))) == "b a");
   CHECK(str(pt::read_stablehlo(module(" {tf.aliasing_output = 2 : i32}", "")).error.message) ==
         "H005 stablehlo: 1:17: tf.aliasing_output = 2 is not the number of a result; there are 2");
@@ -238,7 +241,8 @@ func.func @main(%a: tensor<8xf32> {mhlo.layout_mode = "{0}", mhlo.memory_kind = 
 
 TEST_CASE("memory: donated arguments give their memory to results, others do not") {
   const auto peak = [](const std::string& module) {
-    const pt::partitioned r = pt::partition(read(module), mesh, pt::schedule(pt::manual("M", {{"x", 1}})));
+    const pt::partitioned r =
+        pt::partition(read(module), mesh, pt::schedule(pt::manual("M", {{"x", 1}})));
     REQUIRE(!r.error);
     CHECK(pt::peak_of(r.device).bytes == r.cost.peak_bytes);
     return r.cost.peak_bytes;
@@ -268,13 +272,13 @@ TEST_CASE("memory: donated arguments give their memory to results, others do not
 
 TEST_CASE("memory: what is offloaded takes none of the device's") {
   const auto module = [](bool offloads) {
-    const auto place = [&](const std::string& to, const std::string& from, const std::string& where) {
+    const auto place = [&](const std::string& to, const std::string& from,
+                           const std::string& where) {
       return "  %" + to + " = stablehlo.custom_call @annotate_device_placement(%" + from +
              ") {mhlo.frontend_attributes = {_xla_buffer_placement = \"" + where +
              "\"}} : (tensor<64x64xf32>) -> tensor<64x64xf32>\n";
     };
-    const std::string product =
-        " : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>\n";
+    const std::string product = " : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>\n";
     const std::string kept = offloads ? "h" : "y";
     return "func.func @main(%x: tensor<64x64xf32> loc(\"x\"), %s: tensor<64x64xf32>" +
            std::string(offloads ? " {mhlo.memory_kind = \"pinned_host\"}" : "") +

@@ -177,6 +177,7 @@ TEST_CASE("stages that cannot be found") {
           pt::trace(plain, pt::input<float, 4, 4>("x"), pt::input<float, 4, 4>("w")), equal_meshes,
           pt::schedule(pt::pipeline({.stages = pt::automatic_stages(2), .batch = {{"x", 0}}}))),
       "O146 pipeline: 2 stages are to be found, and the program names no parts; write, in "
-      "C++, pt::named(\"layers\", i, f)(x), in JAX with jax.named_scope(f\"layers_{i}\"), or name the "
+      "C++, pt::named(\"layers\", i, f)(x), in JAX with jax.named_scope(f\"layers_{i}\"), or name "
+      "the "
       "parts of each stage");
 }

@@ -92,8 +92,8 @@ class memory_roles {
   const live_bytes& live_;
   vec<memory_kind> kinds_;
   vec<part> by_op_;
-  vec<int> next_of_;     ///< by input: the output of the same name, or -1
-  vec<char> is_next_;    ///< by output
+  vec<int> next_of_;   ///< by input: the output of the same name, or -1
+  vec<char> is_next_;  ///< by output
   bool known_ = false;
 
   constexpr void find_states() {
@@ -178,9 +178,8 @@ class memory_roles {
   }
   constexpr void find_named_inputs() {
     for (int i = 0; i < p_.input_count(); ++i)
-      kinds_[p_.inputs[i]] = p_.interface.known()
-                                 ? by_name(p_.input_name(i), memory_kind::input)
-                                 : memory_kind::input;
+      kinds_[p_.inputs[i]] =
+          p_.interface.known() ? by_name(p_.input_name(i), memory_kind::input) : memory_kind::input;
   }
   /// The role that the path of an input names, or `otherwise`.
   static constexpr memory_kind by_name(std::string_view path, memory_kind otherwise) {

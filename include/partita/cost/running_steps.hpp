@@ -78,11 +78,11 @@ class running_steps {
   vec<interval> lives_;                ///< by value
   vec<char> on_host_;                  ///< see values_on_host
   constexpr bool is_on_host(value_id v) const { return !on_host_.empty() && on_host_[v] != 0; }
-  vec<interval> buffer_lives_;         ///< by place in the list of operands
-  vec<value_id> root_;  ///< by value: whose memory it is, or -1 if it never lies there
-  vec<int> made_at_;    ///< by op: the first step that computes it, or -1
-  vec<int> needed_at_;  ///< by op: the last one
-  vec<int> slot_;       ///< by step
+  vec<interval> buffer_lives_;  ///< by place in the list of operands
+  vec<value_id> root_;          ///< by value: whose memory it is, or -1 if it never lies there
+  vec<int> made_at_;            ///< by op: the first step that computes it, or -1
+  vec<int> needed_at_;          ///< by op: the last one
+  vec<int> slot_;               ///< by step
 
   constexpr void find() {
     find_steps();

@@ -48,10 +48,9 @@ template <class LhsBatch, class RhsBatch, class LhsContract, class RhsContract,
 constexpr auto dot_general(const L& lhs, const R& rhs) {
   return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
-        return ops::dot_general(
-            b, v[0], v[1],
-            {LhsBatch::list(), RhsBatch::list(), LhsContract::list(), RhsContract::list(),
-             Exactness});
+        return ops::dot_general(b, v[0], v[1],
+                                {LhsBatch::list(), RhsBatch::list(), LhsContract::list(),
+                                 RhsContract::list(), Exactness});
       },
       lhs, rhs);
 }

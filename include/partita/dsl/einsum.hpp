@@ -27,7 +27,10 @@ class einsum_formula {
  public:
   constexpr einsum_formula(builder& b, std::string_view formula, span<const value_id> operands,
                            const product_precision& exactness)
-      : b_(b), formula_(formula), exactness_(exactness), values_(operands.data(), operands.data() + operands.size()) {}
+      : b_(b),
+        formula_(formula),
+        exactness_(exactness),
+        values_(operands.data(), operands.data() + operands.size()) {}
 
   constexpr value_id emit() {
     read_terms();
@@ -211,8 +214,7 @@ class einsum_formula {
 };
 
 /// See the function of the same name in contraction.hpp.
-constexpr value_id emit_einsum(builder& b, std::string_view formula,
-                               span<const value_id> operands,
+constexpr value_id emit_einsum(builder& b, std::string_view formula, span<const value_id> operands,
                                const product_precision& exactness = {}) {
   for (value_id v : operands)
     if (v < 0 || b.failed()) return -1;

@@ -190,9 +190,9 @@ struct op_def {
   bool in_place = false;    ///< the result can be written over an operand of its size
   bool identity = false;    ///< the result is the operand (or, for a parameter, the argument)
   bool passes_on = false;  ///< each result is the operand of its number; further ones are only held
-  bool collective = false;  ///< has a function `describe`
+  bool collective = false;      ///< has a function `describe`
   bool chooses_memory = false;  ///< the first attribute is the result's memory; 0: the device
-  int operand_count = -1;   ///< -1: any number but none
+  int operand_count = -1;       ///< -1: any number but none
   op_role role = op_role::compute;
 };
 
@@ -331,9 +331,9 @@ struct program {
   label_list labels;  ///< of a whole program: names of its ops, those of nested programs included
   scope_list scopes;  ///< of a whole program: the parts of it that its model names
   interface_list interface;  ///< for a top-level program: attributes of arguments and results
-  int nesting = 0;    ///< how deep programs are nested in this one
-  bool any_placed = false;  ///< true if an op, in nested programs too, chooses a memory
-  failure error;      ///< what went wrong while it was built; then the rest is not to be used
+  int nesting = 0;           ///< how deep programs are nested in this one
+  bool any_placed = false;   ///< true if an op, in nested programs too, chooses a memory
+  failure error;  ///< what went wrong while it was built; then the rest is not to be used
 
   constexpr int op_count() const { return static_cast<int>(ops.size()); }
   constexpr int value_count() const { return static_cast<int>(types.size()); }

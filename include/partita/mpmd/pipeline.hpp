@@ -220,8 +220,8 @@ constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topo
   out.source = static_cast<program&&>(placed.p);
   out.inside = static_cast<vec<char>&&>(writer.inside_);
   if constexpr (sharded)
-    if (!out.error) shard_units(out, tactics, staged_pipeline(out, on, writer.edges, order),
-                                  with_dead_code);
+    if (!out.error)
+      shard_units(out, tactics, staged_pipeline(out, on, writer.edges, order), with_dead_code);
   if (!out.error) drop_idle_units(out, writer.edges);
   if (!out.error) finish_units(out);
   return static_cast<vec<call_edge>&&>(writer.edges);
@@ -234,8 +234,7 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
   pipelined out;
   bool split = options.split;
   if constexpr (std::same_as<Order, pipeline_order>) split = split || order.splits;
-  const vec<call_edge> edges =
-      make_units(out, p, t, split, order, options, tactics, more, given);
+  const vec<call_edge> edges = make_units(out, p, t, split, order, options, tactics, more, given);
   refuse_replication(out);
   if (!out.error) order_calls(out, edges, order);
   if (!out.error) check_memory(out);

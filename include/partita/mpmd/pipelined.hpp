@@ -91,7 +91,7 @@ struct slot_place {
 struct pipelined {
   program original;  ///< the original step, dead code included
   dead_code removed;
-  program source;    ///< one microbatch, see one_microbatch
+  program source;  ///< one microbatch, see one_microbatch
   partita::topology topology;
   op_id own_loop = -1;  ///< of `original`: the loop over microbatches that it has, or -1
   int microbatches = 1, stages = 1;

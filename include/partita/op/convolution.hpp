@@ -85,8 +85,8 @@ struct convolution {
     if (c.attrs.size() < count)
       return c.fail("S150", "convolution: ", c.attrs.size(), " attributes for ", c.operands[0],
                     "; ", count, " are needed");
-    if (product_precision how; !product_precision::load(numerics(c.attrs, ls.rank), how) ||
-                               how.has_algorithm)
+    if (product_precision how;
+        !product_precision::load(numerics(c.attrs, ls.rank), how) || how.has_algorithm)
       return c.fail("S199", "convolution: ", c.attrs.size() - count,
                     " attributes behind the groups are not two precisions");
     const std::int64_t* a = c.attrs.data();
@@ -100,8 +100,8 @@ struct convolution {
       a += ls.rank;
     }
     if (!check_windows(c, name, a, ls.rank - 2, false)) return;
-    for (const std::int64_t* flag = a + 5 * (ls.rank - 2);
-         flag + 1 != c.attrs.data() + count; ++flag)
+    for (const std::int64_t* flag = a + 5 * (ls.rank - 2); flag + 1 != c.attrs.data() + count;
+         ++flag)
       if (*flag != 0 && *flag != 1)
         return c.fail("S151", "convolution: flag ", *flag, " is neither 0 nor 1");
     const roles r(c.attrs.data(), rs);
@@ -367,8 +367,8 @@ struct convolution {
       t.window.at[d] = r.window.at[d].transposed(ls[r.lhs[2 + d]], to[r.result[2 + d]]);
       t.window.at[d].reversed = !r.window.at[d].reversed;
     }
-    const value_id g = emit(b, cotangent, weights, r.result, t.rhs, r.lhs, t.window, groups, 1,
-                            r.exactness);
+    const value_id g =
+        emit(b, cotangent, weights, r.result, t.rhs, r.lhs, t.window, groups, 1, r.exactness);
     return move_groups(b, g, r.batch_groups, r.lhs[1], r.lhs[0]);
   }
   /// The cotangent is the window that slides over lhs, with features as batch and batch as
@@ -397,10 +397,14 @@ struct convolution {
       dims[1][i] = rhs_dims[i];
       dims[2][i] = result_dims[i];
     }
-    return ops::convolution(
-        b, lhs, rhs,
-        {{dims[0], rank}, {dims[1], rank}, {dims[2], rank}, w.all(), feature_groups, batch_groups,
-         exactness});
+    return ops::convolution(b, lhs, rhs,
+                            {{dims[0], rank},
+                             {dims[1], rank},
+                             {dims[2], rank},
+                             w.all(),
+                             feature_groups,
+                             batch_groups,
+                             exactness});
   }
 };
 

@@ -180,12 +180,15 @@ struct dot_general {
     product_precision::load(numerics(attrs), how);
     const bool use_direct = place(true, direct) || !place(false, swapped);
     const value_id product =
-        use_direct
-            ? ops::dot_general(b, c.cotangent, other,
-                               {{g_batch, batch}, {o_batch, batch}, {g_free, free}, {o_free, free}, how})
-            : ops::dot_general(
-                  b, other, c.cotangent,
-                  {{o_batch, batch}, {g_batch, batch}, {o_free, free}, {g_free, free}, how.swapped()});
+        use_direct ? ops::dot_general(
+                         b, c.cotangent, other,
+                         {{g_batch, batch}, {o_batch, batch}, {g_free, free}, {o_free, free}, how})
+                   : ops::dot_general(b, other, c.cotangent,
+                                      {{o_batch, batch},
+                                       {g_batch, batch},
+                                       {o_free, free},
+                                       {g_free, free},
+                                       how.swapped()});
     return ops::transpose(b, product,
                           {use_direct ? direct : swapped, static_cast<std::size_t>(my_rank)});
   }

@@ -25,12 +25,26 @@ enum class precision : std::uint8_t { standard, high, highest };
 
 /// The formats in which a dot algorithm holds operands and sums.
 inline constexpr std::string_view float_formats[] = {
-    "f4E2M1FN", "f6E2M3FN",   "f6E3M2FN",      "f8E3M4", "f8E4M3",     "f8E4M3FN",
-    "f8E4M3FNUZ", "f8E4M3B11FNUZ", "f8E5M2", "f8E5M2FNUZ", "f8E8M0FNU", "bf16",
-    "f16",      "tf32",       "f32",           "f64"};
+    "f4E2M1FN",   "f6E2M3FN",      "f6E3M2FN", "f8E3M4",     "f8E4M3",    "f8E4M3FN",
+    "f8E4M3FNUZ", "f8E4M3B11FNUZ", "f8E5M2",   "f8E5M2FNUZ", "f8E8M0FNU", "bf16",
+    "f16",        "tf32",          "f32",      "f64"};
 enum class float_format : std::uint8_t {
-  f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ,
-  f8E5M2, f8E5M2FNUZ, f8E8M0FNU, bf16, f16, tf32, f32, f64
+  f4E2M1FN,
+  f6E2M3FN,
+  f6E3M2FN,
+  f8E3M4,
+  f8E4M3,
+  f8E4M3FN,
+  f8E4M3FNUZ,
+  f8E4M3B11FNUZ,
+  f8E5M2,
+  f8E5M2FNUZ,
+  f8E8M0FNU,
+  bf16,
+  f16,
+  tf32,
+  f32,
+  f64
 };
 
 /// How the hardware computes a product: each operand is split into `components` numbers of a

@@ -46,8 +46,9 @@ constexpr text ignored_exactness(const program& p, int limit = 4) {
   finder.look(p);
   text out;
   if (finder.count == 0) return out;
-  out << finder.count << (finder.count == 1 ? " op says how exactly it is computed ("
-                                            : " ops say how exactly they are computed (");
+  out << finder.count
+      << (finder.count == 1 ? " op says how exactly it is computed ("
+                            : " ops say how exactly they are computed (");
   for (std::size_t i = 0; i < finder.forms.size(); ++i) {
     if (static_cast<int>(i) == limit) {
       out << ", and " << finder.forms.size() - i << " other ways";
@@ -55,7 +56,8 @@ constexpr text ignored_exactness(const program& p, int limit = 4) {
     }
     out << (i > 0 ? ", " : "") << finder.forms[i];
   }
-  return out << "); emitted modules keep it, the CPU computes in the precision of the element types";
+  return out
+         << "); emitted modules keep it, the CPU computes in the precision of the element types";
 }
 
 }  // namespace partita

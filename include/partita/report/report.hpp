@@ -5,8 +5,8 @@
 
 #include <partita/core/action_text.hpp>
 #include <partita/report/clamped.hpp>
-#include <partita/report/exactness.hpp>
 #include <partita/report/conflict.hpp>
+#include <partita/report/exactness.hpp>
 #include <partita/schedule/figures.hpp>
 #include <partita/schedule/summary.hpp>
 #include <partita/support/separate.hpp>

@@ -179,9 +179,8 @@ constexpr int unknown_loops_of(const unknown_loops& u, std::string_view figure) 
   for (const std::string_view each : {"all_gather", "all_reduce", "reduce_scatter", "all_to_all",
                                       "permute", "collectives", "collective_bytes"})
     if (figure == each) return u.collectives;
-  for (const std::string_view each :
-       {"step_seconds", "overlapped_seconds", "kernel_seconds", "collective_seconds",
-        "ideal_seconds"})
+  for (const std::string_view each : {"step_seconds", "overlapped_seconds", "kernel_seconds",
+                                      "collective_seconds", "ideal_seconds"})
     if (figure == each) return u.loops;
   return 0;
 }

@@ -66,7 +66,8 @@ constexpr void split_as_groups_need(std::string_view module, mesh& m) {
       const std::size_t begin = at + dense, end = module.find('>', begin);
       if (end == std::string_view::npos) return;
       const std::string_view value = module.substr(begin, end + 1 - begin);
-      if (value != last[pairs]) pairs ? split_as_pairs_say(value, m) : split_as_groups_say(value, m);
+      if (value != last[pairs])
+        pairs ? split_as_pairs_say(value, m) : split_as_groups_say(value, m);
       last[pairs] = value;
       at = end;
     }

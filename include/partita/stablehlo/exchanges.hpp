@@ -132,7 +132,8 @@ constexpr void read_ragged_all_to_all(op_context& c) {
   const tensor_type from = c.type(0), to = c.type(1), list = c.type(2);
   if (from.shape.rank == 0 || to.shape.rank != from.shape.rank || from.element != to.element)
     return c.fail("H007", "of ", from, " and ", to, "; rows of one type are needed");
-  const std::int64_t members = of_kind(collective::all_gather, along(axes, 0)).members(*c.local_mesh);
+  const std::int64_t members =
+      of_kind(collective::all_gather, along(axes, 0)).members(*c.local_mesh);
   for (std::size_t i = 2; i < 6; ++i)
     if (c.type(i) != list || list.shape.rank != 1 || !is_integer(list.element) ||
         list.shape[0] % members != 0)
@@ -144,9 +145,8 @@ constexpr void read_ragged_all_to_all(op_context& c) {
   };
   const value_id first = said(2), size = said(3), place = said(4);
   const value_id rows =
-      axes.count == 0
-          ? c.x(0)
-          : give_collective(c, of_kind(collective::all_gather, along(axes, 0)), c.x(0));
+      axes.count == 0 ? c.x(0)
+                      : give_collective(c, of_kind(collective::all_gather, along(axes, 0)), c.x(0));
   if (c.failed()) return;
   const shape line{to.shape[0]};
   const value_id row = ops::iota(b, {dtype::i64, line}, 0);
@@ -166,8 +166,8 @@ constexpr void read_ragged_all_to_all(op_context& c) {
   }
   const value_id taken = ops::gather(b, rows, ops::maximum(b, source, number(0)));
   const std::int64_t along_rows[] = {0};
-  const value_id is_sent = ops::broadcast_in_dim(
-      b, ops::compare(b, ge, source, number(0)), to.shape, along_rows);
+  const value_id is_sent =
+      ops::broadcast_in_dim(b, ops::compare(b, ge, source, number(0)), to.shape, along_rows);
   c.give(ops::select(b, is_sent, taken, c.x(1)));
 }
 

@@ -13,8 +13,7 @@ namespace partita::stablehlo_detail {
 /// Errors    H009 an op that does not work element by element
 class vectorized {
  public:
-  constexpr vectorized(op_context& c, const program& f)
-      : c_(c), f_(f), needed_(f.types.size(), 0) {
+  constexpr vectorized(op_context& c, const program& f) : c_(c), f_(f), needed_(f.types.size(), 0) {
     for (const auto& out : f.outputs) needed_[static_cast<std::size_t>(out.value)] = 1;
     for (op_id o = f.op_count(); o-- > 0;)
       if (is_needed(o))

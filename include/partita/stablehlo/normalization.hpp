@@ -25,8 +25,8 @@ class batch_norm {
       return;
     }
     for (std::size_t i = 1; i < c.operands.size(); ++i) {
-      const shape wanted = i == 4 && c.o.name.ends_with("grad") ? t.shape
-                                                                : shape{t.shape[feature_]};
+      const shape wanted =
+          i == 4 && c.o.name.ends_with("grad") ? t.shape : shape{t.shape[feature_]};
       if (same_shape(c.type(i).shape, wanted)) continue;
       c.fail("H007", "operand ", i, " is ", c.type(i), "; its shape is to be ", wanted);
       return;
@@ -49,9 +49,7 @@ class batch_norm {
     return ops::scalar(b_, b_.type(x_).element, static_cast<double>(count_));
   }
   constexpr value_id mean(value_id v) const { return ops::divide(b_, sum(v), count()); }
-  constexpr value_id centered(value_id mean) const {
-    return ops::subtract(b_, x_, spread(mean));
-  }
+  constexpr value_id centered(value_id mean) const { return ops::subtract(b_, x_, spread(mean)); }
   constexpr value_id with_epsilon(value_id variance) const {
     return ops::add(b_, variance, epsilon_);
   }
@@ -75,8 +73,7 @@ constexpr void read_batch_norm_inference(op_context& c) {
   if (!c.count(5)) return;
   const batch_norm n(c);
   if (c.failed()) return;
-  const value_id scaled =
-      ops::multiply(c.b, n.normalized(c.x(3), c.x(4)), n.spread(c.x(1)));
+  const value_id scaled = ops::multiply(c.b, n.normalized(c.x(3), c.x(4)), n.spread(c.x(1)));
   c.give(ops::add(c.b, scaled, n.spread(c.x(2))));
 }
 /// The same with mean and variance of the batch, which are also results.
@@ -86,8 +83,7 @@ constexpr void read_batch_norm_training(op_context& c) {
   if (c.failed()) return;
   const value_id mean = n.mean(c.x(0)), centered = n.centered(mean);
   const value_id variance = n.mean(ops::multiply(c.b, centered, centered));
-  const value_id scaled =
-      ops::multiply(c.b, n.normalized(mean, variance), n.spread(c.x(1)));
+  const value_id scaled = ops::multiply(c.b, n.normalized(mean, variance), n.spread(c.x(1)));
   c.give(ops::add(c.b, scaled, n.spread(c.x(2))));
   c.give(mean);
   c.give(variance);
@@ -105,10 +101,9 @@ constexpr void read_batch_norm_grad(op_context& c) {
   const value_id along = n.sum(ops::multiply(b, g, centered));
   const value_id removed = ops::divide(b, ops::multiply(b, n.spread(along), centered),
                                        n.spread(n.with_epsilon(variance)));
-  const value_id rest = ops::subtract(
-      b, ops::subtract(b, ops::multiply(b, g, n.count()), n.spread(sum)), removed);
-  const value_id factor =
-      ops::divide(b, ops::divide(b, c.x(1), n.deviation(variance)), n.count());
+  const value_id rest =
+      ops::subtract(b, ops::subtract(b, ops::multiply(b, g, n.count()), n.spread(sum)), removed);
+  const value_id factor = ops::divide(b, ops::divide(b, c.x(1), n.deviation(variance)), n.count());
   c.give(ops::multiply(b, n.spread(factor), rest));
   c.give(n.sum(ops::multiply(b, g, n.normalized(mean, variance))));
   c.give(sum);

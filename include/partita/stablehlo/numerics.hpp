@@ -110,10 +110,10 @@ constexpr accuracy read_accuracy(op_context& c) {
 }
 /// True for the functions that have an accuracy in StableHLO.
 constexpr bool has_accuracy(const op_def& d) {
-  constexpr const op_def* functions[] = {
-      &def<op::cbrt>,  &def<op::cosine>, &def<op::exp>,      &def<op::expm1>,
-      &def<op::log>,   &def<op::log1p>,  &def<op::logistic>, &def<op::rsqrt>,
-      &def<op::sine>,  &def<op::sqrt>,   &def<op::tan>,      &def<op::tanh>};
+  constexpr const op_def* functions[] = {&def<op::cbrt>,     &def<op::cosine>, &def<op::exp>,
+                                         &def<op::expm1>,    &def<op::log>,    &def<op::log1p>,
+                                         &def<op::logistic>, &def<op::rsqrt>,  &def<op::sine>,
+                                         &def<op::sqrt>,     &def<op::tan>,    &def<op::tanh>};
   for (const op_def* f : functions)
     if (f->id == d.id) return true;
   return false;
@@ -141,8 +141,9 @@ constexpr void write_product_precision(text& out, span<const std::int64_t> numbe
       << ", accumulation_type = " << format(a.accumulation)
       << ", lhs_component_count = " << a.lhs_components
       << ", rhs_component_count = " << a.rhs_components
-      << ", num_primitive_operations = " << a.operations << ", allow_imprecise_accumulation = "
-      << (a.imprecise_accumulation ? "true" : "false") << '>';
+      << ", num_primitive_operations = " << a.operations
+      << ", allow_imprecise_accumulation = " << (a.imprecise_accumulation ? "true" : "false")
+      << '>';
 }
 /// `, precision_config = [#stablehlo<precision HIGH>, ...]`, among other attributes.
 constexpr void write_precision_config(text& out, span<const std::int64_t> numbers) {

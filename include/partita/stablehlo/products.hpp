@@ -123,8 +123,8 @@ class ragged_product {
     const tensor_type sizes = c_.type(2), from = b_.type(x);
     const int last = sizes.shape.rank - 1;
     if (last != 0 && last != static_cast<int>(before.size())) {
-      c_.fail("H007", "the sizes of the groups are ", sizes, "; a rank of 1 or ",
-              before.size() + 1, " is needed");
+      c_.fail("H007", "the sizes of the groups are ", sizes, "; a rank of 1 or ", before.size() + 1,
+              " is needed");
       return -1;
     }
     shape to{sizes.shape[last]};
@@ -138,9 +138,7 @@ class ragged_product {
     const value_id end = ops::cumsum(b_, c_.x(2), last, false, false, combiner::add);
     const value_id start = ops::subtract(b_, end, c_.x(2));
     const value_id position = ops::iota(b_, {sizes.element, to}, ragged + 1);
-    const auto in_full = [&](value_id v) {
-      return repeated(b_, v, to, at);
-    };
+    const auto in_full = [&](value_id v) { return repeated(b_, v, to, at); };
     const value_id inside = ops::logical_and(b_, ops::compare(b_, ge, position, in_full(start)),
                                              ops::compare(b_, lt, position, in_full(end)));
     return ops::select(b_, inside, ops::broadcast_in_dim(b_, x, to, as_ints(own)),
@@ -168,7 +166,7 @@ class letter_product {
     const std::size_t arrow = config.find("->"), comma = config.find(',');
     if (arrow == std::string_view::npos || (comma < arrow) != (operands == 2)) {
       c.fail("H005", "einsum_config = \"", config, "\" is not like ",
-                    operands == 2 ? "ab,bc->ac" : "ab->b");
+             operands == 2 ? "ab,bc->ac" : "ab->b");
       return;
     }
     letters_[0] = dims_of(config.substr(0, operands == 2 ? comma : arrow), 0);

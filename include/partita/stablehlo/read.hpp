@@ -126,7 +126,8 @@ class module_reader {
       return port;
     };
     for (const auto& a : main().arguments) ports.inputs.push_back(read(a.at, a.attributes));
-    for (const auto& each : main().result_attributes) ports.outputs.push_back(read(main().at, each));
+    for (const auto& each : main().result_attributes)
+      ports.outputs.push_back(read(main().at, each));
     for (int i = 0; i < static_cast<int>(ports.inputs.size()); ++i)
       if (const int k = ports.inputs[static_cast<std::size_t>(i)].alias; k >= p.output_count())
         in_.fail(main().arguments[static_cast<std::size_t>(i)].at, "H005",
@@ -453,8 +454,7 @@ class module_reader {
 
   constexpr vec<value_id> compute(value_scope& s, const op_text& o, std::string_view name,
                                   const vec<value_id>& operands) {
-    op_context c{in_,     s.b, o, operands, {}, {}, {}, local_ ? &mesh_ : nullptr,
-                 unrolls_};
+    op_context c{in_, s.b, o, operands, {}, {}, {}, local_ ? &mesh_ : nullptr, unrolls_};
     if (!o.regions.empty()) nested(s, o, c);
     // Of custom calls, programs may be functions.
     if (o.has("called_computations"))

@@ -295,10 +295,10 @@ constexpr void read_manual_computation(op_context& c) {
   }
 }
 inline constexpr read_op local_ops[] = {
-    {"all_gather", &read_all_gather},      {"all_reduce", &read_all_reduce},
-    {"all_to_all", &read_all_to_all},      {"collective_broadcast", &read_collective_broadcast},
-    {"collective_permute", &read_permute}, {"manual_computation", &read_manual_computation},
-    {"partition_id", &read_device_number}, {"ragged_all_to_all", &read_ragged_all_to_all},
+    {"all_gather", &read_all_gather},         {"all_reduce", &read_all_reduce},
+    {"all_to_all", &read_all_to_all},         {"collective_broadcast", &read_collective_broadcast},
+    {"collective_permute", &read_permute},    {"manual_computation", &read_manual_computation},
+    {"partition_id", &read_device_number},    {"ragged_all_to_all", &read_ragged_all_to_all},
     {"reduce_scatter", &read_reduce_scatter}, {"replica_id", &read_device_number},
 };
 

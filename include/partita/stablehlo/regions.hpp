@@ -83,8 +83,7 @@ constexpr bool close_reduction(op_context& c) {
   }
   const shape all = c.type(0).shape;
   vec<value_id> tensors(c.operands.begin(), c.operands.begin() + n), initial;
-  for (const value_id v : c.captured)
-    tensors.push_back(ops::broadcast_in_dim(c.b, v, all, {}));
+  for (const value_id v : c.captured) tensors.push_back(ops::broadcast_in_dim(c.b, v, all, {}));
   initial.insert_back(c.operands.begin() + n, c.operands.end());
   initial.insert_back(c.captured.begin(), c.captured.end());
   builder b;

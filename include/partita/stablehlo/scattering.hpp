@@ -105,8 +105,9 @@ class scatter_loop {
     step(body, carried, sliced, code, results);
     c_.b.p.error.record(body.p.error);
     if (c_.failed()) return;
-    c_.give(ops::scan(c_.b, count, false, {constants.data(), constants.size()}, {carried.data(), carried.size()},
-                      {sliced.data(), sliced.size()}, static_cast<program&&>(body.p)),
+    c_.give(ops::scan(c_.b, count, false, {constants.data(), constants.size()},
+                      {carried.data(), carried.size()}, {sliced.data(), sliced.size()},
+                      static_cast<program&&>(body.p)),
             static_cast<int>(n_));
   }
 

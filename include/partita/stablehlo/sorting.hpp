@@ -137,8 +137,7 @@ class sorting_network {
     using enum ops::direction;
     const value_id earlier = ops::compare(b, lt, x.back(), y.back());
     const value_id equal = ops::logical_not(b, compared(y, x));
-    const value_id first =
-        ops::logical_or(b, compared(x, y), ops::logical_and(b, equal, earlier));
+    const value_id first = ops::logical_or(b, compared(x, y), ops::logical_and(b, equal, earlier));
     if (padded_ == n_) return first;
     const value_id n = ops::integer(b, dtype::i32, n_);
     const value_id x_is_real = ops::compare(b, lt, x.back(), n);

@@ -80,8 +80,7 @@ constexpr value_id zeta_of(const special_function& f, value_id x, value_id q) {
       -2.1748686985580619e-16, 5.5090028283602295e-18,  -1.3954464685812523e-19};
   const value_id exponent = ops::negate(b, x);
   value_id sum = ops::power(b, q, exponent);
-  for (int k = 1; k < terms; ++k)
-    sum = f.add(sum, ops::power(b, f.add(q, f.number(k)), exponent));
+  for (int k = 1; k < terms; ++k) sum = f.add(sum, ops::power(b, f.add(q, f.number(k)), exponent));
   const value_id a = f.add(q, f.number(terms)), last = ops::power(b, a, exponent);
   sum = f.add(sum, f.over(f.times(last, a), f.less(x, f.number(1))));
   sum = f.add(sum, f.times(last, f.number(0.5)));
@@ -155,8 +154,8 @@ constexpr void read_bessel_i1e(op_context& c) {
   // (Near zero this series is unused; its argument is clamped to that of 8.)
   const value_id large = ops::maximum(c.b, size, f.number(8));
   const value_id high = f.chebyshev(f.less(f.over(f.number(16), large), f.number(1)), far);
-  const value_id made = f.where(f.is(le, size, f.number(8)), f.times(low, size),
-                                f.over(high, ops::sqrt(c.b, large)));
+  const value_id made =
+      f.where(f.is(le, size, f.number(8)), f.times(low, size), f.over(high, ops::sqrt(c.b, large)));
   f.give(f.where(f.is(lt, x, f.number(0)), ops::negate(c.b, made), made));
 }
 

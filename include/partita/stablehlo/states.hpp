@@ -188,8 +188,8 @@ class state_names {
 
  private:
   program& p_;
-  vec<int> state_of_;  ///< by output: the input, or -1
-  vec<int> next_of_;   ///< by input: the output, or -1
+  vec<int> state_of_;                            ///< by output: the input, or -1
+  vec<int> next_of_;                             ///< by input: the output, or -1
   vec<vec<updated_inputs::origin>> candidates_;  ///< by output
   vec<int> input_number_;                        ///< by value, or -1
   vec<char> read_otherwise_;  ///< by value: true if ops that are not elementwise read it
@@ -309,8 +309,8 @@ class state_names {
         for (const wire_end& e : w.ends)
           if (e.kind == wire_end::input) {
             const program& r = p.region(o, e.region);
-            any |= inside[static_cast<std::size_t>(e.region)][static_cast<std::size_t>(
-                r.inputs[static_cast<std::size_t>(e.index)])];
+            any |= inside[static_cast<std::size_t>(e.region)]
+                         [static_cast<std::size_t>(r.inputs[static_cast<std::size_t>(e.index)])];
           }
         for (const wire_end& e : w.ends)
           if (e.kind == wire_end::operand)

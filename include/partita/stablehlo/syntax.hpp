@@ -271,7 +271,8 @@ class syntax {
       if (failed()) return t;
       if (starts("!") || starts("tuple") || starts("complex") || starts("memref") ||
           starts("vector") || starts("none") || starts("index"))
-        fail(at, "H003", "type ", name_with_parameters(), " is not supported; tensors of numbers are");
+        fail(at, "H003", "type ", name_with_parameters(),
+             " is not supported; tensors of numbers are");
       expected("a tensor type");
       return t;
     }
@@ -328,7 +329,8 @@ class syntax {
                  {"ui64", dtype::u64}};
     for (const auto& k : known)
       if (k.name == name) return k.type;
-    fail(at, "H003", "element type ", name, " is not supported; f16, bf16, f32, f64, i1, i8 to i64 and ui8 to ui64 are");
+    fail(at, "H003", "element type ", name,
+         " is not supported; f16, bf16, f32, f64, i1, i8 to i64 and ui8 to ui64 are");
     return dtype::f32;
   }
   /// A type, or the types in `tuple<tensor<f32>, tensor<f32>>`.

@@ -105,7 +105,7 @@ class value_scope {
   name_table names_;
   vec<int> first_;  ///< by number: where its values begin
   vec<value_id> values_;
-  vec<int> tuples_;  ///< names, by number, of tuples
+  vec<int> tuples_;            ///< names, by number, of tuples
   vec<spread_scalar> spread_;  ///< the value -2 stands for the first of them, -3 for the next, ...
 
   constexpr std::size_t begin_of(int number) const {

@@ -71,8 +71,7 @@ constexpr text write_stablehlo(const program& p) {
   stablehlo_detail::add_donations(inputs, p.interface, [&](int i, int k) {
     return k < p.output_count() && p.input_type(i) == p.output_type(k);
   });
-  stablehlo_detail::write_main(m, out, p, inputs.finish(),
-                               outputs.finish());
+  stablehlo_detail::write_main(m, out, p, inputs.finish(), outputs.finish());
   out << "}\n";
   if (!m.error) return out;
   text failed;

@@ -91,8 +91,7 @@ constexpr text write_annotated(const program& source, const device_program& d,
   });
   add_shardings(inputs, d.inputs, d.input_types, d.mesh);
   add_shardings(outputs, d.outputs, d.output_types, d.mesh);
-  write_main(m, out, source, inputs.finish(),
-             outputs.finish());
+  write_main(m, out, source, inputs.finish(), outputs.finish());
   out << "}\n";
   if (!m.error) return out;
   return failed << "error: " << m.error.message << '\n';

@@ -68,9 +68,7 @@ constexpr text write_stablehlo(const device_program& d,
     stablehlo_detail::add_donations(inputs, ports, [&](int i, int k) {
       return k < p.output_count() && p.input_type(i) == p.output_type(k);
     });
-    stablehlo_detail::write_main(m, out, p,
-                                 inputs.finish(),
-                                 outputs.finish());
+    stablehlo_detail::write_main(m, out, p, inputs.finish(), outputs.finish());
     out << "}\n";
   }
   if (!m.error) return out;

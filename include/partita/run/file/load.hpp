@@ -94,8 +94,7 @@ inline file_arrays read_arrays(const std::string& path) {
   need_once(path, all.read);
   return all;
 }
-inline results as_results(std::vector<named_array> arrays,
-                          std::vector<unread_array> unread = {}) {
+inline results as_results(std::vector<named_array> arrays, std::vector<unread_array> unread = {}) {
   std::vector<array> values;
   auto names = std::make_shared<std::vector<std::string>>();
   for (auto& each : arrays) {

@@ -111,8 +111,8 @@ inline std::vector<named_array> read_safetensors(const std::string& path,
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto& e = entries[i];
     if (!e.refused.empty()) {
-      const text message = concat("N003 file: \"", path, "\": array \"", short_name(e.name), "\": ",
-                                  e.refused);
+      const text message =
+          concat("N003 file: \"", path, "\": array \"", short_name(e.name), "\": ", e.refused);
       refused.push_back({e.name, std::string(message.view())});
       continue;
     }
