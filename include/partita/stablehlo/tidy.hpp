@@ -3,6 +3,7 @@
 
 #include <partita/ir/copy.hpp>
 #include <partita/op/arithmetic.hpp>
+#include <partita/op/broadcast_in_dim.hpp>
 #include <partita/op/constant.hpp>
 #include <partita/op/pad.hpp>
 #include <partita/op/registry.hpp>
@@ -11,16 +12,17 @@
 
 namespace partita::stablehlo_detail {
 
-/// The program without what nothing uses of constants and positions, slices, pads and negations:
-/// what reductions start from, the positions that top_k gives anyway, and what became part of a
-/// shift are none of its ops.
+/// Removes constants, positions, slices, pads, negations and broadcasts that nothing uses: initial
+/// values of reductions and of stacks in loops, positions that top_k returns anyway, and ops that
+/// became part of a shift.
 constexpr program without_unused(program&& p) {
   vec<char> used(p.types.size(), 0);
   for (const auto& out : p.outputs) used[static_cast<std::size_t>(out.value)] = 1;
   const auto unused = [&](op_id o) {
     const op_def& d = *p.op(o).def;
     const bool left_over = d.constant || d.id == def<op::iota>.id || d.id == def<op::slice>.id ||
-                           d.id == def<op::pad>.id || d.id == def<op::negate>.id;
+                           d.id == def<op::pad>.id || d.id == def<op::negate>.id ||
+                           d.id == def<op::broadcast_in_dim>.id;
     return left_over && used[static_cast<std::size_t>(p.op(o).result)] == 0;
   };
   for (op_id o = p.op_count(); o-- > 0;)
