@@ -39,9 +39,8 @@ class part_finder {
       if (whole_->op(o).region_count > 0) {
         find_nested(o);
       } else if (finds_operands(o)) {
-        const int same = known.find(hash_in_whole(o), [&](int each) {
-          return same_op(*whole_, o, each, [&](value_id v) { return found_[v]; });
-        });
+        const int same = known.find(hash_in_whole(o),
+                                    [&](int each) { return same_op(*whole_, o, each, found_); });
         if (same >= 0) take_results(o, same);
       }
     }
@@ -71,38 +70,33 @@ class part_finder {
         first_[n.result + r] = part_->op(same).result + r;
     }
   }
-  constexpr bool repeats(op_id o, op_id other) const {
-    return same_op(*part_, o, other, [&](value_id v) { return first_[v]; });
-  }
+  constexpr bool repeats(op_id o, op_id other) const { return same_op(*part_, o, other, first_); }
 
   constexpr bool finds_operands(op_id o) const {
     for (value_id v : whole_->operands(o))
       if (found_[v] < 0) return false;
     return true;
   }
-  static constexpr std::size_t hash_of_op(const program& p, op_id o, const auto& operand) {
+  static constexpr std::size_t hash_of_op(const program& p, op_id o, const vec<value_id>& in_part) {
     ir_detail::code_number n;
     n.add(p.op(o).def->id);
-    for (value_id v : p.operands(o)) n.add(static_cast<std::uint64_t>(operand(v)));
+    for (value_id v : p.operands(o)) n.add(static_cast<std::uint64_t>(in_part[v]));
     for (const std::int64_t a : p.attrs(o)) n.add(static_cast<std::uint64_t>(a));
     n.add(p.type(p.op(o).result));
     return n.value();
   }
-  constexpr std::size_t hash_in_part(op_id o) const {
-    return hash_of_op(*part_, o, [&](value_id v) { return first_[v]; });
-  }
-  constexpr std::size_t hash_in_whole(op_id o) const {
-    return hash_of_op(*whole_, o, [&](value_id v) { return found_[v]; });
-  }
-  /// True if an op of `p` is this op of the part. `operand(v)`: the part's value for an operand.
-  constexpr bool same_op(const program& p, op_id o, op_id other, const auto& operand) const {
+  constexpr std::size_t hash_in_part(op_id o) const { return hash_of_op(*part_, o, first_); }
+  constexpr std::size_t hash_in_whole(op_id o) const { return hash_of_op(*whole_, o, found_); }
+  /// True if an op of `p` is this op of the part. `in_part`: by value of `p`, that of the part.
+  constexpr bool same_op(const program& p, op_id o, op_id other,
+                         const vec<value_id>& in_part) const {
     const op_node &a = p.op(o), &b = part_->op(other);
     if (a.def->id != b.def->id || a.operand_count != b.operand_count ||
         a.result_count != b.result_count ||
         !ir_detail::same_elements(p.attrs(o), part_->attrs(other)))
       return false;
     for (int i = 0; i < a.operand_count; ++i)
-      if (operand(p.operand(o, i)) != first_[part_->operand(other, i)]) return false;
+      if (in_part[p.operand(o, i)] != first_[part_->operand(other, i)]) return false;
     for (int r = 0; r < a.result_count; ++r)
       if (p.type(a.result + r) != part_->type(b.result + r)) return false;
     return true;
