@@ -20,7 +20,7 @@ namespace op_detail {
 /// constant and grows by a constant is a counter. Rows of a constant that the body reads at the
 /// position of the iteration are slices, and a value into which the body writes only the row at
 /// that position is a stack. Everything else is carried.
-/// Cost: linear in the ops of the body.
+/// Cost: linear in the ops of the body; for each stack that the body reads, once more.
 class scan_analysis {
  public:
   enum class role : std::uint8_t { carried, constant, counter, stack };
@@ -187,7 +187,7 @@ class scan_analysis {
               << " at an index that is not the counter";
       return;
     }
-    for (op_id each = 0; each < body_.op_count(); ++each)
+    for (op_id each = 0; rows_of[at(i)] > 0 && each < body_.op_count(); ++each)
       if (taken[at(each)].known && body_.operand(each, 0) == all && !(taken[at(each)] == n)) return;
     roles[at(i)] = role::stack;
     stacks.push_back({i, n, body_.operand(o, 1)});

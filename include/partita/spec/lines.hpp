@@ -205,6 +205,20 @@ class lines {
          m.zero ? ", from 0 to " : ", above 0 and at most ", most);
   }
 
+  /// Calls read() for each entry of `{a, b}`.
+  template <class F>
+  constexpr void list(const F& read) {
+    expect("{");
+    do {
+      skip(true);
+      if (starts("}")) break;
+      read();
+      skip(true);
+    } while (!failed() && accept(","));
+    skip(true);
+    expect("}");
+  }
+
  private:
   static constexpr int max_dimension = 1 << 20;
 

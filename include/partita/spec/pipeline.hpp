@@ -91,19 +91,6 @@ class pipeline_reader {
     l_.skip(true);
     if (!l_.failed()) read();
   }
-  /// Calls read() for each entry of `{a, b}`.
-  template <class F>
-  constexpr void list(const F& read) {
-    l_.expect("{");
-    do {
-      l_.skip(true);
-      if (l_.starts("}")) break;
-      read();
-      l_.skip(true);
-    } while (!l_.failed() && l_.accept(","));
-    l_.skip(true);
-    l_.expect("}");
-  }
   constexpr void stages() {
     if (l_.accept("automatic")) {
       plan_.stages = automatic_stages(static_cast<int>(positive("a number of stages")));
@@ -112,7 +99,7 @@ class pipeline_reader {
     if (!l_.starts("{"))
       return l_.expected("the parts of a stage, like {embedding, layers.0}, or automatic,");
     while (!l_.failed() && l_.starts("{")) {
-      list([&] { plan_.stages.add(l_.name().view()); });
+      l_.list([&] { plan_.stages.add(l_.name().view()); });
       plan_.stages.end_stage();
       l_.skip(true);
       lines behind = l_;  // a comma may stand between stages, and in front of the next option
@@ -121,7 +108,7 @@ class pipeline_reader {
     }
   }
   constexpr void batch() {
-    list([&] {
+    l_.list([&] {
       const text name = l_.name(":");
       l_.expect(":");
       const int dim = l_.dimension();

@@ -14,7 +14,7 @@ class shard_reader {
 
   constexpr vec<schedule_detail::kept_shard_entry> run() {
     vec<schedule_detail::kept_shard_entry> entries;
-    list([&] {
+    l_.list([&] {
       const text name = l_.name(":");
       l_.expect(":");
       l_.skip(true);
@@ -30,19 +30,6 @@ class shard_reader {
   lines& l_;
   vec<text> names_;  ///< axes of the entry being read
 
-  /// Calls read() for each entry of `{a, b}`.
-  template <class F>
-  constexpr void list(const F& read) {
-    l_.expect("{");
-    do {
-      l_.skip(true);
-      if (l_.starts("}")) break;
-      read();
-      l_.skip(true);
-    } while (!l_.failed() && l_.accept(","));
-    l_.skip(true);
-    l_.expect("}");
-  }
   constexpr dimensions_axes dimensions() {
     dimensions_axes where({});
     if (!l_.starts("{")) {
@@ -56,9 +43,9 @@ class shard_reader {
     }
     names_.clear();
     vec<int> dims;
-    list([&] {
+    l_.list([&] {
       if (l_.starts("{"))
-        list([&] { axis(dims, where.rank); });
+        l_.list([&] { axis(dims, where.rank); });
       else
         axis(dims, where.rank);
       ++where.rank;
