@@ -187,13 +187,22 @@ class control_flow {
     for (const auto& in : e.inputs) input(in) = value;
   }
 
-  /// What all devices have to decide alike: each may have computed it by itself.
+  /// A value by which all devices decide alike: each may have computed it by itself.
   ///
   /// Errors    R014 it differs between devices
   const std::byte* shared(const copies<const std::byte>& x, std::size_t bytes,
                           std::string_view what) const {
+    bool same = true;
     for (std::int64_t i = 1; i < f_.devices().copies(x.axes); ++i)
-      if (std::memcmp(x.first, x.first + i * x.stride, bytes) != 0) throw error(differing(what));
+      same = same && std::memcmp(x.first, x.first + i * x.stride, bytes) == 0;
+    const std::int64_t others = f_.devices().processes(x.axes);
+    if (others > 1) {
+      f_.transport_.now = {&f_.p_, op_};
+      const std::vector<std::byte> all = gathered(f_.transport_, x.axes, x.first, bytes);
+      for (std::int64_t i = 0; i < others; ++i)
+        same = same && std::memcmp(x.first, all.data() + at(i) * bytes, bytes) == 0;
+    }
+    if (!same) throw error(differing(what));
     return x.first;
   }
   text differing(std::string_view what) const {

@@ -11,11 +11,11 @@
 #include <partita/run/device/control_wires.hpp>
 #include <partita/run/device/plan.hpp>
 #include <partita/run/memory/workspace.hpp>
-#include <partita/run/transport/transport.hpp>
+#include <partita/run/transport/collective_run.hpp>
 
 namespace partita::run_detail {
 
-/// So many pointers; a few without an allocation.
+/// A fixed number of pointers; a few without an allocation.
 template <class T>
 class pointers {
  public:
@@ -40,12 +40,12 @@ class pointers {
 /// varies over: copy i of value v starts at base[v] + i * padded_bytes(type of v).
 class frame {
  public:
-  frame(const program& p, const transport& t, std::span<const axis_set> inputs,
+  frame(const program& p, transport& t, std::span<const axis_set> inputs,
         std::span<const kernel_entry> own, bool fuse, bool outermost)
-      : plan_(p, t.devices, inputs, own, fuse, outermost),
+      : plan_(p, t.devices(), inputs, own, fuse, outermost),
         p_(p),
         transport_(t),
-        mesh_(t.devices.mesh()) {
+        mesh_(t.devices().mesh()) {
     for (const auto& s : plan_.steps()) {
       std::vector<tensor_type> operands, results;
       for (value_id x : p_.operands(s.op)) operands.push_back(p_.type(x));
@@ -53,11 +53,15 @@ class frame {
         results.push_back(p_.type(p_.op(s.op).result + r));
       types_.push_back({std::move(operands), std::move(results)});
       controls_.push_back(s.what == step::kind::control ? enter(s.op, own, fuse) : control{});
+      collectives_.push_back(-1);
+      if (s.what != step::kind::collective) continue;
+      collectives_.back() = static_cast<int>(collective_runs_.size());
+      collective_runs_.push_back(make_collective(s.op));
     }
   }
 
   const partita::run_detail::plan& plan() const { return plan_; }
-  const device_set& devices() const { return transport_.devices; }
+  const device_set& devices() const { return transport_.devices(); }
 
   std::unique_ptr<workspace> make_workspace(int threads) const {
     auto w = std::make_unique<workspace>();
@@ -117,7 +121,7 @@ class frame {
           run_kernel(k, w, threads);
           break;
         case step::kind::collective:
-          run_collective_step(s, w, threads);
+          run_collective(s.op, collective_runs_[at(collectives_[k])], w, threads);
           break;
         case step::kind::group:
           run_group(s, w, threads);
@@ -205,16 +209,25 @@ class frame {
     });
   }
 
-  void run_collective_step(const step& s, workspace& w, thread_pool& threads) const {
-    const op_node& n = p_.op(s.op);
-    const collective what = p_.collective_of(s.op);
-    for (int r = 0; r < n.result_count; ++r) {
-      const value_id x = p_.operand(s.op, r), v = n.result + r;
-      const exchange e{what,          p_.type(x),    p_.type(v),
-                       plan_.axes(x), plan_.axes(v), w.base[at(plan_.root(x))],
-                       place(v, w)};
-      transport_.run(transport_.self, devices(), e, threads, w.memory);
+  collective_run make_collective(op_id o) const {
+    std::vector<collective_operand> operands;
+    for (int r = 0; r < p_.op(o).result_count; ++r) {
+      const value_id x = p_.operand(o, r), v = p_.op(o).result + r;
+      operands.push_back({p_.type(x), p_.type(v), plan_.axes(x), plan_.axes(v)});
     }
+    return {devices(), p_.collective_of(o), std::move(operands)};
+  }
+  void run_collective(op_id o, const collective_run& what, workspace& w,
+                      thread_pool& threads) const {
+    const op_node& n = p_.op(o);
+    pointers<const std::byte*> from(at(n.result_count));
+    pointers<std::byte*> to(at(n.result_count));
+    for (int r = 0; r < n.result_count; ++r) {
+      from[at(r)] = w.base[at(plan_.root(p_.operand(o, r)))];
+      to[at(r)] = place(n.result + r, w);
+    }
+    transport_.now = {&p_, o};
+    what.run(transport_, from.all(), to.all(), threads, w.memory, w.messages);
   }
 
   /// In pieces of some blocks, so that threads also share a large array that has one copy.
@@ -270,10 +283,12 @@ class frame {
 
   partita::run_detail::plan plan_;
   const program& p_;
-  const transport& transport_;
+  transport& transport_;
   const mesh& mesh_;
   std::vector<step_types> types_;  // by step
   std::vector<control> controls_;  // by step
+  std::vector<int> collectives_;   // by step: in collective_runs_, or -1
+  std::vector<collective_run> collective_runs_;
   std::vector<std::unique_ptr<frame>> nested_;
   std::vector<std::int64_t> carried_bytes_;
 };

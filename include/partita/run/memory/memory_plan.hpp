@@ -78,7 +78,7 @@ class memory_plan {
   void hand_out(const fusion_rules& rules) {
     for (const auto& out : p_.outputs) {
       const value_id v = rules.root(out.value);
-      if (axes_[at(v)].empty() && p_.op(p_.producer(v)).def != &def<op::parameter>)
+      if (copies(v) == 1 && p_.op(p_.producer(v)).def != &def<op::parameter>)
         handed_out_[at(v)] = 1;
     }
   }
@@ -95,7 +95,7 @@ class memory_plan {
     for (std::size_t k = 0; k < groups.steps.size(); ++k) {
       const step& s = groups.steps[k];
       groups.for_results(s, [&](value_id v) {
-        const bool given = s.what == step::kind::input && (axes_[at(v)].empty() || !outermost);
+        const bool given = s.what == step::kind::input && (copies(v) == 1 || !outermost);
         if (!groups.stored(v) || handed_out(v) || given) return;
         slot_[at(v)] = slots_.take(bytes(v));
         const int last = std::max(last_read[at(v)], static_cast<int>(k));

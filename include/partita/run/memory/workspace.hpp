@@ -16,6 +16,7 @@ struct workspace {
   std::vector<buffer> handed_out;      // by value; used again once the user has dropped the array
   std::vector<const std::byte*> base;  // by root value: copy 0
   std::vector<scratch> memory;         // by thread
+  scratch messages;                    // what collectives send and receive
   std::vector<std::unique_ptr<workspace>> nested;  // by nested program
   std::vector<buffer> carried;                     // by wire of the ops with nested programs
 };

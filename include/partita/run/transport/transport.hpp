@@ -1,46 +1,101 @@
-/// How devices exchange pieces: the only part of a run that sees more than one device's memory.
+/// How processes that hold the devices of a mesh exchange blocks of bytes: the only part of a run
+/// that sees more than one process's memory.
 ///
-/// What is grouped (fusion/), where values lie (memory/) and how a device runs (device/) ask a
-/// transport for two things: which devices this process holds, and that it carries out a
-/// collective.
+/// The collectives are written on it once, see collective_run.hpp.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
-#include <partita/ir/collective.hpp>
-#include <partita/run/kernels/context.hpp>
+#include <partita/ir/program.hpp>
 #include <partita/run/memory/device_set.hpp>
-#include <partita/run/thread_pool.hpp>
 
 namespace partita::run_detail {
 
-/// A collective, and how its operand and result lie in the memory of this process: copy i of them
-/// at i * padded_bytes(type).
-struct exchange {
-  const collective& what;
-  tensor_type from, to;         ///< of a device's piece
-  axis_set from_axes, to_axes;  ///< over which they vary
-  const std::byte* operand;
-  std::byte* result;
+/// A block that goes to a process or comes from one.
+struct message {
+  std::int64_t peer = 0;  ///< process number, see device_set::process_of
+  std::byte* data = nullptr;
+  std::int64_t bytes = 0;
 };
 
-/// What carries collectives out. Not owned by the frames that use it.
+/// The op that a process communicates for, as errors name it.
+struct transport_use {
+  const program* where = nullptr;
+  op_id op = -1;
+};
+
+/// Moves blocks among the processes of a mesh. A group is the processes that differ along a set of
+/// axes only; its members are numbered as device_set::member does.
 ///
-/// Law: every process of a mesh calls `run` for the same collectives in the same order (conditions
-/// of loops do not vary over the mesh). A group are the devices that differ only along
-/// `what.along()`, numbered by `member_of`: a sub-communicator. The operands of other processes are
-/// not addressable; `run` returns when the result is complete and the operand may be overwritten.
-/// Reductions combine in the order of the members, so that every transport gives the same bits.
-struct transport {
-  device_set devices;
-  void* self = nullptr;  ///< handed to `run`
-  /// `memory`: one per thread of the pool.
+/// Law: all processes of a group start the same transfers in the same order. Conditions of loops
+/// and indices of branches are equal on all devices, so programs keep it.
+///
+/// Each primitive is started and finished later: what lies between may compute, but not touch the
+/// blocks. Bytes are neither read nor converted.
+class transport {
+ public:
+  using ticket = int;
+
+  explicit transport(const device_set& devices) : devices_(devices) {}
+  transport(const transport&) = delete;
+  transport& operator=(const transport&) = delete;
+  virtual ~transport() = default;
+
+  /// The devices of this process.
+  const device_set& devices() const { return devices_; }
+
+  /// Every member of the group gets the blocks of all, in the order of members: all + i * bytes.
   ///
   /// Errors    whatever it throws ends the run
-  void (*run)(void* self, const device_set& devices, const exchange& e, thread_pool& threads,
-              std::span<scratch> memory) = nullptr;
+  virtual ticket start_gather(axis_set along, const std::byte* mine, std::int64_t bytes,
+                              std::byte* all) = 0;
+  /// Sends to and receives from any processes, at most one message in each direction per peer.
+  /// Both sides agree on the bytes.
+  virtual ticket start_exchange(std::span<const message> sends,
+                                std::span<const message> receives) = 0;
+  virtual void finish(ticket t) = 0;
+
+  void gather(axis_set along, const std::byte* mine, std::int64_t bytes, std::byte* all) {
+    finish(start_gather(along, mine, bytes, all));
+  }
+  void exchange(std::span<const message> sends, std::span<const message> receives) {
+    finish(start_exchange(sends, receives));
+  }
+  /// One message out and one in; a message of a negative peer is left out.
+  void send_receive(const message& out, const message& in) {
+    exchange({&out, out.peer < 0 ? 0u : 1u}, {&in, in.peer < 0 ? 0u : 1u});
+  }
+
+  transport_use now;  ///< set by whoever communicates, for error messages
+
+ private:
+  device_set devices_;
+};
+
+/// The blocks of all members of a group, in a vector.
+inline std::vector<std::byte> gathered(transport& t, axis_set along, const std::byte* mine,
+                                       std::size_t bytes) {
+  std::vector<std::byte> all(static_cast<std::size_t>(t.devices().processes(along)) * bytes);
+  t.gather(along, mine, static_cast<std::int64_t>(bytes), all.data());
+  return all;
+}
+
+/// One process that holds all devices: nothing is ever sent.
+class in_process final : public transport {
+ public:
+  explicit in_process(const mesh& m) : transport(device_set::all(m)) {}
+  ticket start_gather(axis_set, const std::byte*, std::int64_t, std::byte*) override { fail(); }
+  ticket start_exchange(std::span<const message>, std::span<const message>) override { fail(); }
+  void finish(ticket) override {}
+
+ private:
+  [[noreturn]] static void fail() {
+    throw error(concat("internal error: a process that holds all devices communicates; please ",
+                       "report it"));
+  }
 };
 
 }  // namespace partita::run_detail
