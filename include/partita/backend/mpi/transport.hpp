@@ -1,0 +1,185 @@
+/// Blocks over MPI.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <functional>
+
+#include <span>
+#include <vector>
+
+#include <partita/backend/mpi/watch.hpp>
+#include <partita/run/transport/transport.hpp>
+
+namespace partita::mpi {
+
+/// What a process has sent and waited for.
+struct traffic {
+  std::int64_t calls = 0;   ///< gathers and exchanges
+  std::int64_t bytes = 0;   ///< sent; a gather as a ring sends it
+  double seconds = 0;       ///< from the start of each call to its end
+};
+
+}  // namespace partita::mpi
+
+namespace partita::backend_detail {
+
+/// How a transport names an op in errors.
+using describe_function = std::function<text(const run_detail::transport_use&)>;
+
+/// A transport on a communicator whose ranks are the process numbers.
+class mpi_transport final : public run_detail::transport {
+ public:
+  /// `ranks`: of the communicator, as the watch numbers them.
+  mpi_transport(const run_detail::device_set& devices, MPI_Comm comm, std::vector<int> ranks,
+                watch& watched, double deadline, bool native, describe_function describe)
+      : transport(devices),
+        comm_(comm),
+        ranks_(std::move(ranks)),
+        watch_(watched),
+        deadline_(deadline),
+        native_(native),
+        describe_(std::move(describe)) {}
+  ~mpi_transport() override {
+    for (auto& [axes, group] : groups_) MPI_Comm_free(&group.comm);
+  }
+  const mpi::traffic& counted() const { return traffic_; }
+  /// Makes the communicators of all groups along these axes; to be called by all processes.
+  void make_groups(axis_set along) {
+    if (devices().processes(along) == 1 || find_group(along) != nullptr) return;
+    group g;
+    int key = 0;
+    for (std::int64_t i = 0; i < devices().processes(along); ++i) {
+      const std::int64_t p = devices().member(along, i).this_process();
+      if (p == devices().this_process()) key = static_cast<int>(i);
+      g.members.push_back(ranks_[static_cast<std::size_t>(p)]);
+    }
+    const std::int64_t color = devices().member(along, 0).this_process();
+    need(MPI_Comm_split(comm_, static_cast<int>(color), key, &g.comm), "MPI_Comm_split");
+    MPI_Comm_set_errhandler(g.comm, MPI_ERRORS_RETURN);
+    groups_.push_back({along, std::move(g)});
+  }
+
+  ticket start_gather(axis_set along, const std::byte* mine, std::int64_t bytes,
+                      std::byte* all) override {
+    const group* g = find_group(along);
+    if (g == nullptr) return start_gather_by_messages(along, mine, bytes, all);
+    const ticket t = begin(static_cast<std::int64_t>(g->members.size() - 1) * bytes);
+    pending& p = pending_[static_cast<std::size_t>(t)];
+    p.group = &g->members;
+    p.requests.resize(1);
+    const byte_count n(bytes);
+    need(MPI_Iallgather(mine, n.count(), n.type(), all, n.count(), n.type(), g->comm,
+                        p.requests.data()),
+         "MPI_Iallgather");
+    return t;
+  }
+  ticket start_exchange(std::span<const run_detail::message> sends,
+                        std::span<const run_detail::message> receives) override {
+    std::int64_t bytes = 0;
+    for (const auto& m : sends) bytes += m.bytes;
+    const ticket t = begin(bytes);
+    pending& p = pending_[static_cast<std::size_t>(t)];
+    const int tag = static_cast<int>(call_ % 32768);  // a rank that is ahead matches nothing
+    for (const auto& m : receives) {
+      const byte_count n(m.bytes);
+      need(MPI_Irecv(m.data, n.count(), n.type(), static_cast<int>(m.peer), tag, comm_, &add(p, m)),
+           "MPI_Irecv");
+    }
+    for (const auto& m : sends) {
+      const byte_count n(m.bytes);
+      need(MPI_Isend(m.data, n.count(), n.type(), static_cast<int>(m.peer), tag, comm_, &add(p, m)),
+           "MPI_Isend");
+    }
+    return t;
+  }
+  void finish(ticket t) override {
+    pending& p = pending_[static_cast<std::size_t>(t)];
+    const waiting here{p.call, [this] { return describe_(now); }};
+    watch_.wait(
+        here, deadline_,
+        [&] {
+          int done = 0;
+          need(MPI_Testall(static_cast<int>(p.requests.size()), p.requests.data(), &done,
+                           MPI_STATUSES_IGNORE),
+               "MPI_Testall");
+          return done != 0;
+        },
+        [&] { return missing(p); });
+    traffic_.seconds += seconds_now() - p.start;
+    p.requests.clear();
+    p.peers.clear();
+    p.group = nullptr;
+  }
+
+ private:
+  struct group {
+    MPI_Comm comm = MPI_COMM_NULL;
+    std::vector<int> members;  // ranks
+  };
+  struct pending {
+    std::vector<MPI_Request> requests;
+    std::vector<std::int64_t> peers;  // by request; none of a gather
+    const std::vector<int>* group = nullptr;
+    std::int64_t call = 0;
+    double start = 0;
+  };
+
+  /// A ticket whose pending call has no requests yet.
+  ticket begin(std::int64_t bytes) {
+    ++traffic_.calls;
+    traffic_.bytes += bytes;
+    std::size_t t = 0;
+    while (t < pending_.size() && !pending_[t].requests.empty()) ++t;
+    if (t == pending_.size()) pending_.emplace_back();
+    pending_[t].call = ++call_;
+    pending_[t].start = seconds_now();
+    return static_cast<ticket>(t);
+  }
+  ticket start_gather_by_messages(axis_set along, const std::byte* mine, std::int64_t bytes,
+                                  std::byte* all) {
+    std::vector<run_detail::message> out, in;
+    for (std::int64_t i = 0; i < devices().processes(along); ++i) {
+      const std::int64_t peer = devices().member(along, i).this_process();
+      if (peer == devices().this_process()) {
+        std::memcpy(all + i * bytes, mine, static_cast<std::size_t>(bytes));
+        continue;
+      }
+      out.push_back({peer, const_cast<std::byte*>(mine), bytes});
+      in.push_back({peer, all + i * bytes, bytes});
+    }
+    return start_exchange(out, in);
+  }
+  const group* find_group(axis_set along) const {
+    for (const auto& [axes, g] : groups_)
+      if (axes == along) return &g;
+    return nullptr;
+  }
+  static MPI_Request& add(pending& p, const run_detail::message& m) {
+    p.peers.push_back(m.peer);
+    p.requests.push_back(MPI_REQUEST_NULL);
+    return p.requests.back();
+  }
+  std::vector<int> missing(const pending& p) const {
+    if (p.group != nullptr) return *p.group;
+    std::vector<int> list;
+    for (std::size_t i = 0; i < p.peers.size(); ++i) {
+      const int r = ranks_[static_cast<std::size_t>(p.peers[i])];
+      if (p.requests[i] != MPI_REQUEST_NULL && (list.empty() || list.back() != r))
+        list.push_back(r);
+    }
+    return list;
+  }
+  MPI_Comm comm_;
+  std::vector<int> ranks_;
+  watch& watch_;
+  double deadline_;
+  bool native_;
+  describe_function describe_;
+  std::int64_t call_ = 0;
+  mpi::traffic traffic_;
+  std::deque<pending> pending_;  // by ticket
+  std::deque<std::pair<axis_set, group>> groups_;
+};
+
+}  // namespace partita::backend_detail

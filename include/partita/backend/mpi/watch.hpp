@@ -1,0 +1,175 @@
+/// Waiting that ends: a rank that waits too long finds out whom it waits for, and says so.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <partita/backend/mpi/calls.hpp>
+
+namespace partita::backend_detail {
+
+inline double seconds_now() {
+  using clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
+}
+
+/// What a rank waits for.
+struct waiting {
+  std::int64_t call = 0;             ///< counted from 1, of this rank
+  std::function<text()> what = {};   ///< "all_reduce of "h" along {"B"}"
+};
+
+/// Ranks that wait answer those that ask what they do. A rank asks after a second of waiting, only
+/// those that it waits for, so a job that runs well sends nothing.
+class watch {
+ public:
+  explicit watch(MPI_Comm job) {
+    need(MPI_Comm_dup(job, &comm_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(comm_, &rank_);
+    MPI_Comm_size(comm_, &ranks_);
+    answers_.resize(static_cast<std::size_t>(ranks_));
+  }
+  watch(const watch&) = delete;
+  watch& operator=(const watch&) = delete;
+  void close() {
+    if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+  }
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+
+  /// Returns when `done()` is true. `missing()`: the ranks that have not arrived, as far as known.
+  ///
+  /// Errors    J004 it takes longer than `deadline` seconds (0: there is no limit), or one of the
+  ///           ranks has left the program
+  template <class Done, class Missing>
+  void wait(const waiting& here, double deadline, const Done& done, const Missing& missing) {
+    for (int i = 0; i < spins; ++i)
+      if (done()) return;
+    here_ = &here;
+    const double start = seconds_now();
+    double asked = start, checked = start;
+    for (auto& a : answers_) a = {};
+    while (!done()) {
+      std::this_thread::yield();
+      const double now = seconds_now();
+      if (now - checked < 1e-3) continue;
+      checked = now;
+      listen();
+      const bool late = deadline > 0 && now - start > deadline;
+      if (now - asked > (late ? 0.25 : 1)) {
+        for (const int r : missing()) ask(r);
+        asked = now;
+      }
+      if (late && now - start > deadline + 0.5) throw error(overdue(now - start, missing()));
+      for (const int r : missing())
+        if (r != rank_ && answers_[at(r)].left > 1) throw error(overdue(now - start, {r}));
+    }
+    here_ = nullptr;
+  }
+  /// Every rank gets the bytes of all, in the order of ranks.
+  ///
+  /// Errors    J004
+  void gather(const void* mine, std::size_t bytes, void* all, double deadline,
+              std::string_view what) {
+    MPI_Request done_all;
+    need(MPI_Iallgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes),
+                        MPI_BYTE, comm_, &done_all),
+         "MPI_Iallgather");
+    std::vector<int> everyone;
+    for (int r = 0; r < ranks_; ++r) everyone.push_back(r);
+    const waiting here{0, [&] { return text(what); }};
+    wait(here, deadline, [&] { return is_done(done_all); }, [&] { return everyone; });
+  }
+  /// Waits until all ranks leave; from now on others are told that this one has.
+  void leave() {
+    left_ = true;
+    MPI_Request all;
+    if (MPI_Ibarrier(comm_, &all) != MPI_SUCCESS) return;
+    const waiting here;
+    wait(here, 0, [&] { return is_done(all); }, [] { return std::vector<int>{}; });
+  }
+
+ private:
+  static constexpr int spins = 2000, ask_tag = 1, answer_tag = 2;
+  struct answer {
+    std::int64_t call = 0;
+    int left = 0;  // as received: 1 if the rank has left; as kept: how often it said so
+    char what[236] = {};
+  };
+
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  static bool is_done(MPI_Request& r) {
+    int done = 0;
+    need(MPI_Test(&r, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    return done != 0;
+  }
+  void ask(int rank) {
+    if (rank == rank_) return;
+    MPI_Request sent;
+    if (MPI_Isend(&left_, 0, MPI_BYTE, rank, ask_tag, comm_, &sent) == MPI_SUCCESS)
+      MPI_Request_free(&sent);
+  }
+  /// Answers those that ask, and keeps what others answer.
+  void listen() {
+    for (;;) {
+      int any = 0;
+      MPI_Status from;
+      if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &any, &from) != MPI_SUCCESS || any == 0)
+        return;
+      if (from.MPI_TAG == ask_tag) {
+        MPI_Recv(nullptr, 0, MPI_BYTE, from.MPI_SOURCE, ask_tag, comm_, MPI_STATUS_IGNORE);
+        const answer mine = this_rank();
+        MPI_Send(&mine, sizeof mine, MPI_BYTE, from.MPI_SOURCE, answer_tag, comm_);
+      } else {
+        answer& kept = answers_[at(from.MPI_SOURCE)];
+        const int left = kept.left;
+        MPI_Recv(&kept, sizeof kept, MPI_BYTE, from.MPI_SOURCE, answer_tag, comm_,
+                 MPI_STATUS_IGNORE);
+        kept.left += kept.left > 0 ? left : 0;
+      }
+    }
+  }
+  answer this_rank() const {
+    answer a;
+    a.left = left_ ? 1 : 0;
+    if (here_ == nullptr || left_) return a;
+    a.call = here_->call;
+    const text what = here_->what ? here_->what() : text();
+    std::snprintf(a.what, sizeof a.what, "%.*s", static_cast<int>(what.view().size()),
+                  what.view().data());
+    return a;
+  }
+  text overdue(double waited, const std::vector<int>& missing) const {
+    text out = concat("J004 mpi: waits since ", static_cast<std::int64_t>(waited), " s in call ",
+                      here_->call, ", ", here_->what ? here_->what() : text("a check"), ": ");
+    append_list(out, static_cast<int>(missing.size()), [&](int i) {
+      const int r = missing[at(i)];
+      const answer& a = answers_[at(r)];
+      out << "rank " << r;
+      if (a.left > 0)
+        out << " has left the program";
+      else if (a.call > 0)
+        out << " waits in call " << a.call << ", " << std::string_view(a.what);
+      else
+        out << " has not arrived and does not answer (it computes, or it has ended)";
+    });
+    if (missing.empty()) out << "some rank has not arrived";
+    return out;
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0, ranks_ = 1;
+  bool left_ = false;
+  const waiting* here_ = nullptr;
+  std::vector<answer> answers_;  // by rank
+};
+
+}  // namespace partita::backend_detail

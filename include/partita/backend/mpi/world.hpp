@@ -1,0 +1,93 @@
+/// The processes of a job.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <partita/backend/mpi/watch.hpp>
+
+namespace partita::mpi {
+
+/// Starts MPI, and ends it with the last use of the object: make one in `main` before anything
+/// else. If MPI runs already, it is used and left running.
+///
+/// An exception that leaves `main`, and an error in a run, end the whole job at once (MPI_Abort),
+/// with a line that names the rank and the reason. A rank that destroys its world waits for the
+/// others.
+///
+/// Thread level MPI_THREAD_FUNNELED: only the thread that made the world may call executables.
+class world {
+ public:
+  world(int& argc, char**& argv) {
+    int running = 0, level = 0;
+    MPI_Initialized(&running);
+    if (running == 0) {
+      backend_detail::need(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level),
+                           "MPI_Init_thread");
+      owns_ = true;
+    }
+    watch_.emplace(MPI_COMM_WORLD);
+    current() = this;
+    before_ = std::set_terminate(&end_job);
+  }
+  world(const world&) = delete;
+  world& operator=(const world&) = delete;
+  ~world() {
+    if (std::uncaught_exceptions() > exceptions_) fail("an exception ended the program");
+    try {
+      watch_->leave();
+    } catch (const std::exception& e) {
+      fail(e.what());
+    }
+    watch_->close();
+    current() = nullptr;
+    std::set_terminate(before_);
+    if (owns_) MPI_Finalize();
+  }
+
+  int rank() const { return watch_->rank(); }
+  int ranks() const { return watch_->ranks(); }
+  /// True on rank 0, which prints.
+  bool first() const { return rank() == 0; }
+  MPI_Comm communicator() const { return MPI_COMM_WORLD; }
+  backend_detail::watch& watched() const { return *watch_; }
+
+  /// Ends the job: prints one line and aborts all ranks.
+  [[noreturn]] void fail(std::string_view reason) const {
+    std::fflush(stdout);
+    std::fprintf(stderr, "rank %d of %d: %.*s\n", rank(), ranks(),
+                 static_cast<int>(reason.size()), reason.data());
+    std::fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::abort();
+  }
+
+ private:
+  static const world*& current() {
+    static const world* the_world = nullptr;
+    return the_world;
+  }
+  [[noreturn]] static void end_job() {
+    std::string reason = "std::terminate was called";
+    try {
+      if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+    } catch (const std::exception& e) {
+      reason = e.what();
+    } catch (...) {
+      reason = "an exception of an unknown type";
+    }
+    if (current() != nullptr) current()->fail(reason);
+    std::abort();
+  }
+
+  bool owns_ = false;
+  int exceptions_ = std::uncaught_exceptions();
+  mutable std::optional<backend_detail::watch> watch_;
+  std::terminate_handler before_ = nullptr;
+};
+
+}  // namespace partita::mpi
