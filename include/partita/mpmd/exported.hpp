@@ -39,6 +39,7 @@ struct pipeline_step {
   int mesh = 0;                        ///< that calls, or copies to another
   int number = -1;                     ///< of the call among calls; -1: it is a copy
   int function = -1, microbatch = -1;  ///< of a call that joins several: its first one
+  int unit = -1;                       ///< of a call: see pipelined::function
   int last_microbatch = -1;
   vec<call_operand> takes, gives;
   int after = -1;  ///< the call before on the mesh, for which it waits; -1: it is the first
@@ -237,6 +238,7 @@ class exporter {
     s.microbatch = s.last_microbatch = p_.calls.calls[c].microbatch;
     if (joint >= 0) find_microbatches(s, p_.joint_calls[joint]);
     s.function = function_of(number);
+    s.unit = number;
     s.after = last_call_[s.mesh];
     last_call_[s.mesh] = s.number;
     const std::size_t plain = u.takes.size() - u.sums.size();

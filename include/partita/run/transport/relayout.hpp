@@ -12,6 +12,13 @@
 
 namespace partita::run_detail {
 
+/// All axes of a mesh.
+inline axis_set all_axes(const mesh& m) {
+  axis_set all;
+  for (int a = 0; a < m.rank; ++a) all.insert(a);
+  return all;
+}
+
 /// Where the shards of a tensor are.
 struct placement {
   device_set devices;       ///< of one process of the mesh: of this one, if it holds any
@@ -21,13 +28,8 @@ struct placement {
   std::int64_t first = 0;   ///< number of the mesh's first process
   bool here = true;         ///< this process holds devices of the mesh
 
-  std::int64_t processes() const { return devices.processes(all_axes()); }
-  axis_set all_axes() const {
-    axis_set all;
-    for (int a = 0; a < devices.mesh().rank; ++a) all.insert(a);
-    return all;
-  }
-  device_set process(std::int64_t i) const { return devices.member(all_axes(), i); }
+  std::int64_t processes() const { return devices.processes(all_axes(devices.mesh())); }
+  device_set process(std::int64_t i) const { return devices.member(all_axes(devices.mesh()), i); }
 };
 
 /// The blocks that a process sends, receives and copies to turn shards of one placement into those
