@@ -18,9 +18,11 @@ struct sharded_array {
   tensor_type global;  ///< without padding
   layout sharding;
   tensor_type local;   ///< of a shard, padding included
+  int mesh = 0;        ///< of a pipeline: the mesh that has it, or -1: every process has all of it
   run_detail::distributed_array held;
 
-  /// The shards that this process holds, by distinct coordinate: one, on a process of one device.
+  /// The shards that this process holds, by distinct coordinate: one, on a process of one device;
+  /// none, of a pipeline, on the processes of another mesh.
   const std::vector<array>& shards() const { return held.copies; }
 };
 

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include <partita/ir/print.hpp>
 #include <partita/mpmd/exported.hpp>
+#include <partita/mpmd/unit_text.hpp>
 #include <partita/run/device/device_run.hpp>
 #include <partita/run/executor.hpp>
 #include <partita/run/transport/relayout.hpp>
@@ -25,8 +27,8 @@ struct mesh_site {
 /// The functions of a pipeline that a process calls, by unit; null: another process calls it.
 using pipeline_functions = std::vector<std::unique_ptr<device_run>>;
 
-/// A device run for each unit on the meshes of this process. `link(mesh)`: the transport among the
-/// devices of a mesh.
+/// A device run for each unit on the meshes of this process. `link(unit, mesh)`: the transport among
+/// the devices of the mesh.
 template <class Link>
 pipeline_functions make_functions(const pipelined& p, const run_options& options, bool every_device,
                                   const std::vector<mesh_site>& sites, const Link& link) {
@@ -38,7 +40,7 @@ pipeline_functions make_functions(const pipelined& p, const run_options& options
     if (!sites[static_cast<std::size_t>(u.piece.mesh)].mine) continue;
     std::vector<axis_set> terms;
     for (const auto& v : u.takes) terms.push_back(every_device ? all_axes(u.device.mesh) : v.terms);
-    list.back() = std::make_unique<device_run>(u.device, options, link(u.piece.mesh), terms);
+    list.back() = std::make_unique<device_run>(u.device, options, link(f, u.piece.mesh), terms);
   }
   return list;
 }
@@ -92,6 +94,7 @@ class pipeline_part {
   void run() {
     for (int k = 0; k < static_cast<int>(e_.steps.size()); ++k) {
       const pipeline_step& s = e_.steps[k];
+      now_ = &s;
       std::vector<distributed_array> taken;
       const bool mine = s.is_call() && site(s.mesh).mine;
       for (std::size_t i = 0; mine && i < s.takes.size(); ++i)
@@ -104,9 +107,24 @@ class pipeline_part {
       for (const call_operand& each : s.takes) drop(each.buffer, k);
       drop(s.from, k);
     }
+    now_ = nullptr;
   }
   /// The shards of an output that this process holds.
   const distributed_array& output(int i) { return at(e_.outputs[i]); }
+  /// The step that runs now, for error messages.
+  text doing() const {
+    if (now_ == nullptr) return text("the end of the pipeline");
+    text out;
+    if (now_->is_call())
+      out << mpmd_detail::unit_text(p_.function(now_->unit)) << " on mesh \""
+          << p_.topology.name(now_->mesh) << '"';
+    else
+      out << "transfer of %" << value_names(p_.source)[p_.transfers[now_->transfer].value]
+          << " from mesh \"" << p_.topology.name(e_.buffers[now_->from].mesh) << "\" to \""
+          << p_.topology.name(e_.buffers[now_->to].mesh) << '"';
+    if (now_->microbatch >= 0) out << ", microbatch " << now_->microbatch;
+    return out;
+  }
 
  private:
   distributed_array& at(int buffer) { return held_[static_cast<std::size_t>(buffer)]; }
@@ -211,6 +229,7 @@ class pipeline_part {
   std::vector<axis_set> terms_;                        // by buffer
   std::map<int, std::unique_ptr<relayout>> plans_;  // by transfer
   scratch memory_;
+  const pipeline_step* now_ = nullptr;
 };
 
 }  // namespace partita::run_detail

@@ -113,6 +113,7 @@ class frame {
   void run(workspace& w, thread_pool& threads, const GiveInput& give_input) const {
     for (std::size_t k = 0; k < plan_.steps().size(); ++k) {
       const step& s = plan_.steps()[k];
+      transport_.now = {&p_, s.op};
       switch (s.what) {
         case step::kind::input:
           give_input(s, w);
@@ -226,7 +227,6 @@ class frame {
       from[at(r)] = w.base[at(plan_.root(p_.operand(o, r)))];
       to[at(r)] = place(n.result + r, w);
     }
-    transport_.now = {&p_, o};
     what.run(transport_, from.all(), to.all(), threads, w.memory, w.messages);
   }
 
