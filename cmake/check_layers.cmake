@@ -1,5 +1,5 @@
 # Checks the include order of design: a header includes only headers of its own folder or of an earlier one, and
-# Eigen, xtensor and MPI appear only under run/. Headers outside the folders (partita.hpp, cpu.hpp) may include
+# Eigen and xtensor appear only under run/, MPI only under backend/. Headers outside the folders (partita.hpp, cpu.hpp) may include
 # anything, but partita.hpp must not lead to Eigen, xtensor or MPI. The parts of run/ have an order too: grouping and
 # memory know nothing of transports, and neither do they of the device that uses all. prove/ leads to nothing that makes
 # what it checks. What leads to ops leads to their registry, so that a header compiles alone without warnings.
@@ -8,7 +8,7 @@
 #
 #   cmake [-DROOT=include/partita] -P cmake/check_layers.cmake
 cmake_minimum_required(VERSION 3.25)
-set(layers support ir op dsl core spmd prove cost schedule search stablehlo mpmd spec run emit report)
+set(layers support ir op dsl core spmd prove cost schedule search stablehlo mpmd spec run backend emit report)
 set(run_parts kernels fusion memory transport device)
 set(heavy "^(Eigen|unsupported/Eigen|xtensor|xtensor-blas|xtl|xsimd)/|^mpi\\.h")
 if(NOT DEFINED ROOT)
@@ -53,8 +53,12 @@ foreach(header IN LISTS headers)
     set(target "${CMAKE_MATCH_2}")
     if(target MATCHES "${heavy}")
       set(heavy_${header} "${line}")
-      if(NOT layer EQUAL -1 AND NOT folder STREQUAL "run")
-        fault("partita/${header}: ${line}\n    Eigen, xtensor and MPI are for run/ only")
+      set(home run)
+      if(target STREQUAL "mpi.h")
+        set(home backend)
+      endif()
+      if(NOT layer EQUAL -1 AND NOT folder STREQUAL home)
+        fault("partita/${header}: ${line}\n    Eigen and xtensor are for run/ only, MPI for backend/")
       endif()
       continue()
     endif()

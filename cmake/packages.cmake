@@ -135,6 +135,34 @@ function(partita_python var)
   file(TOUCH ${folder}/${hash})
 endfunction()
 
+# partita_mpi()  installs Open MPI where that needs no password, if there is no MPI. Without one a line says so, and what
+# needs it is left out.
+function(partita_mpi)
+  find_program(found NAMES mpirun mpiexec NO_CACHE)
+  find_program(compiler NAMES mpicxx mpic++ mpicc NO_CACHE)
+  if(found AND compiler)
+    return()
+  endif()
+  find_program(apt apt-get NO_CACHE)
+  if(apt)
+    message(STATUS "Installing Open MPI")
+    execute_process(COMMAND id -u OUTPUT_VARIABLE uid OUTPUT_STRIP_TRAILING_WHITESPACE)
+    set(as_root)
+    if(NOT uid STREQUAL "0")
+      set(as_root sudo -n)
+    endif()
+    set(apt ${as_root} env DEBIAN_FRONTEND=noninteractive ${apt} -q)
+    foreach(step IN ITEMS update "install;-y;--no-install-recommends;openmpi-bin;libopenmpi-dev")
+      execute_process(COMMAND ${apt} ${step} INPUT_FILE /dev/null TIMEOUT 300 RESULT_VARIABLE ignored
+        OUTPUT_QUIET ERROR_QUIET)
+    endforeach()
+    find_program(found NAMES mpirun mpiexec NO_CACHE)
+  endif()
+  if(NOT found)
+    message(STATUS "No MPI: the tests with label mpi are left out")
+  endif()
+endfunction()
+
 # partita_chromium(VAR)  a Chromium for the test `page`; on Debian it is installed if that needs no password. Empty, with a
 # line that says so, where there is none.
 function(partita_chromium var)

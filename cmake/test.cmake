@@ -38,6 +38,7 @@ else()  # CMake reads CXX; its build tree is its own, since a tree keeps its com
 endif()
 partita_python(python)
 partita_chromium(browser)
+partita_mpi()
 partita_jobs(jobs)
 partita_generator(generator)
 

@@ -18,7 +18,7 @@ class interpreter {
       : interpreter(std::move(d), std::move(options), {}) {}
   interpreter(device_program d, run_options options, const std::vector<axis_set>& terms)
       : mesh_(std::make_unique<mesh>(d.mesh)),
-        run_(std::move(d), std::move(options), std::make_unique<in_process>(*mesh_), terms) {}
+        run_(std::move(d), std::move(options), std::make_shared<in_process>(*mesh_), terms) {}
 
   const device_program& source() const { return run_.source(); }
   const std::shared_ptr<const std::vector<std::string>>& names() const { return run_.names(); }

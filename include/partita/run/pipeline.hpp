@@ -35,8 +35,8 @@ class executable_pipeline {
     list_ = std::make_shared<const exported_pipeline>(export_calls(*p_));
     list_->error.raise();
     for (const mesh& m : p_->meshes) sites_.push_back({run_detail::device_set::all(m)});
-    functions_ = run_detail::make_functions(*p_, options, every_device, sites_, [&](int, int m) {
-      return std::make_unique<run_detail::in_process>(p_->meshes[m]);
+    functions_ = run_detail::make_functions(*p_, options, every_device, sites_, [&](int m) {
+      return std::make_shared<run_detail::in_process>(p_->meshes[m]);
     });
     auto names = std::make_shared<std::vector<std::string>>();
     for (int i = 0; i < p_->source.output_count(); ++i)

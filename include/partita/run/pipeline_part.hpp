@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,8 +28,8 @@ struct mesh_site {
 /// The functions of a pipeline that a process calls, by unit; null: another process calls it.
 using pipeline_functions = std::vector<std::unique_ptr<device_run>>;
 
-/// A device run for each unit on the meshes of this process. `link(unit, mesh)`: the transport among
-/// the devices of the mesh.
+/// A device run for each unit on the meshes of this process. `link(mesh)`: the transport among the
+/// devices of a mesh.
 template <class Link>
 pipeline_functions make_functions(const pipelined& p, const run_options& options, bool every_device,
                                   const std::vector<mesh_site>& sites, const Link& link) {
@@ -40,7 +41,7 @@ pipeline_functions make_functions(const pipelined& p, const run_options& options
     if (!sites[static_cast<std::size_t>(u.piece.mesh)].mine) continue;
     std::vector<axis_set> terms;
     for (const auto& v : u.takes) terms.push_back(every_device ? all_axes(u.device.mesh) : v.terms);
-    list.back() = std::make_unique<device_run>(u.device, options, link(f, u.piece.mesh), terms);
+    list.back() = std::make_unique<device_run>(u.device, options, link(u.piece.mesh), terms);
   }
   return list;
 }
@@ -107,10 +108,13 @@ class pipeline_part {
       for (const call_operand& each : s.takes) drop(each.buffer, k);
       drop(s.from, k);
     }
+    while (!sent_.empty()) finish_first();
     now_ = nullptr;
   }
   /// The shards of an output that this process holds.
   const distributed_array& output(int i) { return at(e_.outputs[i]); }
+  /// The unit that runs now, or -1.
+  int unit() const { return now_ != nullptr ? now_->unit : -1; }
   /// The step that runs now, for error messages.
   text doing() const {
     if (now_ == nullptr) return text("the end of the pipeline");
@@ -164,7 +168,17 @@ class pipeline_part {
     auto& plan = plans_[s.transfer];
     if (plan == nullptr)
       plan = std::make_unique<relayout>(place_of(s.from), place_of(s.to), number_);
-    at(s.to) = {plan->run(link_, at(s.from).copies, memory_), axes(s.to)};
+    auto move = plan->start(link_, at(s.from).copies);
+    if (!plan->receives() && move.messages.ticket >= 0) {  // the receiver may take it later
+      sent_.push_back({plan.get(), std::move(move)});
+      if (std::cmp_greater(sent_.size(), p_.channels.capacity)) finish_first();
+      return;
+    }
+    at(s.to) = {plan->finish(link_, std::move(move)), axes(s.to)};
+  }
+  void finish_first() {
+    sent_.front().plan->finish(link_, std::move(sent_.front().move));
+    sent_.pop_front();
   }
   void call(const pipeline_step& s, const std::vector<distributed_array>& inputs) {
     std::vector<const distributed_array*> given;
@@ -228,7 +242,11 @@ class pipeline_part {
   std::vector<distributed_array> held_;                // by buffer
   std::vector<axis_set> terms_;                        // by buffer
   std::map<int, std::unique_ptr<relayout>> plans_;  // by transfer
-  scratch memory_;
+  struct sent_message {
+    const relayout* plan;
+    relayout::started move;
+  };
+  std::deque<sent_message> sent_;
   const pipeline_step* now_ = nullptr;
 };
 

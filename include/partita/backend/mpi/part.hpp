@@ -88,8 +88,7 @@ class job_part {
     out.sharding = to.sharding;
     out.local = to.local;
     const run_detail::relayout plan(place_of(x), to, rank_);
-    scratch memory;
-    out.held = {plan.run(*link_, x.held.copies, memory), to.varies};
+    out.held = {plan.run(*link_, x.held.copies), to.varies};
     return out;
   }
 
@@ -198,16 +197,12 @@ class pipeline_of_job final : public job_part {
     all_ = make_link(everywhere({}).devices, comm_.get(), 0, w.ranks(), w, o,
                      [this](const auto&) { return working_on(); });
     link_ = all_.get();
-    functions_ = run_detail::make_functions(p_, o.run, false, sites_, [&](int f, int m) {
-      auto link = make_link(site(m).devices, mesh_comm_.get(), site(m).first,
-                            p_.meshes[m].devices(), w, o,
-                            [this, f](const auto& use) { return name_of(f, use); });
-      mesh_links_.push_back(link.get());
-      return link;
-    });
-    for (std::size_t f = 0; f < functions_.size(); ++f)
-      if (functions_[f] != nullptr)
-        make_groups(static_cast<mpi_transport&>(functions_[f]->link()), functions_[f]->p());
+    const run_detail::mesh_site& mine = site(mesh_at(p_, w));
+    on_mesh_ = make_link(mine.devices, mesh_comm_.get(), mine.first, mine.devices.mesh().devices(),
+                         w, o, [this](const auto& use) { return name_of(use); });
+    functions_ = run_detail::make_functions(p_, o.run, false, sites_, [&](int) { return on_mesh_; });
+    for (const auto& f : functions_)
+      if (f != nullptr) make_groups(*on_mesh_, f->p());
     for (int i = 0; i < p_.source.input_count(); ++i)
       inputs_.push_back(of_buffer(list_.inputs[i], p_.source.input_name(i),
                                   p_.source.input_type(i)));
@@ -221,14 +216,10 @@ class pipeline_of_job final : public job_part {
   }
   mpi::traffic sent() const override {
     mpi::traffic all = link_->counted();
-    for (const mpi_transport* each : mesh_links_) {
-      all.calls += each->counted().calls;
-      all.bytes += each->counted().bytes;
-      all.seconds += each->counted().seconds;
-    }
-    return all;
+    const mpi::traffic& mine = on_mesh_->counted();
+    return {all.calls + mine.calls, all.bytes + mine.bytes, all.seconds + mine.seconds};
   }
-  text working_on() const override { return working_ ? working_->doing() : text("the pipeline"); }
+  text working_on() const override { return working_ != nullptr ? working_->doing() : text("the pipeline"); }
 
   std::vector<sharded_array> run(const std::vector<sharded_array>& inputs) override {
     run_detail::pipeline_part part(p_, list_, functions_, sites_, *link_, rank_, false);
@@ -274,16 +265,19 @@ class pipeline_of_job final : public job_part {
       if (p_.source.input_name(i) == output) return true;
     return false;
   }
-  text name_of(int f, const run_detail::transport_use& use) const {
-    return describe(p_.source, p_.core, p_.tactics, p_.function(f).notes,
-                    functions_[static_cast<std::size_t>(f)]->p(), use) << " in " << working_on();
+  text name_of(const run_detail::transport_use& use) const {
+    const int unit = working_ != nullptr ? working_->unit() : -1;
+    if (unit < 0) return working_on();
+    return describe(p_.source, p_.core, p_.tactics, p_.function(unit).notes,
+                    functions_[static_cast<std::size_t>(unit)]->p(), use)
+           << " in " << working_on();
   }
 
   const pipelined p_;
   exported_pipeline list_;
   owned_communicator mesh_comm_;
   std::unique_ptr<mpi_transport> all_;
-  std::vector<const mpi_transport*> mesh_links_;
+  std::shared_ptr<mpi_transport> on_mesh_;
   run_detail::pipeline_functions functions_;
   const run_detail::pipeline_part* working_ = nullptr;
 };

@@ -32,7 +32,7 @@ constexpr std::uint64_t hash_bytes(const std::byte* data, std::int64_t bytes,
 class device_run {
  public:
   /// `terms`: axes along which devices hold terms of an input; by input, empty: of none.
-  device_run(device_program d, run_options options, std::unique_ptr<transport> t,
+  device_run(device_program d, run_options options, std::shared_ptr<transport> t,
              const std::vector<axis_set>& terms)
       : d_(std::move(d)),
         options_(std::move(options)),
@@ -215,7 +215,7 @@ class device_run {
 
   device_program d_;
   run_options options_;
-  std::unique_ptr<transport> transport_;
+  std::shared_ptr<transport> transport_;
   frame frame_;
   thread_pool threads_;
   std::shared_ptr<const std::vector<std::string>> names_;

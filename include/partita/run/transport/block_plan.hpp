@@ -62,14 +62,20 @@ class block_plan {
       if (b.peer >= 0) b.offset += find(receives_, b.peer).begin;
   }
   bool empty() const { return sends_.empty() && receives_.empty(); }
+  bool receives() const { return !receives_.empty(); }
   std::int64_t bytes_sent() const {
     std::int64_t n = 0;
     for (const auto& m : sends_) n += m.bytes;
     return n;
   }
 
-  /// Packs, exchanges, and returns the receive buffer, valid until `memory` is reset.
-  const std::byte* run(transport& t, std::span<const block_memory> tensors, scratch& memory) const {
+  /// Messages on their way.
+  struct started {
+    transport::ticket ticket = -1;
+    const std::byte* received = nullptr;  ///< the receive buffer, complete once finished
+  };
+  /// Packs and begins the exchange; `memory` and the tensors stay as they are until it is finished.
+  started start(transport& t, std::span<const block_memory> tensors, scratch& memory) const {
     std::vector<message> out, in;
     for (const outgoing& m : sends_) {
       std::byte* data = whole(m, tensors);
@@ -85,8 +91,12 @@ class block_plan {
     }
     std::byte* buffer = memory.take(buffer_bytes_);
     for (const incoming& m : receives_) in.push_back({m.peer, buffer + m.begin, m.bytes});
-    t.exchange(out, in);
-    return buffer;
+    return {t.start_exchange(out, in), buffer};
+  }
+  const std::byte* run(transport& t, std::span<const block_memory> tensors, scratch& memory) const {
+    const started s = start(t, tensors, memory);
+    t.finish(s.ticket);
+    return s.received;
   }
 
  private:

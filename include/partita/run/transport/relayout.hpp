@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -46,25 +47,40 @@ class relayout {
     for (std::size_t i = 0; i < places.size(); ++i) received_[i].at = places[i];
   }
 
-  /// The new shards; none on a process that holds none.
-  std::vector<array> run(transport& t, std::span<const array> shards, scratch& memory) const {
-    std::vector<array> out;
+  /// A move on its way: what it reads and writes.
+  struct started {
+    std::vector<array> sources, targets;
+    std::unique_ptr<scratch> memory = std::make_unique<scratch>();
+    block_plan::started messages = {};
+  };
+  started start(transport& t, std::vector<array> shards) const {
+    started s{std::move(shards), {}};
     for (std::int64_t j = 0; to_.here && j < to_.devices.copies(to_.varies); ++j)
-      out.emplace_back(to_.local);
-    const std::int64_t size = size_of(to_.local.element);
+      s.targets.emplace_back(to_.local);
     for (const local_block& b : kept_)
-      copy_box(size, b.box, from_.local.shape, b.from.at, shards[at(b.source)].bytes(),
-               to_.local.shape, b.to.at, const_cast<std::byte*>(out[at(b.target)].bytes()));
-    if (messages_.empty()) return out;
-    memory.reset();
+      copy_box(size_of(to_.local.element), b.box, from_.local.shape, b.from.at,
+               s.sources[at(b.source)].bytes(), to_.local.shape, b.to.at,
+               const_cast<std::byte*>(s.targets[at(b.target)].bytes()));
+    if (messages_.empty()) return s;
     std::vector<block_memory> sources;
-    for (const array& each : shards) sources.push_back({from_.local, each.bytes()});
-    const std::byte* buffer = messages_.run(t, sources, memory);
-    for (const incoming_block& b : received_)
-      copy_box(size, b.box, b.box, nullptr, buffer + b.at.offset, to_.local.shape, b.to.at,
-               const_cast<std::byte*>(out[at(b.target)].bytes()));
-    return out;
+    for (const array& each : s.sources) sources.push_back({from_.local, each.bytes()});
+    s.messages = messages_.start(t, sources, *s.memory);
+    return s;
   }
+  /// The new shards; none on a process that holds none.
+  std::vector<array> finish(transport& t, started s) const {
+    if (s.messages.ticket >= 0) t.finish(s.messages.ticket);
+    for (const incoming_block& b : received_)
+      copy_box(size_of(to_.local.element), b.box, b.box, nullptr,
+               s.messages.received + b.at.offset, to_.local.shape, b.to.at,
+               const_cast<std::byte*>(s.targets[at(b.target)].bytes()));
+    return std::move(s.targets);
+  }
+  std::vector<array> run(transport& t, std::vector<array> shards) const {
+    return finish(t, start(t, std::move(shards)));
+  }
+  /// False on a process that only sends: it can go on before the message has arrived.
+  bool receives() const { return messages_.receives(); }
 
  private:
   struct local_block {

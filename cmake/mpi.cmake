@@ -1,0 +1,11 @@
+# partita::mpi -- partita::cpu with MPI, if one is found (Open MPI, MPICH). Used together with partita::separate if that
+# is linked, too. (MPI's own C++ bindings do not compile as C++20; the macros switch them off.)
+find_package(MPI QUIET COMPONENTS CXX)
+if(TARGET MPI::MPI_CXX)
+  add_library(partita_mpi INTERFACE)
+  add_library(partita::mpi ALIAS partita_mpi)
+  target_link_libraries(partita_mpi INTERFACE partita::cpu MPI::MPI_CXX)
+  target_compile_definitions(partita_mpi INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+else()
+  message(STATUS "partita::mpi is not defined: no MPI was found (Debian: libopenmpi-dev openmpi-bin)")
+endif()
