@@ -8,7 +8,7 @@
 #
 #   cmake [-DROOT=include/partita] -P cmake/check_layers.cmake
 cmake_minimum_required(VERSION 3.25)
-set(layers support ir op dsl core spmd prove cost schedule search stablehlo mpmd spec run emit report)
+set(layers support ir op dsl core spmd prove cost schedule search stablehlo mpmd spec run backend emit report)
 set(run_parts kernels fusion memory transport device)
 set(heavy "^(Eigen|unsupported/Eigen|xtensor|xtensor-blas|xtl|xsimd)/|^mpi\\.h")
 if(NOT DEFINED ROOT)
