@@ -30,17 +30,6 @@ inline text zarr_array(const checkpoint_entry& a) {
              << R"(,"attributes":{"partita.name":)" << json_text(a.name) << R"(,"partita.layout":)"
              << json_text(a.layout) << "}}";
 }
-/// `zarr.json` of the group. It repeats the metadata of the arrays, so that readers need not list
-/// the directory (which would make zarr-python warn of `partita.json`).
-inline text zarr_group(const checkpoint_manifest& m) {
-  text out = R"({"zarr_format":3,"node_type":"group","attributes":{"partita.step":)";
-  out << m.step << R"(,"partita.mesh":)" << json_text(m.mesh)
-      << R"(},"consolidated_metadata":{"kind":"inline","must_understand":false,"metadata":{)";
-  for (const auto& a : m.arrays)
-    out << (&a == m.arrays.data() ? "" : ",") << "\n\"" << path_component(a.name)
-        << "\":" << zarr_array(a);
-  return out << "}}}\n";
-}
 /// `model.safetensors.index.json`.
 inline text safetensors_index(const checkpoint_manifest& m, const shard_files& files) {
   text out = R"({"metadata":{"total_size":)", map;
@@ -69,7 +58,9 @@ inline void write_foreign_metadata(const checkpoint_manifest& m, const shard_fil
     std::filesystem::create_directories(folder);
     write_durable(folder + "/zarr.json", zarr_array(a));
   }
-  write_durable(files.path("zarr.json"), zarr_group(m));
+  write_durable(files.path("zarr.json"),
+                concat(R"({"zarr_format":3,"node_type":"group","attributes":{"partita.step":)",
+                       m.step, R"(,"partita.mesh":)", json_text(m.mesh), "}}"));
 }
 
 }  // namespace partita::backend_detail
