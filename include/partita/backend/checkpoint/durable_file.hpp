@@ -42,13 +42,9 @@ class durable_file {
     if (::fstat(file_, &s) != 0) fail_at(path_, "read");
     return static_cast<std::uint64_t>(s.st_size);
   }
-  void resize(std::uint64_t size) const {
-    if (::ftruncate(file_, static_cast<off_t>(size)) != 0) fail_at(path_, "written");
-  }
   void write(std::uint64_t at, const void* bytes, std::size_t n) const {
     for (auto* from = static_cast<const char*>(bytes); n > 0;) {
       const ssize_t done = ::pwrite(file_, from, n, static_cast<off_t>(at));
-      if (done < 0 && errno == EINTR) continue;
       if (done < 0) fail_at(path_, "written");
       from += done, at += static_cast<std::uint64_t>(done), n -= static_cast<std::size_t>(done);
     }
@@ -57,7 +53,6 @@ class durable_file {
   bool read(std::uint64_t at, void* bytes, std::size_t n) const {
     for (auto* to = static_cast<char*>(bytes); n > 0;) {
       const ssize_t done = ::pread(file_, to, n, static_cast<off_t>(at));
-      if (done < 0 && errno == EINTR) continue;
       if (done < 0) fail_at(path_, "read");
       if (done == 0) return false;
       to += done, at += static_cast<std::uint64_t>(done), n -= static_cast<std::size_t>(done);

@@ -47,7 +47,7 @@ inline void write_foreign_metadata(const checkpoint_manifest& m, const shard_fil
   if (m.format == checkpoint_format::safetensors) {
     for (const auto& each : files.files()) {
       const durable_file file(files.path(each.name), O_WRONLY | O_CREAT);
-      file.resize(each.plan.size);
+      std::filesystem::resize_file(files.path(each.name), each.plan.size);
       file.write(0, each.plan.head.data(), each.plan.head.size());
       file.sync();
     }

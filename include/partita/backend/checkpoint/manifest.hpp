@@ -78,7 +78,8 @@ constexpr shape stored_shards(const checkpoint_entry& a) {
   return n;
 }
 
-/// Reads a manifest, which is untrusted input.
+/// Reads a manifest, which is untrusted input: the members that `manifest_text` writes, in its
+/// order.
 class manifest_reader {
  public:
   explicit manifest_reader(const std::string& folder)
@@ -88,35 +89,31 @@ class manifest_reader {
         json_(bytes_, in_, "K003", "it is not the manifest of a checkpoint") {}
 
   checkpoint_manifest read() {
-    std::uint64_t version = 0;
-    json_.object([&](const std::string& name) {
-      if (name == "partita_checkpoint") {
-        version = json_.number();
-      } else if (name == "format") {
-        const std::string format = json_.string();
-        if (format != "zarr" && format != "safetensors") json_.fail("the format is unknown");
-        m_.format = format == "zarr" ? checkpoint_format::zarr : checkpoint_format::safetensors;
-      } else if (name == "step" || name == "file_bytes") {
-        (name == "step" ? m_.step : m_.file_bytes) = static_cast<std::int64_t>(json_.number());
-      } else if (name == "mesh" || name == "library") {
-        (name == "mesh" ? m_.mesh : m_.library) = json_.string();
-      } else if (name == "arrays") {
-        json_.list("[", "]", [&] { entry(); });
-      } else {
-        json_.skip_value();
-      }
-    });
-    json_.need_end();
-    if (version != 1)
+    checkpoint_manifest m;
+    json_.need_member("{", "partita_checkpoint");
+    if (const std::uint64_t version = json_.number(); version != 1)
       in_.fail("K002", "the checkpoint has version ", version, "; version 1 can be read");
-    return std::move(m_);
+    m.library = string("library");
+    const std::string format = string("format");
+    m.format = format == "zarr" ? checkpoint_format::zarr : checkpoint_format::safetensors;
+    if (m.format != checkpoint_format::zarr && format != "safetensors")
+      json_.fail("the format is unknown");
+    json_.need_member(",", "step");
+    m.step = static_cast<std::int64_t>(json_.number());
+    json_.need_member(",", "file_bytes");
+    m.file_bytes = static_cast<std::int64_t>(json_.number());
+    m.mesh = string("mesh");
+    json_.need_member(",", "arrays");
+    json_.list("[", "]", [&] { m.arrays.push_back(entry()); });
+    json_.need("}", "}");
+    json_.need_end();
+    return m;
   }
 
  private:
   std::string path_, bytes_;
   run_detail::byte_reader in_;
   run_detail::json_reader json_;
-  checkpoint_manifest m_;
 
   static std::string text_of(const std::string& folder, const std::string& path) {
     if (std::filesystem::exists(path)) return run_detail::read_file(path);
@@ -125,44 +122,36 @@ class manifest_reader {
                        zarr ? "is a zarr group of another program: it has no " : "has no ",
                        manifest_name));
   }
-  shape extents() {
-    shape s;
-    json_.list("[", "]", [&] { s.push_back(static_cast<std::int64_t>(json_.number())); });
-    if (s.rank > max_rank) json_.fail(concat("a rank above ", max_rank, " is not supported"));
-    return s;
+  std::string string(std::string_view name, std::string_view before = ",") {
+    json_.need_member(before, name);
+    return json_.string();
   }
-  void entry() {
+  template <class Each>
+  void numbers(std::string_view name, const Each& each) {
+    json_.need_member(",", name);
+    json_.list("[", "]", [&] { each(static_cast<std::int64_t>(json_.number())); });
+  }
+  checkpoint_entry entry() {
     checkpoint_entry a;
-    int element = dtype_count;
-    json_.object([&](const std::string& name) {
-      if (name == "name") {
-        a.name = json_.string();
-      } else if (name == "layout") {
-        a.layout = json_.string();
-      } else if (name == "dtype") {
-        const std::string type = json_.string();
-        for (element = 0; element < dtype_count; ++element)
-          if (name_of(static_cast<dtype>(element)) == type) break;
-      } else if (name == "shape" || name == "shard") {
-        (name == "shape" ? a.type.shape : a.shard) = extents();
-      } else if (name == "crc32c") {
-        json_.list("[", "]",
-                   [&] { a.checksums.push_back(static_cast<std::uint32_t>(json_.number())); });
-      } else {
-        json_.skip_value();
-      }
-    });
-    const auto need = [&](bool good, std::string_view what) {
-      if (!good) json_.fail(concat("array \"", short_name(a.name), "\": ", what));
-    };
-    need(element < dtype_count, "the element type is unknown");
-    a.type.element = static_cast<dtype>(element);
-    need(a.type.shape.fits() && a.shard.fits(), "it has more than 2^59 - 1 elements");
-    need(a.shard.rank == a.type.shape.rank && !a.shard.has_no_elements(),
-         "the shape of its shards does not fit its shape");
-    need(static_cast<std::uint64_t>(stored_shards(a).elements()) == a.checksums.size(),
-         "the number of checksums is not that of its shards");
-    m_.arrays.push_back(std::move(a));
+    a.name = string("name", "{");
+    const std::string type = string("dtype");
+    int t = 0;
+    while (t < dtype_count && name_of(static_cast<dtype>(t)) != type) ++t;
+    a.type.element = static_cast<dtype>(t);
+    numbers("shape", [&](auto n) { a.type.shape.push_back(n); });
+    numbers("shard", [&](auto n) { a.shard.push_back(n); });
+    a.layout = string("layout");
+    numbers("crc32c", [&](auto n) { a.checksums.push_back(static_cast<std::uint32_t>(n)); });
+    json_.need("}", "}");
+    const bool good = t < dtype_count && a.shard.rank == a.type.shape.rank &&
+                      a.shard.rank <= max_rank && a.type.shape.fits() && a.shard.fits() &&
+                      !a.shard.has_no_elements() &&
+                      static_cast<std::size_t>(stored_shards(a).elements()) == a.checksums.size();
+    if (!good)
+      json_.fail(concat("array \"", short_name(a.name), "\" of type ", short_name(type), ", shape ",
+                        a.type.shape, ", shards ", a.shard, " and ", a.checksums.size(),
+                        " checksums cannot be"));
+    return a;
   }
 };
 

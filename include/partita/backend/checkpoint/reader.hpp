@@ -50,10 +50,7 @@ class checkpoint_reader {
   ///
   /// Errors    K006 there is none, K007 it has another type or shape
   const checkpoint_entry& need(std::string_view name, const tensor_type& type) const {
-    const auto i = places_.find(name);
-    if (i < 0)
-      throw error(concat("K006 checkpoint: \"", path_, "\" has no array \"", short_name(name),
-                         "\" of ", type, "; ", known_names(name, places_.names())));
+    const auto i = find(name, concat(" of ", type));
     if (at(i).type.element != type.element || !same_shape(at(i).type.shape, type.shape))
       throw error(concat("K007 checkpoint: \"", path_, "\": array \"", short_name(name), "\" is ",
                          at(i).type, "; ", type, " is needed"));
@@ -64,8 +61,8 @@ class checkpoint_reader {
   /// Errors    K001, K004 a shard is too short or too long, K005 its checksum differs or a bool is
   ///           neither 0 nor 1, K006, K011 the box has another rank or a negative start
   array read(std::string_view name, const run_detail::position& start, const shape& extents) const {
-    const auto i = places_.find(name);
-    const checkpoint_entry& a = i < 0 ? need(name, {}) : at(i);
+    const auto i = find(name, {});
+    const checkpoint_entry& a = at(i);
     array out({a.type.element, extents});
     shape count = extents;  // of the shards that the box intersects
     run_detail::position first;
@@ -103,6 +100,13 @@ class checkpoint_reader {
   run_detail::name_places places_;
   backend_detail::shard_files files_;
 
+  std::ptrdiff_t find(std::string_view name, const text& of_type) const {
+    const auto i = places_.find(name);
+    if (i < 0)
+      throw error(concat("K006 checkpoint: \"", path_, "\" has no array \"", short_name(name), '"',
+                         of_type, "; ", known_names(name, places_.names())));
+    return i;
+  }
   const checkpoint_entry& at(std::ptrdiff_t i) const {
     return manifest_.arrays[static_cast<std::size_t>(i)];
   }
@@ -123,16 +127,18 @@ class checkpoint_reader {
     std::vector<std::byte> bytes;
     std::uint32_t crc = 0;
     bool good = true;
-    from.for_each_run(size, (1 << 20) / size, [&](auto first, auto n, std::uint64_t byte) {
-      bytes.resize(static_cast<std::size_t>(n * size));
-      good = good && file.read(byte, bytes.data(), bytes.size());
-      crc = backend_detail::crc32c(bytes.data(), bytes.size(), crc);
-      if (a.type.element == dtype::boolean)
-        for (const std::byte b : bytes) good = good && b <= std::byte{1};
-      from.for_each_common(first, n, box, [&](auto e, auto j, auto count) {
-        std::memcpy(to + j * size, bytes.data() + e * size, static_cast<std::size_t>(count * size));
-      });
-    });
+    from.for_each_run(size, backend_detail::buffer_bytes / size,
+                      [&](auto first, auto n, std::uint64_t byte) {
+                        bytes.resize(static_cast<std::size_t>(n * size));
+                        good = good && file.read(byte, bytes.data(), bytes.size());
+                        crc = backend_detail::crc32c(bytes.data(), bytes.size(), crc);
+                        if (a.type.element == dtype::boolean)
+                          for (const std::byte b : bytes) good = good && b <= std::byte{1};
+                        from.for_each_common(first, n, box, [&](auto e, auto j, auto count) {
+                          std::memcpy(to + j * size, bytes.data() + e * size,
+                                      static_cast<std::size_t>(count * size));
+                        });
+                      });
     if (!good || crc != a.checksums[static_cast<std::size_t>(number)])
       throw error(concat("K005 checkpoint: \"", from.path, "\": shard ", number, " of \"",
                          short_name(a.name), "\" is damaged: its CRC-32C is ", crc, ", not ",

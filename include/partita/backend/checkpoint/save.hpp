@@ -48,9 +48,6 @@ struct checkpoint_array {
 
 namespace backend_detail {
 
-/// Bytes that are copied at a time.
-inline constexpr std::int64_t buffer_bytes = 1 << 20;
-
 /// Does `work` in every process; returns what each returned. If one fails, all throw.
 template <class Work>
 std::vector<std::string> agree(const checkpoint_peers& peers, const Work& work) {
@@ -138,14 +135,18 @@ class checkpoint_writer {
     if (thread_.joinable()) thread_.join();
   }
   void describe() {
-    if (manifest_.step < 0)
-      throw error(concat("K008 checkpoint: step ", manifest_.step, " is negative"));
+    if (manifest_.step < 0 || manifest_.file_bytes < 0)
+      throw error(concat("K008 checkpoint: step ", manifest_.step, " or file_bytes ",
+                         manifest_.file_bytes, " is negative"));
     manifest_.mesh = concat(mesh_).view();
     for (std::uint32_t i = 0; i < arrays_.size(); ++i) {
       const sharded_value& v = arrays_[i].value;
       text layout;
       print_layout(layout, v.sharding, v.global_shape.rank, mesh_);
       shape shard = v.local_shape;
+      if (shard.rank != v.global_shape.rank || !shard.fits() || !v.global_shape.fits())
+        throw error(concat("K007 checkpoint: \"", v.name, "\" has shape ", v.global_shape,
+                           "; shards of shape ", shard, " do not fit it"));
       for (int d = 0; d < shard.rank; ++d) shard[d] = std::max<std::int64_t>(shard[d], 1);
       const std::string name(v.name.view());
       const std::size_t length = path_component(name).size();
@@ -224,13 +225,15 @@ class checkpoint_writer {
         block b;
         std::memcpy(&b, each.data() + k, sizeof b);
         manifest_.arrays[b.array].checksums[static_cast<std::size_t>(b.number)] = b.crc;
-        ++seen[b.array][static_cast<std::size_t>(b.number)];
+        char& times = seen[b.array][static_cast<std::size_t>(b.number)];
+        times = times == 0 ? 1 : 2;
       }
     for (std::size_t i = 0; i < seen.size(); ++i)
       for (std::size_t k = 0; k < seen[i].size(); ++k)
         if (seen[i][k] != 1)
-          throw error(concat("K011 checkpoint: shard ", k, " of \"", manifest_.arrays[i].name,
-                             "\" is given ", int{seen[i][k]}, " times, over all processes"));
+          throw error(
+              concat("K011 checkpoint: shard ", k, " of \"", manifest_.arrays[i].name,
+                     seen[i][k] == 0 ? "\" is given by no process" : "\" is given more than once"));
     write_durable(files_->path(manifest_name), manifest_text(manifest_));
     sync_directories(partial_);
     rename_durable(partial_, path_);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,9 @@
 
 namespace partita::backend_detail {
 
+/// Bytes that are copied at a time.
+inline constexpr std::int64_t buffer_bytes = 1 << 20;
+
 /// Coordinates of element `i` of a shape, row-major.
 constexpr run_detail::position position_of(const shape& s, std::int64_t i) {
   run_detail::position p;
@@ -20,7 +24,11 @@ constexpr run_detail::position position_of(const shape& s, std::int64_t i) {
   return p;
 }
 /// Coordinates of a device; its number is that of row-major order.
-constexpr run_detail::coordinates device_coordinates(const mesh& m, std::int64_t device) {
+///
+/// Errors    K011 the mesh has no such device
+inline run_detail::coordinates device_coordinates(const mesh& m, std::int64_t device) {
+  if (device < 0 || device >= m.devices())
+    throw error(concat("K011 checkpoint: there is no device ", device, " in ", m));
   run_detail::coordinates c;
   for (int i = m.rank; i-- > 0; device /= m.size(m.order[i]))
     c.at[m.order[i]] = device % m.size(m.order[i]);
@@ -166,11 +174,9 @@ class shard_files {
       files_.back().arrays.push_back(i);
     }
     for (std::size_t k = 0; k < files_.size(); ++k) {
-      const auto five = [](std::size_t n) {
-        const std::string digits = std::to_string(n);
-        return std::string(5 - std::min<std::size_t>(digits.size(), 5), '0') + digits;
-      };
-      files_[k].name = "model-" + five(k + 1) + "-of-" + five(files_.size()) + ".safetensors";
+      char name[80];
+      std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", k + 1, files_.size());
+      files_[k].name = name;
       std::vector<run_detail::named_type> types;
       for (const std::size_t i : files_[k].arrays)
         types.push_back({m_.arrays[i].name, m_.arrays[i].type});

@@ -27,7 +27,7 @@ class json_reader {
   /// Items up to the bracket that closes them.
   template <class Item>
   void list(std::string_view open, std::string_view close, const Item& item) {
-    need(open, open == "{" ? "{" : "[");
+    need(open, open);
     blank();
     if (s_.accept(close)) return;
     for (;;) {
@@ -93,6 +93,15 @@ class json_reader {
     blank();
     return s_.accept(word);
   }
+  void need(std::string_view piece, std::string_view name) {
+    if (!accept(piece)) fail(concat(name, " is missing"));
+  }
+  /// Reads `"name":` after this bracket or comma.
+  void need_member(std::string_view before, std::string_view name) {
+    need(before, before);
+    if (string() != name) fail(concat('"', name, "\" is missing"));
+    need(":", ":");
+  }
   void need_end() {
     blank();
     if (!s_.done()) fail("nothing is expected there");
@@ -105,10 +114,6 @@ class json_reader {
 
   void blank() {
     s_.take_while([](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; });
-  }
-  void need(std::string_view piece, std::string_view name) {
-    blank();
-    if (!s_.accept(piece)) fail(concat(name, " is missing"));
   }
   void escape(std::string& out) {
     constexpr std::string_view from = "\"\\/bfnrt", to = "\"\\/\b\f\n\r\t";
