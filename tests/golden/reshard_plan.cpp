@@ -98,6 +98,39 @@ in all 5 values, 0 of which stay: all_gather 1, all_reduce 0, reduce_scatter 0, 
   check_program(pt::reshard_plan(b, a));
 }
 
+TEST_CASE("reshard_plan: between paddings") {
+  const auto source = pt::trace([](auto x, auto w) { return matmul(x, w); },
+                                pt::input<float, 10, 9>("x"), pt::input<float, 9, 8>("w"));
+  const auto split = [&](const pt::mesh& m, const auto&... tactics) {
+    return pt::partition(source, m, pt::schedule(tactics...));
+  };
+  const auto rows = [](const char* axis) {
+    return pt::manual(axis, {{"x", 0}}, axis, pt::uneven::pad);
+  };
+  const auto columns = [](const char* axis) {
+    return pt::manual(axis, {{"x", 1}}, axis, pt::uneven::pad);
+  };
+  const pt::partitioned all[] = {split(grid, rows("B")),                      // 12 rows
+                                 split(grid, rows("M")),                      // 10
+                                 split(grid),                                 // 10
+                                 split({{"A", 8}}, rows("A")),                // 16
+                                 split(grid, rows("B"), rows("M")),           // 16
+                                 split(grid, rows("M"), columns("B")),        // 10, 12 columns
+                                 split(grid, rows("B"), columns("M")),        // 12, 10 columns
+                                 split({{"C", 2}, {"A", 4}}, columns("A"))};  // 10, 12 columns
+  for (const auto& a : all)
+    for (const auto& b : all) check_program(pt::reshard_plan(a, b));
+  CHECK(str(pt::print(pt::reshard_plan(all[0], all[1]))) == R"({"B":4, "M":2}:
+  x  tensor<10x9xf32>  [{"B"}, {}] -> [{"M"}, {}]  all_gather <"B">, pad [10, 9], all_slice <"M">  324 bytes
+in all 2 values, 1 of which stay: all_gather 1, all_reduce 0, reduce_scatter 0, all_to_all 0; sent 324 bytes, peak 720 bytes
+)");
+  CHECK(str(pt::print(pt::reshard_plan(all[0], all[5]))) == R"({"B":4, "M":2}:
+  x  tensor<10x9xf32>  [{"B"}, {}] -> [{"M"}, {"B"}]  all_gather <"B">, pad [10, 12], all_slice <"M", "B">  324 bytes
+  w  tensor<9x8xf32>  [{}, {}] -> [{"B"}, {}]  pad [12, 8], all_slice <"B">  0 bytes
+in all 2 values, 0 of which stay: all_gather 1, all_reduce 0, reduce_scatter 0, all_to_all 0; sent 324 bytes, peak 768 bytes
+)");
+}
+
 TEST_CASE("reshard: one value, in the notation of shard") {
   const auto p = by(grid, BP, MP, Z3);
   for (const auto& to : {pt::dimensions_axes{{}, {"M", "B"}}, pt::dimensions_axes{"M", "B"},
@@ -134,4 +167,10 @@ TEST_CASE("reshard: what cannot be") {
         }) ==
         "S037 reshard_plan: {\"B\":4, \"M\":2} and {\"B\":4} are no views of the same devices that "
         "have parts of axes in common; plan it by way of a mesh that has");
+  const auto other =
+      pt::partition(pt::trace([](auto x) { return pt::sum(x); }, pt::input<float, 16, 4>("x")),
+                    grid, pt::schedule());
+  CHECK(
+      message([&] { return pt::reshard_plan(p, other); }) ==
+      "S038 reshard_plan: \"x\" is tensor<16x8xf32> in one program, tensor<16x4xf32> in the other");
 }

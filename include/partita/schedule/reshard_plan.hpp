@@ -16,12 +16,17 @@ namespace partita {
 /// How one value moves.
 struct value_move {
   text name;
-  tensor_type type;         ///< of all pieces together: with padding
+  tensor_type type;         ///< of all shards together as it lies: with padding
+  tensor_type to_type;      ///< the same as it is to lie
   tensor_type true_type;    ///< of the array
   layout from, to;          ///< over the mesh of the plan
   vec<reshard_step> steps;  ///< none if it stays where it is
-  std::int64_t sent = 0;    ///< bytes that a device sends
-  std::int64_t most = 0;    ///< bytes of the largest piece of it that a device holds
+  /// If paddings differ: the number of steps before its padding changes, and its layout then, in
+  /// which no dimension whose padding changes is sharded.
+  std::size_t resized_after = 0;
+  layout resized_as = {};
+  std::int64_t sent = 0;  ///< bytes that a device sends
+  std::int64_t most = 0;  ///< bytes of the largest piece of it that a device holds
 };
 
 /// How values move, one after the other.
@@ -49,13 +54,31 @@ struct reshard_plan_result {
     for (std::size_t i = 0; i < values.size(); ++i) {
       const value_move& v = values[i];
       value_id x = d.local.inputs[i];
-      for (const reshard_step& s : v.steps)
-        x = append(d.local, s.what, x, {v.type.element, s.after.local(v.type.shape, mesh)});
+      for (std::size_t s = 0; s <= v.steps.size(); ++s) {
+        const shape& all = s < v.resized_after ? v.type.shape : v.to_type.shape;
+        if (s == v.resized_after && v.type != v.to_type)
+          x = resized(d.local, x, {v.type.element, v.resized_as.local(all, mesh)});
+        if (s < v.steps.size())
+          x = append(d.local, v.steps[s].what, x,
+                     {v.type.element, v.steps[s].after.local(all, mesh)});
+      }
       d.local.outputs.push_back({x, d.local.intern(v.name.view())});
       d.outputs.push_back(v.to);
       d.output_types.push_back(v.true_type);
     }
     return d;
+  }
+
+ private:
+  /// The same value with other padding at the ends of its dimensions.
+  static constexpr value_id resized(partita::program& p, value_id x, const tensor_type& to) {
+    const auto rank = static_cast<std::size_t>(to.shape.rank);
+    std::int64_t amounts[3 * max_rank] = {};
+    for (std::size_t d = 0; d < rank; ++d)
+      amounts[rank + d] = to.shape[static_cast<int>(d)] - p.type(x).shape[static_cast<int>(d)];
+    const std::int64_t zero[] = {0};
+    const value_id operands[] = {x, p.append(def<op::constant>, {}, zero, {to.element, {}})};
+    return p.append(def<op::pad>, operands, {amounts, 3 * rank}, to);
   }
 };
 
@@ -65,14 +88,15 @@ class reshard_planner {
  public:
   constexpr explicit reshard_planner(const mesh& m) { r_.mesh = m; }
 
-  /// `piece`: of the value as it lies.
-  constexpr void move(std::string_view name, const tensor_type& true_type, const shape& piece,
-                      const layout& from, const layout& to) {
-    value_move v{name, {true_type.element, from.global(piece, r_.mesh)}, true_type, from, to, {}};
-    for (int d = 0; d < piece.rank; ++d)
-      if (v.type.shape[d] % to.pieces(r_.mesh, d) != 0)
-        r_.error.record("S038", "reshard: dimension ", d, " of \"", name, "\" has size ",
-                        v.type.shape[d], ", which ", to.pieces(r_.mesh, d),
+  /// `now`, `then`: the shape of all shards together, with padding.
+  constexpr void move(std::string_view name, const tensor_type& true_type, const shape& now,
+                      const layout& from, const shape& then, const layout& to) {
+    const dtype t = true_type.element;
+    value_move v{name, {t, now}, {t, then}, true_type, from, to, {}};
+    for (int d = 0; d < then.rank; ++d)
+      if (then[d] % to.pieces(r_.mesh, d) != 0)
+        r_.error.record("S038", "reshard: dimension ", d, " of \"", name, "\" has size ", then[d],
+                        ", which ", to.pieces(r_.mesh, d),
                         " pieces do not divide; take other axes");
     if (r_.error) return;
     add(v);
@@ -85,33 +109,45 @@ class reshard_planner {
   known_ways ways_;
   std::int64_t ends_ = 0, beside_ = 0;
 
-  constexpr std::int64_t bytes(const value_move& v, const layout& l) const {
-    return tensor_type{v.type.element, l.local(v.type.shape, r_.mesh)}.bytes();
+  constexpr std::int64_t bytes(const tensor_type& all, const layout& l) const {
+    return tensor_type{all.element, l.local(all.shape, r_.mesh)}.bytes();
   }
   constexpr void add(value_move& v) {
-    layout lies = v.from;
-    v.most = bytes(v, v.from);
-    if (!(v.from == v.to))
-      reshard_by(
-          v.from, v.to, v.type.shape.rank, passes(),
-          [&](const auto& plain) -> const vec<reshard_step>& {
-            return ways_.find(plain, v.from, v.to, v.type, r_.mesh);
-          },
-          [&](const reshard_step& s) {
-            v.sent = saturating_add(
-                v.sent, bytes_sent(s.what.kind, s.what.members(r_.mesh), bytes(v, lies)));
-            lies = s.after;
-            if (const std::int64_t n = bytes(v, lies); n > v.most) v.most = n;
-            if (s.what.communicates()) r_.collectives.count(s.what.kind);
-            v.steps.push_back(s);
-          });
-    const std::int64_t first = bytes(v, v.from), last = bytes(v, v.to);
+    const std::int64_t first = bytes(v.type, v.from), last = bytes(v.to_type, v.to);
     const std::int64_t end = first > last ? first : last;
+    v.most = first;
+    v.resized_as = v.to;
+    if (v.type != v.to_type) {
+      v.resized_as = {};
+      for (const auto& e : v.to)
+        if (v.type.shape[e.dim] == v.to_type.shape[e.dim]) v.resized_as.push_back(e.axis, e.dim);
+    }
+    add_steps(v, v.type, v.from, v.resized_as);
+    v.resized_after = v.steps.size();
+    if (const std::int64_t n = bytes(v.to_type, v.resized_as); n > v.most) v.most = n;
+    add_steps(v, v.to_type, v.resized_as, v.to);
     ends_ = saturating_add(ends_, end);
     if (v.most - end > beside_) beside_ = v.most - end;
     r_.bytes_sent = saturating_add(r_.bytes_sent, v.sent);
     r_.peak_bytes = saturating_add(ends_, beside_);
     r_.values.push_back(v);
+  }
+  constexpr void add_steps(value_move& v, const tensor_type& all, layout lies, const layout& to) {
+    if (lies == to) return;
+    const layout from = lies;
+    reshard_by(
+        from, to, all.shape.rank, passes(),
+        [&](const auto& plain) -> const vec<reshard_step>& {
+          return ways_.find(plain, from, to, all, r_.mesh);
+        },
+        [&](const reshard_step& s) {
+          v.sent = saturating_add(
+              v.sent, bytes_sent(s.what.kind, s.what.members(r_.mesh), bytes(all, lies)));
+          lies = s.after;
+          if (const std::int64_t n = bytes(all, lies); n > v.most) v.most = n;
+          if (s.what.communicates()) r_.collectives.count(s.what.kind);
+          v.steps.push_back(s);
+        });
   }
 };
 
@@ -182,7 +218,8 @@ constexpr reshard_plan_result reshard_value(const partitioned& p, std::string_vi
   reshard_planner plan(m);
   const layout from = over_parts(v.lies, p.mesh(), m);
   const layout to = parse_layout(said.view(), m, from.global(v.piece, m), plan.error());
-  if (!plan.error()) plan.move(name, v.type, v.piece, from, to);
+  const shape all = from.global(v.piece, m);
+  if (!plan.error()) plan.move(name, v.type, all, from, all, to);
   return plan.done();
 }
 
@@ -202,14 +239,11 @@ constexpr reshard_plan_result plan_between(const partitioned& a, const partition
     const tensor_type type = b.source.input_type(i);
     const layout from = over_parts(v.lies, a.mesh(), joint),
                  to = over_parts(b.device.inputs[static_cast<std::size_t>(i)], b.mesh(), joint);
-    const shape mine = from.global(v.piece, joint),
-                theirs = to.global(b.device.local.input_type(i).shape, joint);
-    if (v.type != type || mine != theirs)
-      plan.error().record("S038", "reshard_plan: \"", name, "\" is ", v.type, " of pieces of ",
-                          tensor_type{type.element, mine}, " in one program, ", type,
-                          " of pieces of ", tensor_type{type.element, theirs},
-                          " in the other; pad both alike");
-    plan.move(name, type, v.piece, from, to);
+    if (v.type != type)
+      plan.error().record("S038", "reshard_plan: \"", name, "\" is ", v.type, " in one program, ",
+                          type, " in the other");
+    plan.move(name, type, from.global(v.piece, joint), from,
+              to.global(b.device.local.input_type(i).shape, joint), to);
   }
   return plan.done();
 }
@@ -235,9 +269,10 @@ constexpr reshard_plan_result reshard(const partitioned& p, std::string_view nam
 
 /// How a state that `a` leaves becomes one that `b` takes, such as a checkpoint that is to go on
 /// under another schedule, or on another mesh of as many devices: for each input of `b`, the output
-/// of `a` of that name, or its input. Device i of the one mesh is device i of the other.
+/// of `a` of that name, or its input. Device i of the one mesh is device i of the other. A
+/// dimension whose padding differs is gathered, resized and sliced.
 ///
-/// Errors    S037 the meshes have no parts in common; S038 types or paddings differ; at run time
+/// Errors    S037 the meshes have no parts in common; S038 types differ; at run time
 ///           they are thrown
 constexpr reshard_plan_result reshard_plan(const partitioned& a, const partitioned& b) {
   return schedule_detail::checked_plan(schedule_detail::plan_between(a, b));
@@ -251,7 +286,7 @@ constexpr text print(const reshard_plan_result& plan) {
   std::int64_t stay = 0;
   out << plan.mesh << ":\n";
   for (const value_move& v : plan.values) {
-    if (v.steps.empty()) {
+    if (v.steps.empty() && v.type == v.to_type) {
       ++stay;
       continue;
     }
@@ -260,8 +295,15 @@ constexpr text print(const reshard_plan_result& plan) {
     out << " -> ";
     print_layout(out, v.to, v.type.shape.rank, plan.mesh);
     out << "  ";
-    append_list(out, static_cast<int>(v.steps.size()), [&](int i) {
-      const collective& what = v.steps[static_cast<std::size_t>(i)].what;
+    const bool is_resized = v.type != v.to_type;
+    append_list(out, static_cast<int>(v.steps.size()) + (is_resized ? 1 : 0), [&](int item) {
+      auto i = static_cast<std::size_t>(item);
+      if (is_resized && i == v.resized_after) {
+        out << "pad " << v.to_type.shape;
+        return;
+      }
+      if (is_resized && i > v.resized_after) --i;
+      const collective& what = v.steps[i].what;
       out << name_of(what.kind) << " <";
       print_axis_list(out, what.axes.count, plan.mesh,
                       [&](int k) { return int{what.axes[k].axis}; });

@@ -189,6 +189,18 @@ inline std::vector<std::size_t> selected(const std::vector<std::string>& all,
       list.push_back(i);
   return list;
 }
+/// The arrays of results that these names select; without names, all.
+///
+/// Errors    N010 a name that selects nothing
+inline std::vector<named_array> selected(const results& r,
+                                         std::initializer_list<std::string_view> names) {
+  std::vector<named_array> list;
+  for (int i = 0; i < r.size() && names.size() == 0; ++i)
+    list.push_back({r.names()[static_cast<std::size_t>(i)], r[i]});
+  for (const std::size_t i : selected(r.names(), names, "output"))
+    list.push_back({r.names()[i], r[i]});
+  return list;
+}
 inline std::vector<wanted_array> inputs_of(const program& p,
                                            std::initializer_list<std::string_view> names) {
   std::vector<std::string> all;
@@ -272,14 +284,7 @@ inline void save(const std::string& path, const std::vector<named_array>& arrays
 /// Errors    those of `save`; N010 no output has this name
 template <std::convertible_to<std::string_view>... Names>
 void save(const std::string& path, const results& r, const Names&... names) {
-  std::vector<std::size_t> which;
-  if constexpr (sizeof...(Names) > 0)
-    which = run_detail::selected(r.names(), {names...}, "output");
-  else
-    for (std::size_t i = 0; i < r.names().size(); ++i) which.push_back(i);
-  std::vector<named_array> list;
-  for (const std::size_t i : which) list.push_back({r.names()[i], r.arrays()[i]});
-  save(path, list);
+  save(path, run_detail::selected(r, {names...}));
 }
 /// The arrays of a parameter tree, in the order of its leaves, given as to `evaluate`:
 /// `save("w.npz", input<mlp>("params"), w1, w2)`.

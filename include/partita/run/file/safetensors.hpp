@@ -84,6 +84,59 @@ inline void append_json_string(text& out, std::string_view s) {
   out << '"';
 }
 
+struct named_type {
+  std::string_view name;
+  tensor_type type;
+};
+/// The bytes before the data of a safetensors file, and the first byte of each array in the file.
+struct safetensors_plan {
+  std::string head;
+  std::vector<std::uint64_t> begin;
+  std::uint64_t size = 0;  ///< of the file
+};
+/// The header names the arrays in their order; the data has those of wider elements first, so that
+/// each is aligned. `metadata`: the first member of the header, or nothing.
+///
+/// Errors    N003 a name that the format cannot have
+inline safetensors_plan plan_safetensors(std::string_view path,
+                                         const std::vector<named_type>& arrays,
+                                         std::string_view metadata = {}) {
+  std::vector<std::size_t> order;
+  safetensors_plan plan;
+  plan.begin.resize(arrays.size());
+  for (std::size_t i = 0; i < arrays.size(); ++i) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto x = size_of(arrays[a].type.element), y = size_of(arrays[b].type.element);
+    return x != y ? x > y : a < b;
+  });
+  for (const std::size_t i : order) {
+    plan.begin[i] = plan.size;
+    plan.size += static_cast<std::uint64_t>(arrays[i].type.bytes());
+  }
+  text header = "{";
+  header << metadata;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const auto& [name, type] = arrays[i];
+    if (name == "__metadata__" || !is_utf8(name))
+      throw error(concat("N003 file: \"", path, "\": an array cannot have the name \"",
+                         short_name(name), "\" there"));
+    header << (i > 0 || !metadata.empty() ? "," : "");
+    append_json_string(header, name);
+    header << ":{\"dtype\":\"" << safetensors_type(type.element) << "\",\"shape\":[";
+    for (int d = 0; d < type.shape.rank; ++d) header << (d > 0 ? "," : "") << type.shape[d];
+    header << "],\"data_offsets\":[" << plan.begin[i] << ','
+           << plan.begin[i] + static_cast<std::uint64_t>(type.bytes()) << "]}";
+  }
+  header << '}';
+  while (header.size() % 8 != 0) header << ' ';
+  for (int i = 0; i < 8; ++i)
+    plan.head += static_cast<char>(std::uint64_t{header.size()} >> (8 * i) & 0xff);
+  plan.head += header.view();
+  for (auto& begin : plan.begin) begin += plan.head.size();
+  plan.size += plan.head.size();
+  return plan;
+}
+
 }  // namespace run_detail
 
 /// The arrays of a safetensors file, in the order of its header. If `unread` is given, it receives
@@ -123,46 +176,18 @@ inline std::vector<named_array> read_safetensors(const std::string& path,
   return arrays;
 }
 
-/// The header names the arrays in their order; the data has those of wider elements first, so that
-/// each is aligned. The file is there whole or as it was.
+/// The file is there whole or as it was.
 ///
 /// Errors    N003 a name that the format cannot have, N004 it cannot be written
 inline void write_safetensors(const std::string& path, const std::vector<named_array>& arrays) {
-  std::vector<std::size_t> order;
-  std::vector<std::uint64_t> begin(arrays.size(), 0);
-  for (std::size_t i = 0; i < arrays.size(); ++i) order.push_back(i);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const auto x = size_of(arrays[a].value.element()), y = size_of(arrays[b].value.element());
-    return x != y ? x > y : a < b;
-  });
-  std::uint64_t size = 0;
-  for (const std::size_t i : order) {
-    begin[i] = size;
-    size += static_cast<std::uint64_t>(arrays[i].value.type().bytes());
-  }
-  text header = "{";
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    const auto& [name, value] = arrays[i];
-    if (name == "__metadata__" || !is_utf8(name))
-      throw error(concat("N003 file: \"", path, "\": an array cannot have the name \"",
-                         short_name(name), "\" there"));
-    header << (i > 0 ? "," : "");
-    run_detail::append_json_string(header, name);
-    header << ":{\"dtype\":\"" << run_detail::safetensors_type(value.element()) << "\",\"shape\":[";
-    for (int d = 0; d < value.shape().rank; ++d) header << (d > 0 ? "," : "") << value.shape()[d];
-    header << "],\"data_offsets\":[" << begin[i] << ','
-           << begin[i] + static_cast<std::uint64_t>(value.type().bytes()) << "]}";
-  }
-  header << '}';
-  while (header.size() % 8 != 0) header << ' ';
-  std::string out;
-  out.reserve(8 + header.size() + size);
-  for (int i = 0; i < 8; ++i)
-    out += static_cast<char>(std::uint64_t{header.size()} >> (8 * i) & 0xff);
-  out += header.view();
-  for (const std::size_t i : order)
-    out.append(reinterpret_cast<const char*>(arrays[i].value.bytes()),
-               static_cast<std::size_t>(arrays[i].value.type().bytes()));
+  std::vector<run_detail::named_type> types;
+  for (const auto& [name, value] : arrays) types.push_back({name, value.type()});
+  const auto plan = run_detail::plan_safetensors(path, types);
+  std::string out = plan.head;
+  out.resize(plan.size);
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    if (const auto n = static_cast<std::size_t>(arrays[i].value.type().bytes()); n > 0)
+      std::memcpy(out.data() + plan.begin[i], arrays[i].value.bytes(), n);
   run_detail::write_file(path, out);
 }
 

@@ -7,9 +7,7 @@
 #include <vector>
 
 #include <partita/ir/shape.hpp>
-#include <partita/run/file/byte_reader.hpp>
-#include <partita/support/scanner.hpp>
-#include <partita/support/utf8.hpp>
+#include <partita/run/file/json_reader.hpp>
 
 namespace partita::run_detail {
 
@@ -27,156 +25,41 @@ struct tensor_entry {
 /// Errors    N001 it has another form, or values nest more than 120 deep
 class safetensors_header {
  public:
-  safetensors_header(std::string_view header, const byte_reader& in) : s_(header), in_(in) {}
+  safetensors_header(std::string_view header, const byte_reader& in)
+      : json_(header, in, "N001", "its header is none of safetensors") {}
 
   /// In the order of the header; "__metadata__" is checked and left out.
   std::vector<tensor_entry> entries() {
     std::vector<tensor_entry> list;
     bool described = false;
-    object([&](const std::string& name) {
+    json_.object([&](const std::string& name) {
       if (name != "__metadata__") {
         list.push_back(entry(name));
         return;
       }
-      if (described) fail("__metadata__ stands there twice");
+      if (described) json_.fail("__metadata__ stands there twice");
       described = true;
-      blank();
-      if (!s_.accept("null")) object([&](const std::string&) { string(); });
+      if (!json_.accept("null")) json_.object([&](const std::string&) { json_.string(); });
     });
-    blank();
-    if (!s_.done()) fail("nothing is expected there");
+    json_.need_end();
     return list;
   }
 
  private:
-  scanner s_;
-  const byte_reader& in_;
+  json_reader json_;
 
-  [[noreturn]] void fail(std::string_view what) const {
-    in_.fail("N001", "its header is none of safetensors: ", what, " at byte ", s_.position());
-  }
-  void blank() {
-    s_.take_while([](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; });
-  }
-  void need(std::string_view piece, std::string_view name) {
-    blank();
-    if (!s_.accept(piece)) fail(concat(name, " is missing"));
-  }
-  /// Items up to the bracket that closes them.
-  template <class Item>
-  void list(std::string_view open, std::string_view close, const Item& item) {
-    need(open, open == "{" ? "{" : "[");
-    blank();
-    if (s_.accept(close)) return;
-    for (;;) {
-      item();
-      blank();
-      if (s_.accept(close)) return;
-      need(",", ", or a closing bracket");
-    }
-  }
-  template <class Member>
-  void object(const Member& member) {
-    list("{", "}", [&] {
-      const std::string name = string();
-      need(":", ":");
-      member(name);
-    });
-  }
-  std::uint64_t number() {
-    blank();
-    std::uint64_t n = 0;
-    const bool zero = s_.starts("0");
-    const std::size_t at = s_.position();
-    if (!s_.natural(n, INT64_MAX) || (zero && s_.position() > at + 1))
-      fail("a whole number below 2^63 is missing");
-    return n;
-  }
-  std::string string() {
-    need("\"", "a string");
-    std::string out;
-    for (;;) {
-      out += s_.take_while(
-          [](char c) { return c != '"' && c != '\\' && static_cast<unsigned char>(c) >= 0x20; });
-      if (s_.accept("\"")) break;
-      if (!s_.accept("\\")) fail("a string does not end");
-      escape(out);
-    }
-    if (!is_utf8(out)) fail("a string is not UTF-8");
-    return out;
-  }
-  void escape(std::string& out) {
-    constexpr std::string_view from = "\"\\/bfnrt", to = "\"\\/\b\f\n\r\t";
-    const std::string_view rest = s_.rest();
-    const std::size_t which = rest.empty() ? std::string_view::npos : from.find(rest[0]);
-    if (which != std::string_view::npos) {
-      out += to[which];
-      s_.accept(rest.substr(0, 1));
-      return;
-    }
-    std::uint32_t code = unit();
-    if (code >= 0xd800 && code < 0xdc00 && s_.accept("\\")) {
-      const std::uint32_t low = unit();
-      if (low < 0xdc00 || low > 0xdfff) fail("half of a surrogate pair is missing");
-      code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-    }
-    if (code >= 0xd800 && code <= 0xdfff) fail("half of a surrogate pair is missing");
-    append_utf8(out, code);
-  }
-  /// `u00e9`.
-  std::uint32_t unit() {
-    std::uint32_t code = 0;
-    if (!s_.accept("u")) fail("an escape is unknown");
-    for (int i = 0; i < 4; ++i) {
-      constexpr std::string_view digits = "0123456789abcdefABCDEF";
-      const std::string_view rest = s_.rest();
-      const std::size_t d = rest.empty() ? std::string_view::npos : digits.find(rest[0]);
-      if (d == std::string_view::npos) fail("a hexadecimal digit is missing");
-      code = code << 4 | static_cast<std::uint32_t>(d < 16 ? d : d - 6);
-      s_.accept(rest.substr(0, 1));
-    }
-    return code;
-  }
-  static void append_utf8(std::string& out, std::uint32_t code) {
-    const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    const std::uint32_t lead[] = {0, 0xc0, 0xe0, 0xf0};
-    out += static_cast<char>(lead[more] | code >> (6 * more));
-    for (int i = more; i-- > 0;) out += static_cast<char>(0x80 | (code >> (6 * i) & 0x3f));
-  }
-
-  /// Skips a value of any kind.
-  void skip_value(int depth) {
-    constexpr int most = 120;
-    if (depth > most) fail("values nest too deep");
-    blank();
-    if (s_.starts("\"")) {
-      string();
-    } else if (s_.starts("{")) {
-      object([&](const std::string&) { skip_value(depth + 1); });
-    } else if (s_.starts("[")) {
-      list("[", "]", [&] { skip_value(depth + 1); });
-    } else if (!s_.accept("null") && !s_.accept("true") && !s_.accept("false")) {
-      s_.accept("-");
-      const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-      if (s_.take_while(is_digit).empty()) fail("a value is missing");
-      if (s_.accept(".") && s_.take_while(is_digit).empty()) fail("a digit is missing");
-      if (!s_.accept("e") && !s_.accept("E")) return;
-      if (!s_.accept("+")) s_.accept("-");
-      if (s_.take_while(is_digit).empty()) fail("a digit is missing");
-    }
-  }
   tensor_entry entry(const std::string& name) {
     tensor_entry e;
     e.name = name;
     int seen = 0;  // each member once
     const auto once = [&](int bit) {
-      if ((seen & bit) != 0) fail("a member stands there twice");
+      if ((seen & bit) != 0) json_.fail("a member stands there twice");
       seen |= bit;
     };
-    object([&](const std::string& member) {
+    json_.object([&](const std::string& member) {
       if (member == "dtype") {
         once(1);
-        e.element = string();
+        e.element = json_.string();
       } else if (member == "shape") {
         once(2);
         extents(e);
@@ -184,19 +67,19 @@ class safetensors_header {
         once(4);
         offsets(e);
       } else {
-        skip_value(0);
+        json_.skip_value();
       }
     });
     if (seen != 7)
-      fail(concat("\"", short_name(name), "\" lacks ",
-                  (seen & 1) == 0   ? "dtype"
-                  : (seen & 2) == 0 ? "shape"
-                                    : "data_offsets"));
+      json_.fail(concat("\"", short_name(name), "\" lacks ",
+                        (seen & 1) == 0   ? "dtype"
+                        : (seen & 2) == 0 ? "shape"
+                                          : "data_offsets"));
     return e;
   }
   void extents(tensor_entry& e) {
-    list("[", "]", [&] {
-      const auto extent = static_cast<std::int64_t>(number());
+    json_.list("[", "]", [&] {
+      const auto extent = static_cast<std::int64_t>(json_.number());
       if (e.shape.rank < max_rank)
         e.shape.push_back(extent);
       else
@@ -205,12 +88,12 @@ class safetensors_header {
   }
   void offsets(tensor_entry& e) {
     int count = 0;
-    list("[", "]", [&] {
-      const std::uint64_t n = number();
+    json_.list("[", "]", [&] {
+      const std::uint64_t n = json_.number();
       (count == 0 ? e.begin : e.end) = n;
       ++count;
     });
-    if (count != 2) fail("data_offsets are two numbers");
+    if (count != 2) json_.fail("data_offsets are two numbers");
   }
 };
 

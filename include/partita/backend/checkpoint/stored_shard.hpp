@@ -1,0 +1,189 @@
+/// Which bytes of which file hold which elements of a global array.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <partita/backend/checkpoint/manifest.hpp>
+#include <partita/run/kernels/strided.hpp>
+#include <partita/run/memory/varying.hpp>
+
+namespace partita::backend_detail {
+
+/// Bytes that are copied at a time.
+inline constexpr std::int64_t buffer_bytes = 1 << 20;
+
+/// Coordinates of element `i` of a shape, row-major.
+constexpr run_detail::position position_of(const shape& s, std::int64_t i) {
+  run_detail::position p;
+  for (int d = s.rank; d-- > 0; i /= s[d]) p.at[d] = i % s[d];
+  return p;
+}
+/// Coordinates of a device; its number is that of row-major order.
+///
+/// Errors    K011 the mesh has no such device
+inline run_detail::coordinates device_coordinates(const mesh& m, std::int64_t device) {
+  if (device < 0 || device >= m.devices())
+    throw error(concat("K011 checkpoint: there is no device ", device, " in ", m));
+  run_detail::coordinates c;
+  for (int i = m.rank; i-- > 0; device /= m.size(m.order[i]))
+    c.at[m.order[i]] = device % m.size(m.order[i]);
+  return c;
+}
+/// Scalars as vectors of one element, so that every shape has rows.
+constexpr shape with_rows(shape s) {
+  if (s.rank == 0) s.push_back(1);
+  return s;
+}
+
+/// An array in memory that holds a box of a global array.
+struct held_box {
+  run_detail::position start;  ///< of the box in the global array
+  shape extents;               ///< of the array; what is out of bounds of the global one is padding
+  shape global;
+};
+
+/// A shard in a file: a box of a larger array that is stored row-major from byte `begin` on.
+struct stored_shard {
+  std::string path;
+  std::uint64_t begin = 0;
+  shape extents;               ///< of the shard, padding included if it is stored
+  run_detail::position start;  ///< of the shard in the global array
+  shape file_shape;            ///< of the array in the file
+  bool chunk = false;          ///< the file holds this shard only
+
+  std::int64_t elements() const { return extents.elements(); }
+
+  /// Calls f(first element of the shard, n, byte in the file) for pieces that are contiguous in
+  /// the file, in order, at most `most` elements each.
+  template <class F>
+  void for_each_run(std::int64_t size, std::int64_t most, const F& f) const {
+    const run_detail::strides stride(file_shape);
+    std::int64_t run = 1;
+    int d = extents.rank;
+    do run *= extents[--d];
+    while (d > 0 && extents[d] == file_shape[d]);
+    for (std::int64_t i = 0; i < elements(); i += run) {
+      const auto p = position_of(extents, i);
+      std::int64_t at = 0;
+      for (int k = 0; k < extents.rank; ++k)
+        at += (p.at[k] + (chunk ? 0 : start.at[k])) * stride[k];
+      for (std::int64_t k = 0; k < run; k += most)
+        f(i + k, std::min(most, run - k), begin + static_cast<std::uint64_t>((at + k) * size));
+    }
+  }
+  /// Calls f(i, j, n): elements i to i + n of the `count` elements from `first` on are elements j
+  /// to j + n of an array in memory.
+  template <class F>
+  void for_each_common(std::int64_t first, std::int64_t count, const held_box& box,
+                       const F& f) const {
+    const run_detail::strides stride(box.extents);
+    const int last = extents.rank - 1;
+    for (std::int64_t i = 0, n = 0; i < count; i += n) {
+      const auto p = position_of(extents, first + i);
+      n = std::min(extents[last] - p.at[last], count - i);
+      std::int64_t at = 0, skip = 0, end = n;
+      for (int d = 0; d <= last; ++d) {
+        const std::int64_t from = start.at[d] + p.at[d], low = box.start.at[d];
+        const std::int64_t high = std::min(low + box.extents[d], box.global[d]);
+        if (d == last) skip = std::max<std::int64_t>(low - from, 0);
+        end = std::min(end, d == last ? high - from : from < low || from >= high ? 0 : n);
+        at += (from - low) * stride[d];
+      }
+      if (skip < end) f(i + skip, at + skip, end - skip);
+    }
+  }
+};
+
+/// The name of an array as one component of a path: letters, digits, `_`, `-` and `.` stay, other
+/// bytes become `%2F`; so does the first one of names that zarr or this library reserves.
+inline std::string path_component(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-' || c == '.';
+    const bool reserved = out.empty() && (name.starts_with('.') || name.starts_with("__") ||
+                                          name == "zarr.json" || name == manifest_name);
+    const auto byte = static_cast<unsigned char>(c);
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    if (plain && !reserved)
+      out += c;
+    else
+      (out += '%', out += digits[byte >> 4], out += digits[byte & 15]);
+  }
+  return out;
+}
+
+/// Where the shards of a checkpoint are, whether it is written or read.
+class shard_files {
+ public:
+  /// A file of whole tensors.
+  struct tensor_file {
+    std::string name;
+    std::vector<std::size_t> arrays;
+    run_detail::safetensors_plan plan;
+  };
+
+  /// Errors    N003 a name that safetensors cannot have
+  shard_files(const std::string& folder, const checkpoint_manifest& m) : folder_(folder), m_(m) {
+    if (m.format == checkpoint_format::safetensors) assign();
+  }
+  const std::vector<tensor_file>& files() const { return files_; }
+  std::string path(std::string_view name) const { return folder_ + "/" + std::string(name); }
+
+  /// Shard `number` of array `i`, row-major among those that are stored.
+  stored_shard shard(std::size_t i, std::int64_t number) const {
+    const checkpoint_entry& a = m_.arrays[i];
+    stored_shard s;
+    s.chunk = m_.format == checkpoint_format::zarr;
+    const auto at = position_of(stored_shards(a), number);
+    s.path = s.chunk ? path(path_component(a.name)) + "/c" : path(files_[places_[i].first].name);
+    s.extents = with_rows(a.shard);
+    s.file_shape = with_rows(s.chunk ? a.shard : a.type.shape);
+    for (int d = 0; d < a.shard.rank; ++d) {
+      s.start.at[d] = at.at[d] * a.shard[d];
+      if (s.chunk)
+        s.path += "/" + std::to_string(at.at[d]);
+      else
+        s.extents[d] = std::min(s.extents[d], a.type.shape[d] - s.start.at[d]);
+    }
+    if (!s.chunk) s.begin = files_[places_[i].first].plan.begin[places_[i].second];
+    return s;
+  }
+
+ private:
+  std::string folder_;
+  const checkpoint_manifest& m_;
+  std::vector<tensor_file> files_;
+  std::vector<std::pair<std::size_t, std::size_t>> places_;  ///< by array: file and place in it
+
+  /// Arrays in their order, a new file where one would have more than `file_bytes`.
+  void assign() {
+    std::int64_t bytes = 0;
+    files_.resize(1);
+    for (std::size_t i = 0; i < m_.arrays.size(); ++i) {
+      const std::int64_t more = m_.arrays[i].type.bytes();
+      if (!files_.back().arrays.empty() && saturating_add(bytes, more) > m_.file_bytes)
+        files_.emplace_back(), bytes = 0;
+      bytes = saturating_add(bytes, more);
+      places_.emplace_back(files_.size() - 1, files_.back().arrays.size());
+      files_.back().arrays.push_back(i);
+    }
+    for (std::size_t k = 0; k < files_.size(); ++k) {
+      char name[80];
+      std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", k + 1, files_.size());
+      files_[k].name = name;
+      std::vector<run_detail::named_type> types;
+      for (const std::size_t i : files_[k].arrays)
+        types.push_back({m_.arrays[i].name, m_.arrays[i].type});
+      files_[k].plan =
+          run_detail::plan_safetensors(files_[k].name, types, R"("__metadata__":{"format":"pt"})");
+    }
+  }
+};
+
+}  // namespace partita::backend_detail
