@@ -5,4 +5,5 @@
 #include <partita/support/static_error.hpp>
 
 #include <partita/backend/mpi/executable.hpp>
+#include <partita/checkpoint.hpp>
 #include <partita/cpu.hpp>

@@ -16,9 +16,6 @@
 
 namespace partita {
 
-/// The name and version of this library, which checkpoints record.
-inline constexpr std::string_view library_version = "partita 0.1.0";
-
 enum class checkpoint_format : std::uint8_t {
   zarr,        ///< a zarr v3 group; a shard is a chunk
   safetensors  ///< files of whole tensors, with the index that Hugging Face uses

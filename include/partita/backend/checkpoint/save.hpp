@@ -17,6 +17,7 @@
 #include <partita/run/array.hpp>
 #include <partita/run/file/load.hpp>
 #include <partita/schedule/partitioned.hpp>
+#include <partita/support/version.hpp>
 
 namespace partita {
 
@@ -44,6 +45,7 @@ struct checkpoint_shard {
 struct checkpoint_array {
   sharded_value value;  ///< name, element type, shapes, layout: `p.output(i)`
   std::vector<checkpoint_shard> shards;
+  const mesh* on = nullptr;  ///< the mesh that has it; null: that of the checkpoint
 };
 
 namespace backend_detail {
@@ -79,7 +81,7 @@ class checkpoint_writer {
         peers_(peers),
         mesh_(m),
         arrays_(std::move(arrays)),
-        manifest_{o.format, o.step, {}, std::string(library_version), o.file_bytes, {}} {
+        manifest_{o.format, o.step, {}, std::string(concat("partita ", library_version).view()), o.file_bytes, {}} {
     const auto all = agree(peers_, [&] {
       describe();
       if (peers_.process == 0) make_room();
@@ -131,6 +133,9 @@ class checkpoint_writer {
   std::exception_ptr failed_;
   std::thread thread_;
 
+  const partita::mesh& mesh_of(std::uint32_t array) const {
+    return arrays_[array].on != nullptr ? *arrays_[array].on : mesh_;
+  }
   void join() {
     if (thread_.joinable()) thread_.join();
   }
@@ -142,7 +147,7 @@ class checkpoint_writer {
     for (std::uint32_t i = 0; i < arrays_.size(); ++i) {
       const sharded_value& v = arrays_[i].value;
       text layout;
-      print_layout(layout, v.sharding, v.global_shape.rank, mesh_);
+      print_layout(layout, v.sharding, v.global_shape.rank, mesh_of(i));
       shape shard = v.local_shape;
       if (shard.rank != v.global_shape.rank || !shard.fits() || !v.global_shape.fits())
         throw error(concat("K007 checkpoint: \"", v.name, "\" has shape ", v.global_shape,
@@ -170,16 +175,17 @@ class checkpoint_writer {
     if (values.type() != whole && values.type() != local)
       throw error(concat("K007 checkpoint: the shard of \"", v.name, "\" of device ", device,
                          " is ", values.type(), "; ", local, " or ", whole, " is needed"));
-    const auto c = device_coordinates(mesh_, device);
+    const partita::mesh& m = mesh_of(i);
+    const auto c = device_coordinates(m, device);
     std::int64_t copies = 1, copy = 0, number = 0;
-    for (int k = 0; k < mesh_.rank; ++k)
-      if (const int a = mesh_.order[k]; v.sharding.dim_of(a) < 0) {
-        copy = copy * mesh_.size(a) + c.at[a];
-        copies *= mesh_.size(a);
+    for (int k = 0; k < m.rank; ++k)
+      if (const int a = m.order[k]; v.sharding.dim_of(a) < 0) {
+        copy = copy * m.size(a) + c.at[a];
+        copies *= m.size(a);
       }
     const shape stored = stored_shards(manifest_.arrays[i]);
     for (int d = 0; d < stored.rank; ++d) {
-      const std::int64_t piece = run_detail::piece_of(mesh_, v.sharding, d, c);
+      const std::int64_t piece = run_detail::piece_of(m, v.sharding, d, c);
       if (piece >= stored[d]) return;  // nothing but padding
       number = number * stored[d] + piece;
     }

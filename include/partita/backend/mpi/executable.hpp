@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <partita/backend/checkpoint/reader.hpp>
+#include <partita/backend/checkpoint/save.hpp>
 #include <partita/backend/mpi/part.hpp>
 #include <partita/ir/next_states.hpp>
 #include <partita/mpmd/print_calls.hpp>
@@ -90,6 +92,56 @@ class executable {
         v.held.copies.push_back(run_detail::resized(made, v.local.shape));
       }
       values.push_back(std::move(v));
+    }
+    return sharded_state(std::move(values));
+  }
+
+  /// Starts to write the inputs of a state as a checkpoint, each rank the shards that it owns; all
+  /// ranks call it, and wait() of what it returns. The next run may go on meanwhile.
+  ///
+  /// Errors    see save_checkpoint; a rank that fails makes all throw
+  saving save(const std::string& path, const sharded_state& state,
+              const checkpoint_options& o = {}) const {
+    std::vector<checkpoint_array> arrays;
+    for (const sharded_array& x : state.values()) {
+      if (state.for_input(x.name) != &x || x.mesh < 0) continue;
+      const run_detail::mesh_site& s = part_->site(x.mesh);
+      const mesh& m = s.devices.mesh();
+      checkpoint_array a{{text(std::string_view(x.name)), x.global.element, x.global.shape,
+                          x.local.shape, x.sharding},
+                         {},
+                         &m};
+      const std::int64_t count = s.devices.copies(run_detail::all_axes(m));
+      for (std::int64_t k = 0; s.mine && k < count; ++k) {
+        const std::int64_t device = s.devices.this_process() * count + k;
+        const auto c = backend_detail::device_coordinates(m, device);
+        a.shards.push_back({device, x.held.copies[at(s.devices.copy_at(x.held.axes, c))]});
+      }
+      arrays.push_back(std::move(a));
+    }
+    return save_checkpoint(path, part_->site(0).devices.mesh(), std::move(arrays), o,
+                           {world_->rank(), [this](const std::string& mine) {
+                              return world_->watched().gather(mine, options_.deadline,
+                                                              "the agreement on a checkpoint");
+                            }});
+  }
+  /// The inputs that have these names or lie below them (none: as for place), from a checkpoint
+  /// that any mesh wrote. Each rank reads its own shards.
+  ///
+  /// Errors    see checkpoint_reader
+  template <std::convertible_to<std::string_view>... Names>
+  sharded_state load(const std::string& path, const Names&... names) const {
+    const checkpoint_reader in(path);
+    std::vector<sharded_array> values;
+    for (const int i : selected_inputs({names...})) {
+      values.push_back(part_->inputs()[at(i)]);
+      in.need(values.back().name, values.back().global);
+    }
+    for (sharded_array& v : values) {
+      const run_detail::device_set& devices = part_->site(v.mesh).devices;
+      for (std::int64_t k = 0; part_->holds(v) && k < devices.copies(v.held.axes); ++k)
+        v.held.copies.push_back(in.read(
+            v.name, requested(v, devices.coordinates_of(v.held.axes, k)).begin, v.local.shape));
     }
     return sharded_state(std::move(values));
   }

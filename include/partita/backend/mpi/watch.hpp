@@ -1,6 +1,7 @@
 /// Waiting that ends: a rank that waits too long finds out whom it waits for, and says so.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -86,6 +87,20 @@ class watch {
     for (int r = 0; r < ranks_; ++r) everyone.push_back(r);
     const waiting here{0, [&] { return text(what); }};
     wait(here, deadline, [&] { return is_done(done_all); }, [&] { return everyone; });
+  }
+  /// The same of strings, which need not have one length.
+  std::vector<std::string> gather(const std::string& mine, double deadline, std::string_view what) {
+    const std::uint64_t size = mine.size();
+    std::vector<std::uint64_t> sizes(at(ranks_));
+    gather(&size, sizeof size, sizes.data(), deadline, what);
+    std::string padded = mine, all;
+    padded.resize(*std::max_element(sizes.begin(), sizes.end()));
+    all.resize(padded.size() * at(ranks_));
+    gather(padded.data(), padded.size(), all.data(), deadline, what);
+    std::vector<std::string> list;
+    for (int r = 0; r < ranks_; ++r)
+      list.push_back(all.substr(at(r) * padded.size(), static_cast<std::size_t>(sizes[at(r)])));
+    return list;
   }
   /// Waits until all ranks leave; from now on others are told that this one has.
   void leave() {
