@@ -137,7 +137,7 @@ struct random_exchange {
     what.gathered = what.kind == collective::all_to_all ? draw(0, rank_ - 1) : no_dim;
     what.sliced = what.kind == collective::all_to_all ? (what.gathered + 1) % rank_ : no_dim;
     for (const int a : axes)
-      what.axes.push_back(a, whole ? 0
+      what.axes.push_back(a, whole                                 ? 0
                              : what.kind == collective::all_to_all ? what.sliced
                                                                    : draw(0, rank_ - 1));
     what.map.form = static_cast<device_map::form_type>(draw(0, 3));
@@ -147,8 +147,8 @@ struct random_exchange {
     for (const int a : axes) what.from.push_back(a, 0);
   }
   run_detail::collective_operand draw_operand() {
-    constexpr dtype types[] = {dtype::f32, dtype::f64, dtype::bf16, dtype::f16, dtype::i8,
-                               dtype::i16, dtype::i32, dtype::i64,  dtype::u8,  dtype::u16,
+    constexpr dtype types[] = {dtype::f32, dtype::f64, dtype::bf16,   dtype::f16, dtype::i8,
+                               dtype::i16, dtype::i32, dtype::i64,    dtype::u8,  dtype::u16,
                                dtype::u32, dtype::u64, dtype::boolean};
     run_detail::collective_operand x;
     x.from.element = types[draw(0, 12)];
@@ -179,9 +179,9 @@ struct random_exchange {
 using memory = std::vector<run_detail::buffer>;
 
 /// The results of one process, by operand: all copies. `copy(k, c)`: an operand of a device.
-memory run_one(const random_exchange& e, run_detail::transport& t,
-               const std::function<const std::byte*(std::size_t, const run_detail::coordinates&)>&
-                   copy) {
+memory run_one(
+    const random_exchange& e, run_detail::transport& t,
+    const std::function<const std::byte*(std::size_t, const run_detail::coordinates&)>& copy) {
   const auto& devices = t.devices();
   memory in, out;
   std::vector<const std::byte*> from;
@@ -215,8 +215,8 @@ void check_law(unsigned seed) {
         run_detail::padded_bytes(x.from) * run_detail::copies_over(e.m, x.from_axes);
     values.push_back(run_detail::allocate(bytes));
     for (std::int64_t i = 0; i < bytes; ++i)
-      values.back().get()[i] = static_cast<std::byte>(
-          x.from.element == dtype::boolean ? e.draw(0, 1) : e.draw(0, 255));
+      values.back().get()[i] =
+          static_cast<std::byte>(x.from.element == dtype::boolean ? e.draw(0, 1) : e.draw(0, 255));
   }
   const auto copy = [&](std::size_t k, const run_detail::coordinates& c) {
     const auto& x = e.operands[k];
@@ -241,8 +241,8 @@ void check_law(unsigned seed) {
         const auto& x = e.operands[k];
         const std::int64_t bytes = run_detail::padded_bytes(x.to);
         for (std::int64_t i = 0; i < devices.copies(x.to_axes); ++i) {
-          const std::int64_t there = run_detail::copy_at(e.m, x.to_axes,
-                                                         devices.coordinates_of(x.to_axes, i));
+          const std::int64_t there =
+              run_detail::copy_at(e.m, x.to_axes, devices.coordinates_of(x.to_axes, i));
           const bool same = std::memcmp(got[at(p)][k].get() + i * bytes,
                                         want[k].get() + there * bytes, at(x.to.bytes())) == 0;
           CAPTURE(count);

@@ -17,8 +17,8 @@ struct sharded_array {
   std::string name;
   tensor_type global;  ///< without padding
   layout sharding;
-  tensor_type local;   ///< of a shard, padding included
-  int mesh = 0;        ///< of a pipeline: the mesh that has it, or -1: every process has all of it
+  tensor_type local;  ///< of a shard, padding included
+  int mesh = 0;       ///< of a pipeline: the mesh that has it, or -1: every process has all of it
   run_detail::distributed_array held;
 
   /// The shards that this process holds, by distinct coordinate: one, on a process of one device;
@@ -78,10 +78,10 @@ class sharded_state {
 
 /// What a process is asked for when a state is placed shard by shard.
 struct shard_request {
-  std::string_view name;        ///< of the input
+  std::string_view name;  ///< of the input
   tensor_type global;
-  run_detail::position begin;   ///< of the shard in the global array
-  tensor_type local;            ///< of the elements that exist: at the end less than a whole shard
+  run_detail::position begin;  ///< of the shard in the global array
+  tensor_type local;           ///< of the elements that exist: at the end less than a whole shard
 };
 
 }  // namespace partita

@@ -88,8 +88,8 @@ class interpreter {
     for (std::int64_t i = 0; i < copies_over(d.mesh, cut); ++i) {
       const coordinates c = coordinates_of(d.mesh, cut, i);
       copy_box(size_of(global.element), local.shape, local.shape, nullptr,
-               run_.planned().copy_of(v, c, w), global.shape, start_of(d.mesh, l, local.shape, c).at,
-               to);
+               run_.planned().copy_of(v, c, w), global.shape,
+               start_of(d.mesh, l, local.shape, c).at, to);
     }
     return out;
   }

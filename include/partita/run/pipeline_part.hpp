@@ -184,8 +184,7 @@ class pipeline_part {
     std::vector<const distributed_array*> given;
     std::vector<axis_set> axes_of_outputs;
     for (const auto& each : inputs) given.push_back(&each);
-    for (const call_operand& each : s.gives)
-      axes_of_outputs.push_back(axes(each.buffer));
+    for (const call_operand& each : s.gives) axes_of_outputs.push_back(axes(each.buffer));
     auto outputs = (*functions_[static_cast<std::size_t>(s.unit)])(given, axes_of_outputs);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       const call_operand& to = s.gives[k];
@@ -196,8 +195,7 @@ class pipeline_part {
     }
   }
   distributed_array operand(const call_operand& x, int mesh) {
-    if (x.is_number())
-      return on_devices({{array(static_cast<std::int32_t>(x.slice))}, {}}, mesh);
+    if (x.is_number()) return on_devices({{array(static_cast<std::int32_t>(x.slice))}, {}}, mesh);
     const pipeline_buffer& b = e_.buffers[x.buffer];
     distributed_array held = at(x.buffer);
     if (held.copies.empty() && b.accumulates) held = identity(x.buffer);
@@ -239,8 +237,8 @@ class pipeline_part {
   transport& link_;
   std::int64_t number_;
   bool every_device_;
-  std::vector<distributed_array> held_;                // by buffer
-  std::vector<axis_set> terms_;                        // by buffer
+  std::vector<distributed_array> held_;             // by buffer
+  std::vector<axis_set> terms_;                     // by buffer
   std::map<int, std::unique_ptr<relayout>> plans_;  // by transfer
   struct sent_message {
     const relayout* plan;

@@ -14,8 +14,8 @@
 #endif
 #include <mpi.h>
 
-#include <partita/ir/tile_map.hpp>
 #include <partita/ir/dtype.hpp>
+#include <partita/ir/tile_map.hpp>
 #include <partita/support/error.hpp>
 
 namespace partita::backend_detail {
@@ -26,8 +26,8 @@ inline void need(int status, std::string_view call) {
   char reason[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   MPI_Error_string(status, reason, &length);
-  throw error(concat("J002 mpi: ", call, " failed: ",
-                     std::string_view(reason, static_cast<std::size_t>(length))));
+  throw error(concat("J002 mpi: ", call,
+                     " failed: ", std::string_view(reason, static_cast<std::size_t>(length))));
 }
 
 /// A number of bytes as MPI counts them: an int of bytes, or one element of a type that has as many
@@ -67,31 +67,50 @@ class byte_count {
 /// MPI's name of a type and of a reduction; MPI_DATATYPE_NULL, MPI_OP_NULL if it has none.
 inline MPI_Datatype native_type(dtype t) {
   switch (t) {
-    case dtype::f32: return MPI_FLOAT;
-    case dtype::f64: return MPI_DOUBLE;
-    case dtype::i8: return MPI_INT8_T;
-    case dtype::i16: return MPI_INT16_T;
-    case dtype::i32: return MPI_INT32_T;
-    case dtype::i64: return MPI_INT64_T;
-    case dtype::u8: return MPI_UINT8_T;
-    case dtype::u16: return MPI_UINT16_T;
-    case dtype::u32: return MPI_UINT32_T;
-    case dtype::u64: return MPI_UINT64_T;
+    case dtype::f32:
+      return MPI_FLOAT;
+    case dtype::f64:
+      return MPI_DOUBLE;
+    case dtype::i8:
+      return MPI_INT8_T;
+    case dtype::i16:
+      return MPI_INT16_T;
+    case dtype::i32:
+      return MPI_INT32_T;
+    case dtype::i64:
+      return MPI_INT64_T;
+    case dtype::u8:
+      return MPI_UINT8_T;
+    case dtype::u16:
+      return MPI_UINT16_T;
+    case dtype::u32:
+      return MPI_UINT32_T;
+    case dtype::u64:
+      return MPI_UINT64_T;
     case dtype::boolean:
+      return MPI_UINT8_T;
     case dtype::bf16:
-    case dtype::f16: break;
+    case dtype::f16:
+      break;
   }
   return MPI_DATATYPE_NULL;
 }
 inline MPI_Op native_op(combiner c) {
   switch (c) {
-    case combiner::add: return MPI_SUM;
-    case combiner::multiply: return MPI_PROD;
-    case combiner::max: return MPI_MAX;
-    case combiner::min: return MPI_MIN;
-    case combiner::logical_and: return MPI_BAND;
-    case combiner::logical_or: return MPI_BOR;
-    default: return MPI_OP_NULL;
+    case combiner::add:
+      return MPI_SUM;
+    case combiner::multiply:
+      return MPI_PROD;
+    case combiner::max:
+      return MPI_MAX;
+    case combiner::min:
+      return MPI_MIN;
+    case combiner::logical_and:
+      return MPI_BAND;
+    case combiner::logical_or:
+      return MPI_BOR;
+    default:
+      return MPI_OP_NULL;
   }
 }
 

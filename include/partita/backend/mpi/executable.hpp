@@ -15,8 +15,8 @@
 #include <partita/ir/next_states.hpp>
 #include <partita/mpmd/print_calls.hpp>
 #include <partita/run/results.hpp>
-#include <partita/support/version.hpp>
 #include <partita/schedule/tactic.hpp>
+#include <partita/support/version.hpp>
 
 namespace partita::mpi {
 
@@ -68,9 +68,9 @@ class executable {
   ///
   /// Errors    R001 to R003
   template <class... Args>
-  requires(!(sizeof...(Args) == 1 &&
-             (std::invocable<const Args&, const shard_request&> && ...))) sharded_state
-  place(const Args&... args) const {
+  requires(!(sizeof...(Args) == 1 && (std::invocable<const Args&, const shard_request&> &&
+                                      ...))) sharded_state place(const Args&... args)
+  const {
     assembled a(*this);
     (a.add(args), ...);
     return a.placed();
@@ -162,9 +162,7 @@ class executable {
   /// the array. Small results of a pipeline are on all ranks.
   array whole(const sharded_array& x) const {
     if (part_->is_whole(x)) return run_detail::resized(x.held.copies[0], x.global.shape);
-    return guarded([&] {
-      return part_->moved(x, part_->everywhere(x.global), -1).held.copies[0];
-    });
+    return guarded([&] { return part_->moved(x, part_->everywhere(x.global), -1).held.copies[0]; });
   }
 
  private:
@@ -230,8 +228,8 @@ class executable {
     shard_request r{v.name, v.global, run_detail::start_of(m, v.sharding, v.local.shape, c),
                     v.local};
     for (int i = 0; i < v.local.shape.rank; ++i)
-      r.local.shape[i] = std::clamp<std::int64_t>(v.global.shape[i] - r.begin.at[i], 0,
-                                                  v.local.shape[i]);
+      r.local.shape[i] =
+          std::clamp<std::int64_t>(v.global.shape[i] - r.begin.at[i], 0, v.local.shape[i]);
     return r;
   }
   std::vector<int> selected_inputs(std::initializer_list<std::string_view> names) const {
@@ -239,8 +237,7 @@ class executable {
     std::vector<int> list;
     for (int i = 0; i < p.input_count(); ++i) {
       bool any = names.size() == 0 && is_carried(p.input_name(i));
-      for (const auto name : names)
-        any = any || schedule_detail::selects(name, p.input_name(i));
+      for (const auto name : names) any = any || schedule_detail::selects(name, p.input_name(i));
       if (any) list.push_back(i);
     }
     if (names.size() == 0 && list.empty())

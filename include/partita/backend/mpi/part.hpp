@@ -103,9 +103,8 @@ class job_part {
                                            describe_function describe) {
     std::vector<int> ranks;
     for (std::int64_t r = 0; r < count; ++r) ranks.push_back(static_cast<int>(first + r));
-    return std::make_unique<mpi_transport>(
-        devices, comm, std::move(ranks), w.watched(), o.deadline, o.native_reductions,
-        std::move(describe));
+    return std::make_unique<mpi_transport>(devices, comm, std::move(ranks), w.watched(), o.deadline,
+                                           o.native_reductions, std::move(describe));
   }
   static void make_groups(mpi_transport& link, const program& p) {
     for (op_id o = 0; o < p.op_count(); ++o) {
@@ -116,8 +115,7 @@ class job_part {
   }
   sharded_array value(std::string_view name, const tensor_type& global, const layout& l, int mesh,
                       const tensor_type& local) const {
-    return {std::string(name), global, l, local, mesh,
-            {{}, axes_of(site(mesh).devices.mesh(), l)}};
+    return {std::string(name), global, l, local, mesh, {{}, axes_of(site(mesh).devices.mesh(), l)}};
   }
 
   owned_communicator comm_;
@@ -131,8 +129,7 @@ class job_part {
 /// Of a program on one mesh.
 class mesh_part final : public job_part {
  public:
-  mesh_part(const partitioned& p, const mpi::world& w, const mpi::options& o)
-      : job_part(w), p_(p) {
+  mesh_part(const partitioned& p, const mpi::world& w, const mpi::options& o) : job_part(w), p_(p) {
     start(w);
     const device_program& d = p_.device;
     sites_.push_back({run_detail::device_set::block(d.mesh, w.rank(), w.ranks())});
@@ -200,12 +197,13 @@ class pipeline_of_job final : public job_part {
     const run_detail::mesh_site& mine = site(mesh_at(p_, w));
     on_mesh_ = make_link(mine.devices, mesh_comm_.get(), mine.first, mine.devices.mesh().devices(),
                          w, o, [this](const auto& use) { return name_of(use); });
-    functions_ = run_detail::make_functions(p_, o.run, false, sites_, [&](int) { return on_mesh_; });
+    functions_ =
+        run_detail::make_functions(p_, o.run, false, sites_, [&](int) { return on_mesh_; });
     for (const auto& f : functions_)
       if (f != nullptr) make_groups(*on_mesh_, f->p());
     for (int i = 0; i < p_.source.input_count(); ++i)
-      inputs_.push_back(of_buffer(list_.inputs[i], p_.source.input_name(i),
-                                  p_.source.input_type(i)));
+      inputs_.push_back(
+          of_buffer(list_.inputs[i], p_.source.input_name(i), p_.source.input_type(i)));
   }
   const program& source() const override { return p_.source; }
   std::int64_t workspace_bytes() const override {
@@ -219,19 +217,20 @@ class pipeline_of_job final : public job_part {
     const mpi::traffic& mine = on_mesh_->counted();
     return {all.calls + mine.calls, all.bytes + mine.bytes, all.seconds + mine.seconds};
   }
-  text working_on() const override { return working_ != nullptr ? working_->doing() : text("the pipeline"); }
+  text working_on() const override {
+    return working_ != nullptr ? working_->doing() : text("the pipeline");
+  }
 
   std::vector<sharded_array> run(const std::vector<sharded_array>& inputs) override {
     run_detail::pipeline_part part(p_, list_, functions_, sites_, *link_, rank_, false);
     working_ = &part;
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      part.place(static_cast<int>(i), inputs[i].held);
+    for (std::size_t i = 0; i < inputs.size(); ++i) part.place(static_cast<int>(i), inputs[i].held);
     part.run();
     working_ = nullptr;
     std::vector<sharded_array> out;
     for (int i = 0; i < p_.source.output_count(); ++i) {
-      sharded_array x = of_buffer(list_.outputs[i], p_.source.output_name(i),
-                                  p_.source.output_type(i));
+      sharded_array x =
+          of_buffer(list_.outputs[i], p_.source.output_name(i), p_.source.output_type(i));
       x.held = part.output(i);
       x.held.axes = axes_of(site(x.mesh).devices.mesh(), x.sharding);
       const bool small = x.global.bytes() <= small_bytes && !is_state(x.name);

@@ -1,6 +1,7 @@
 /// Blocks over MPI.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -9,15 +10,16 @@
 #include <vector>
 
 #include <partita/backend/mpi/watch.hpp>
+#include <partita/ir/collective.hpp>
 #include <partita/run/transport/transport.hpp>
 
 namespace partita::mpi {
 
 /// What a process has sent and waited for.
 struct traffic {
-  std::int64_t calls = 0;   ///< gathers and exchanges
-  std::int64_t bytes = 0;   ///< sent; a gather as a ring sends it
-  double seconds = 0;       ///< from the start of each call to its end
+  std::int64_t calls = 0;  ///< gathers and exchanges
+  std::int64_t bytes = 0;  ///< sent; a gather as a ring sends it
+  double seconds = 0;      ///< from the start of each call to its end
 };
 
 }  // namespace partita::mpi
@@ -92,6 +94,27 @@ class mpi_transport final : public run_detail::transport {
            "MPI_Isend");
     }
     return t;
+  }
+  bool reduces(combiner c, dtype t) const override {
+    return native_ && native_type(t) != MPI_DATATYPE_NULL && native_op(c) != MPI_OP_NULL;
+  }
+  void reduce(axis_set along, combiner c, const tensor_type& type, const std::byte* mine,
+              std::byte* result) override {
+    const group& g = *find_group(along);
+    constexpr std::int64_t most = std::int64_t{1} << 30;  // MPI counts elements in an int
+    const std::int64_t n = type.shape.elements(), size = size_of(type.element);
+    for (std::int64_t i = 0; i < n; i += most) {
+      const std::int64_t count = std::min(most, n - i);
+      const ticket t = begin(bytes_sent(collective::all_reduce,
+                                        static_cast<std::int64_t>(g.members.size()), count * size));
+      pending& p = pending_[static_cast<std::size_t>(t)];
+      p.group = &g.members;
+      p.requests.resize(1);
+      need(MPI_Iallreduce(mine + i * size, result + i * size, static_cast<int>(count),
+                          native_type(type.element), native_op(c), g.comm, p.requests.data()),
+           "MPI_Iallreduce");
+      finish(t);
+    }
   }
   void finish(ticket t) override {
     pending& p = pending_[static_cast<std::size_t>(t)];

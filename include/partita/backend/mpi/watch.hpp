@@ -22,8 +22,8 @@ inline double seconds_now() {
 
 /// What a rank waits for.
 struct waiting {
-  std::int64_t call = 0;             ///< counted from 1, of this rank
-  std::function<text()> what = {};   ///< "all_reduce of "h" along {"B"}"
+  std::int64_t call = 0;            ///< counted from 1, of this rank
+  std::function<text()> what = {};  ///< "all_reduce of "h" along {"B"}"
 };
 
 /// Ranks that wait answer those that ask what they do. A rank asks after a second of waiting, only
@@ -86,7 +86,8 @@ class watch {
     std::vector<int> everyone;
     for (int r = 0; r < ranks_; ++r) everyone.push_back(r);
     const waiting here{0, [&] { return text(what); }};
-    wait(here, deadline, [&] { return is_done(done_all); }, [&] { return everyone; });
+    wait(
+        here, deadline, [&] { return is_done(done_all); }, [&] { return everyone; });
   }
   /// The same of strings, which need not have one length.
   std::vector<std::string> gather(const std::string& mine, double deadline, std::string_view what) {
@@ -108,7 +109,8 @@ class watch {
     MPI_Request all;
     if (MPI_Ibarrier(comm_, &all) != MPI_SUCCESS) return;
     const waiting here;
-    wait(here, 0, [&] { return is_done(all); }, [] { return std::vector<int>{}; });
+    wait(
+        here, 0, [&] { return is_done(all); }, [] { return std::vector<int>{}; });
   }
 
  private:

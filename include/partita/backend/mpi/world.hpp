@@ -59,8 +59,8 @@ class world {
   /// Ends the job: prints one line and aborts all ranks.
   [[noreturn]] void fail(std::string_view reason) const {
     std::fflush(stdout);
-    std::fprintf(stderr, "rank %d of %d: %.*s\n", rank(), ranks(),
-                 static_cast<int>(reason.size()), reason.data());
+    std::fprintf(stderr, "rank %d of %d: %.*s\n", rank(), ranks(), static_cast<int>(reason.size()),
+                 reason.data());
     std::fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, 1);
     std::abort();

@@ -58,8 +58,7 @@ class device_run {
   template <class Give, class Take>
   auto run(const Give& give, const Take& take) {
     std::unique_ptr<workspace> w = borrow();
-    frame_.run(*w, threads_,
-               [&](const step& s, workspace& space) { give(s, space, threads_); });
+    frame_.run(*w, threads_, [&](const step& s, workspace& space) { give(s, space, threads_); });
     auto out = take(*w);
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(w));
@@ -100,18 +99,18 @@ class device_run {
     bool same = true;
     for (std::int64_t i = 0; i < devices().copies(axes); ++i) {
       const coordinates mine = devices().coordinates_of(axes, i);
-      same = same && std::memcmp(frame_.copy_of(v, mine, w), first_of(v, mine, cut, w),
-                                 at(bytes)) == 0;
+      same = same &&
+             std::memcmp(frame_.copy_of(v, mine, w), first_of(v, mine, cut, w), at(bytes)) == 0;
     }
     if (devices().processes(equal) > 1) {
       std::vector<std::uint64_t> mine;
       for (std::int64_t i = 0; i < devices().copies(axes & cut); ++i)
-        mine.push_back(hash_bytes(
-            frame_.copy_of(v, devices().coordinates_of(axes & cut, i), w), bytes));
+        mine.push_back(
+            hash_bytes(frame_.copy_of(v, devices().coordinates_of(axes & cut, i), w), bytes));
       transport_->now = {&p(), p().producer(v)};
       const std::size_t size = mine.size() * sizeof mine[0];
-      const auto all = gathered(*transport_, equal, reinterpret_cast<const std::byte*>(mine.data()),
-                                size);
+      const auto all =
+          gathered(*transport_, equal, reinterpret_cast<const std::byte*>(mine.data()), size);
       for (std::size_t i = 0; i < all.size(); i += size)
         same = same && std::memcmp(mine.data(), all.data() + i, size) == 0;
     }
@@ -131,9 +130,9 @@ class device_run {
     std::int64_t n = frame_.workspace_bytes();
     for (int i = 0; i < p().output_count(); ++i) {
       const tensor_type& local = p().type(p().outputs[at(i)].value);
-      n = saturating_add(n, saturating_multiply(
-                                devices().copies(axes_of(d_.mesh, d_.outputs[at(i)])),
-                                padded_bytes(local)));
+      n = saturating_add(n,
+                         saturating_multiply(devices().copies(axes_of(d_.mesh, d_.outputs[at(i)])),
+                                             padded_bytes(local)));
     }
     return n;
   }
@@ -192,8 +191,7 @@ class device_run {
     }
     const auto found = std::find(p().inputs.begin(), p().inputs.end(), r);
     if (one && found != p().inputs.end()) {
-      out.copies.push_back(
-          inputs[at(found - p().inputs.begin())]->copies[0].reshaped(local.shape));
+      out.copies.push_back(inputs[at(found - p().inputs.begin())]->copies[0].reshaped(local.shape));
       return out;
     }
     for (std::int64_t i = 0; i < devices().copies(axes); ++i) {

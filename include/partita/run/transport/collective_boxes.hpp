@@ -20,8 +20,8 @@ class collective_boxes {
   const shape& box() const { return box_; }
   /// Where the box for a receiver begins in the operand of a sender.
   position begin_in_operand(const coordinates& receiver) const {
-    const bool cuts = what_.kind != collective::all_gather && what_.kind != collective::all_reduce &&
-                      what_.kind != collective::permute;
+    const bool cuts = what_.kind != collective::all_gather &&
+                      what_.kind != collective::all_reduce && what_.kind != collective::permute;
     return cuts ? start_of(*mesh_, what_.axes, box_, receiver) : position{};
   }
   /// Where the box of a sender begins in the result.

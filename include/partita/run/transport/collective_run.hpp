@@ -44,6 +44,11 @@ class collective_run {
   void run(transport& t, std::span<const std::byte* const> from, std::span<std::byte* const> to,
            thread_pool& threads, std::span<scratch> memory, scratch& messages) const {
     messages.reset();
+    if (is_native(t)) {
+      for (std::size_t k = 0; k < operands_.size(); ++k)
+        t.reduce(what_.along(), what_.combine, operands_[k].to, from[k], to[k]);
+      return;
+    }
     const std::byte* received = nullptr;
     if (gathers_)
       received = gather(t, from[0], messages);
@@ -59,8 +64,7 @@ class collective_run {
   }
   /// Bytes that this process sends each time.
   std::int64_t bytes_sent() const {
-    if (gathers_)
-      return (devices_.processes(what_.along()) - 1) * operands_[0].from.bytes();
+    if (gathers_) return (devices_.processes(what_.along()) - 1) * operands_[0].from.bytes();
     return first_.bytes_sent() + second_.bytes_sent();
   }
 
@@ -177,11 +181,19 @@ class collective_run {
   }
   /// One operand with one copy, all of which goes to every member: the transport's gather.
   bool can_gather() const {
-    if (operands_.size() != 1 || in_parts_ || first_.empty()) return false;
-    const collective_operand& x = operands_[0];
     const bool all = what_.kind == collective::all_gather || what_.kind == collective::all_reduce;
-    return all && devices_.copies(x.from_axes) == 1 && devices_.copies(x.to_axes) == 1 &&
+    return operands_.size() == 1 && !in_parts_ && !first_.empty() && all && is_simple(operands_[0]);
+  }
+  /// True if each process holds one copy, which differs from those of the others.
+  bool is_simple(const collective_operand& x) const {
+    return devices_.copies(x.from_axes) == 1 && devices_.copies(x.to_axes) == 1 &&
            (what_.along() - x.from_axes - ones()).empty() && devices_.copies(what_.along()) == 1;
+  }
+  bool is_native(const transport& t) const {
+    bool all = what_.kind == collective::all_reduce && processes() > 1;
+    for (const collective_operand& x : operands_)
+      all = all && t.reduces(what_.combine, x.to.element) && is_simple(x);
+    return all;
   }
 
   // ---- Running ---------------------------------------------------------------------------------
@@ -277,7 +289,7 @@ class collective_run {
     accumulator sum(what_.combine, x.to.element, mine.end - mine.begin, memory);
     for (std::int64_t i = 0; i < boxes_[k].senders(here); ++i) {
       const block_plan::received& b = from_[at(first_block_[k][at(j)] + i)];
-        const std::int64_t copy = devices_.copy_at(x.from_axes, source_of(k, here, i));
+      const std::int64_t copy = devices_.copy_at(x.from_axes, source_of(k, here, i));
       sum.add(b.peer >= 0 ? received + b.offset : from + copy * padded_bytes(x.from) + begin);
     }
     sum.store(out + begin);
@@ -312,7 +324,7 @@ class collective_run {
   bool in_parts_ = false, gathers_ = false;
   std::int64_t number_ = 0;  // of this process in its group
   block_plan first_, second_;
-  std::vector<block_plan::received> from_;               // by block; peer -1: on this process
+  std::vector<block_plan::received> from_;              // by block; peer -1: on this process
   std::vector<std::vector<std::int64_t>> first_block_;  // by operand and copy
   std::vector<received_sum> sums_;
 };

@@ -22,12 +22,12 @@ inline axis_set all_axes(const mesh& m) {
 
 /// Where the shards of a tensor are.
 struct placement {
-  device_set devices;       ///< of one process of the mesh: of this one, if it holds any
+  device_set devices;  ///< of one process of the mesh: of this one, if it holds any
   layout sharding;
-  axis_set varies;          ///< over which the shards vary: the layout's axes, and perhaps more
-  tensor_type local;        ///< of a shard, padding included
-  std::int64_t first = 0;   ///< number of the mesh's first process
-  bool here = true;         ///< this process holds devices of the mesh
+  axis_set varies;         ///< over which the shards vary: the layout's axes, and perhaps more
+  tensor_type local;       ///< of a shard, padding included
+  std::int64_t first = 0;  ///< number of the mesh's first process
+  bool here = true;        ///< this process holds devices of the mesh
 
   std::int64_t processes() const { return devices.processes(all_axes(devices.mesh())); }
   device_set process(std::int64_t i) const { return devices.member(all_axes(devices.mesh()), i); }
@@ -71,9 +71,8 @@ class relayout {
   std::vector<array> finish(transport& t, started s) const {
     if (s.messages.ticket >= 0) t.finish(s.messages.ticket);
     for (const incoming_block& b : received_)
-      copy_box(size_of(to_.local.element), b.box, b.box, nullptr,
-               s.messages.received + b.at.offset, to_.local.shape, b.to.at,
-               const_cast<std::byte*>(s.targets[at(b.target)].bytes()));
+      copy_box(size_of(to_.local.element), b.box, b.box, nullptr, s.messages.received + b.at.offset,
+               to_.local.shape, b.to.at, const_cast<std::byte*>(s.targets[at(b.target)].bytes()));
     return std::move(s.targets);
   }
   std::vector<array> run(transport& t, std::vector<array> shards) const {
@@ -112,8 +111,8 @@ class relayout {
     const std::int64_t begin = piece_of(m, to_.sharding, d, here) * to_.local.shape[d],
                        end = begin + to_.local.shape[d], old = from_.local.shape[d],
                        pieces = from_.sharding.pieces(from_.devices.mesh(), d);
-    for (piece.at[d] = old > 0 ? begin / old : 0;
-         piece.at[d] < pieces && piece.at[d] * old < end; ++piece.at[d])
+    for (piece.at[d] = old > 0 ? begin / old : 0; piece.at[d] < pieces && piece.at[d] * old < end;
+         ++piece.at[d])
       plan_dimension(receiver, j, here, piece, d + 1);
   }
   void plan_block(const device_set& receiver, std::int64_t j, const coordinates& here,

@@ -69,6 +69,11 @@ class transport {
     exchange({&out, out.peer < 0 ? 0u : 1u}, {&in, in.peer < 0 ? 0u : 1u});
   }
 
+  /// True if the engine below reduces blocks of this type by itself: the bits may then differ.
+  virtual bool reduces(combiner, dtype) const { return false; }
+  /// Every member of the group gets the combination of the blocks of all.
+  virtual void reduce(axis_set, combiner, const tensor_type&, const std::byte*, std::byte*) {}
+
   transport_use now;  ///< set by whoever communicates, for error messages
 
  private:
