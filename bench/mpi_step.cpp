@@ -1,0 +1,245 @@
+/// One training step of the demo over MPI, one rank per device, beside the same step written by
+/// hand with MPI and Eigen. The ranks are mesh {"B": n}, the schedule is BP, Z3.
+///
+///   mpirun -n 2 bench_mpi_step [--rounds N] [--steps N]
+///
+/// First a check: the hand-written step against `evaluate`, some steps from the demo's initial
+/// parameters, over random tokens. Then rounds of steps in turn; a step takes as long as the
+/// slowest rank, and what is printed is the median of all steps. Exit status 1: the check failed.
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <partita/cpu.hpp>
+#include <partita/partita.hpp>
+
+#include "../examples/models/transformer.hpp"
+#include "hand_mpi.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+constexpr transformer::sizes demo{.layers = 2,
+                                  .width = 64,
+                                  .heads = 4,
+                                  .key = 16,
+                                  .hidden = 256,
+                                  .vocabulary = 84,
+                                  .context = 64,
+                                  .batch = 32};
+constexpr pt::adam_options adam{.rate = 2e-3};
+using hand_written = bench::hand_step<demo.width>;
+
+/// Global tokens or targets of one batch, the same on all ranks.
+pt::array random_tokens(std::uint64_t seed) {
+  pt::array a(pt::tensor_type{pt::dtype::i32, {demo.batch, demo.context}});
+  transformer::random_stream random(seed);
+  auto* out = a.mutable_data<std::int32_t>();
+  for (std::int64_t i = 0; i < a.size(); ++i)
+    out[i] = static_cast<std::int32_t>(random.below(demo.vocabulary));
+  return a;
+}
+struct batch {
+  pt::array tokens, targets;
+  explicit batch(std::uint64_t number)
+      : tokens(random_tokens(2 * number)), targets(random_tokens(2 * number + 1)) {}
+};
+
+/// Parameters and state of the optimizer, as the demo begins with them.
+std::vector<pt::array> initial_state(const pt::program& step) {
+  std::vector<pt::array> state;
+  for (int i = 0; i + 2 < step.input_count(); ++i) {
+    pt::array a(step.input_type(i));
+    transformer::initialise(step.input_name(i), a.shape(), demo.layers, 1, a.mutable_data<float>());
+    state.push_back(a);
+  }
+  return state;
+}
+
+void place(hand_written& hand, const std::vector<pt::array>& state) {
+  std::vector<const float*> values;
+  for (std::size_t i = 0; i < hand.tensor_count(); ++i) values.push_back(state[i].data<float>());
+  hand.place(values);
+}
+
+float run(hand_written& hand, const batch& b, int rank) {
+  const std::int64_t from = rank * hand.local_batch() * demo.context;
+  return hand.step(b.tokens.data<std::int32_t>() + from, b.targets.data<std::int32_t>() + from);
+}
+
+/// How far tensors are apart: the largest difference of an element over the largest element, and
+/// the Euclidean norm of the difference over that of the tensor.
+struct distance {
+  double largest = 0, norm = 0;
+
+  distance() = default;
+  distance(std::span<const float> wanted, std::span<const float> got) {
+    double most = 0, square = 0, all = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const double w = static_cast<double>(wanted[i]);
+      const double d = std::abs(w - static_cast<double>(got[i]));
+      keep(most, std::abs(w));
+      keep(largest, d);
+      square += d * d;
+      all += w * w;
+    }
+    norm = std::sqrt(square);
+    if (all > 0) largest /= most, norm /= std::sqrt(all);
+  }
+  void keep(const distance& d) {
+    keep(largest, d.largest);
+    keep(norm, d.norm);
+  }
+
+ private:
+  static void keep(double& most, double d) { most = d <= most ? most : d; }  // NaN stays
+};
+
+/// Adam divides a gradient by its own size. An element whose gradient is about as small as the
+/// roundings of its sum may move by up to the rate in either direction. There are few of them, so
+/// parameters are compared by norms; gradients are compared by elements.
+struct differences {
+  distance loss, gradients, parameters;
+  bool agree() const {
+    return loss.largest <= 1e-5 && gradients.largest <= 1e-5 && parameters.norm <= 1e-4;
+  }
+};
+
+/// The hand-written step against `evaluate`, on rank 0; the other ranks take part in the steps.
+/// Adam's first moment after the first step is the gradient times a number.
+differences check(const pt::program& step, hand_written& hand, int rank, int steps) {
+  std::vector<pt::array> state = initial_state(step);
+  place(hand, state);
+  const pt::executable source(step);
+  differences worst;
+  for (int i = 0; i < steps; ++i) {
+    const batch b(static_cast<std::uint64_t>(i));
+    const float loss = run(hand, b, rank);
+    hand.collect();
+    if (rank != 0) continue;
+    state.push_back(b.tokens);
+    state.push_back(b.targets);
+    state = source(state);
+    const float wanted = state.back().item<float>();
+    state.pop_back();
+    worst.loss.keep({std::span(&wanted, 1), std::span(&loss, 1)});
+    for (std::size_t t = 0; t < hand.tensor_count(); ++t) {
+      const auto values = [&](std::size_t at) {
+        return std::span(state[at].data<float>(), static_cast<std::size_t>(state[at].size()));
+      };
+      worst.parameters.keep({values(t), hand.parameter(t)});
+      if (i == 0) worst.gradients.keep({values(hand.tensor_count() + t), hand.moment(t)});
+    }
+  }
+  return worst;
+}
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+/// A way to do a step, and what its steps took.
+struct contestant {
+  std::string name;
+  std::function<void(const batch&)> step;
+  std::vector<double> seconds = {};
+};
+
+/// Rounds of steps of each in turn.
+void measure(std::vector<contestant>& all, int rounds, int steps) {
+  std::vector<batch> batches;
+  for (std::uint64_t i = 0; i < 8; ++i) batches.emplace_back(i);
+  for (int r = -1; r < rounds; ++r)  // the first one only warms up
+    for (contestant& c : all)
+      for (int i = 0; i < steps; ++i) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double begin = MPI_Wtime();
+        c.step(batches[static_cast<std::size_t>(i) % batches.size()]);
+        double seconds = MPI_Wtime() - begin;
+        MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        if (r >= 0) c.seconds.push_back(seconds);
+      }
+}
+
+void print_profile(const hand_written::profile& t, double steps) {
+  const auto ms = [&](double seconds) { return 1e3 * seconds / steps; };
+  std::printf(
+      "  hand-written, mean ms of rank 0: products %.3f, attention %.3f, GELU %.3f, norms %.3f, "
+      "loss %.3f,\n    embedding %.3f, Adam %.3f, all_gather %.3f, reduce_scatter %.3f (with the "
+      "wait for the other ranks)\n",
+      ms(t.product), ms(t.attention), ms(t.gelu), ms(t.norm), ms(t.loss), ms(t.embed), ms(t.adam),
+      ms(t.gather), ms(t.exchange));
+}
+
+int run(int rounds, int steps) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const pt::program step = transformer::trace_training_step<transformer::dynamic>(demo, adam);
+  const pt::partitioned p =
+      pt::partition(step, pt::mesh{{"B", ranks}}, pt::schedule(transformer::BP, transformer::Z3));
+  hand_written hand(demo, adam, MPI_COMM_WORLD, std::gcd(4, demo.batch / ranks));
+
+  const differences d = check(step, hand, rank, 10);
+  if (rank == 0)
+    std::printf(
+        "hand-written against evaluate over 10 steps, relative: losses %.1e (bound 1e-5), first "
+        "gradients %.1e (1e-5),\n  parameters %.1e (1e-4; largest of an element %.1e): %s\n",
+        d.loss.largest, d.gradients.largest, d.parameters.norm, d.parameters.largest,
+        d.agree() ? "agrees" : "DIFFERS");
+
+  place(hand, initial_state(step));
+  std::vector<contestant> all;
+  all.push_back({"hand-written", [&](const batch& b) { run(hand, b, rank); }});
+  // TODO(mpi): add {"partita", one step of pt::mpi::executable(p.device, MPI_COMM_WORLD)} here, and
+  // its check against the same `evaluate` above.
+  hand.reset_times();
+  measure(all, rounds, steps);
+
+  if (rank == 0) {
+    std::cout << "mesh {\"B\": " << ranks << "}, BP,Z3: " << pt::report(p, 0) << std::endl;
+    for (const contestant& c : all)
+      std::printf("%-14s %8.3f ms per step (median of %zu; min %.3f)\n", c.name.c_str(),
+                  1e3 * median(c.seconds), c.seconds.size(),
+                  1e3 * *std::min_element(c.seconds.begin(), c.seconds.end()));
+    print_profile(hand.times(), steps * (rounds + 1));
+    std::printf("bytes sent per step and rank: hand-written %lld\n",
+                static_cast<long long>(hand.bytes_sent()));
+  }
+  int bad = !d.agree();
+  MPI_Bcast(&bad, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return bad;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int rounds = 20, steps = 20;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::string_view(argv[i]) == "--rounds") rounds = std::max(1, std::atoi(argv[i + 1]));
+    if (std::string_view(argv[i]) == "--steps") steps = std::max(1, std::atoi(argv[i + 1]));
+  }
+  MPI_Init(&argc, &argv);
+  int status = 2;
+  try {
+    status = run(rounds, steps);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "bench_mpi_step: %s\n", e.what());
+    MPI_Abort(MPI_COMM_WORLD, status);
+  }
+  MPI_Finalize();
+  return status;
+}
