@@ -42,6 +42,7 @@
 #include "arguments.hpp"
 #include "dump.hpp"
 #include "environment.hpp"
+#include "job.hpp"
 #include "options.hpp"
 #include "pipeline.hpp"
 #include "progress.hpp"
@@ -116,7 +117,7 @@ void write_results(const pt::results& r, const std::string& path) {
   if (path.empty()) throw usage_error("option --run needs --out FILE for the results");
   std::vector<pt::named_array> list;
   for (int i = 0; i < r.size(); ++i) list.push_back({"r" + std::to_string(i), r[i]});
-  pt::write_npz(path, list);
+  if (job::writes()) pt::write_npz(path, list);
 }
 /// A text that tells no mistake.
 const pt::text& without_error(const pt::text& t) {
@@ -302,7 +303,7 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
   if (!o.dump.empty()) pipelines::dump(s, p, r, o.dump);
   if (!o.run.empty()) {
     progress::running(p);
-    write_results(pt::emulate(r, arguments_of(p, o.run)), o.out);
+    write_results(job::run(r, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
     emit(o, pipelines::written(p, r, o.emit));
     if (o.json) std::cout << pipelines::json_report(s, r);
@@ -355,7 +356,7 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
   if (!o.trace.empty()) write_trace(o, r, system);
   if (!o.run.empty()) {
     progress::running(r.device);
-    write_results(pt::emulate(r.device, arguments_of(p, o.run)), o.out);
+    write_results(job::run(r, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
     emit(o, written(r, o.emit));
     if (o.json) std::cout << json_report(r, system);
