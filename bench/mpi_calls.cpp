@@ -61,9 +61,10 @@ void print_overhead(pt::mpi::world& world, std::string_view name, const pt::coll
     theirs.push_back(MPI_Wtime() - begin);
   }
   if (world.first())
-    std::printf("%-12.*s 1 KiB: %.2f us, MPI_Iallgather and MPI_Wait alone %.2f us, beyond %.2f us\n",
-                static_cast<int>(name.size()), name.data(), 1e6 * median(ours),
-                1e6 * median(theirs), 1e6 * (median(ours) - median(theirs)));
+    std::printf(
+        "%-12.*s 1 KiB: %.2f us, MPI_Iallgather and MPI_Wait alone %.2f us, beyond %.2f us\n",
+        static_cast<int>(name.size()), name.data(), 1e6 * median(ours), 1e6 * median(theirs),
+        1e6 * (median(ours) - median(theirs)));
 }
 
 /// Most memory that this process has had, in MiB.
@@ -78,16 +79,14 @@ void print_memory(pt::mpi::world& world, std::int64_t mib) {
   constexpr std::int64_t rows = 1024;
   const std::int64_t columns = mib * (1 << 20) / 4 / rows / 4;
   const auto step = [](auto a, auto b, auto c, auto d) {
-    return std::tuple{pt::output("a", a * 2.f), pt::output("b", b * 2.f),
-                      pt::output("c", c * 2.f), pt::output("d", d * 2.f)};
+    return std::tuple{pt::output("a", a * 2.f), pt::output("b", b * 2.f), pt::output("c", c * 2.f),
+                      pt::output("d", d * 2.f)};
   };
-  const auto in = [&](const char* name) {
-    return pt::input<float, rows, pt::dyn>(name, columns);
-  };
+  const auto in = [&](const char* name) { return pt::input<float, rows, pt::dyn>(name, columns); };
   const pt::program f = pt::trace(step, in("a"), in("b"), in("c"), in("d"));
-  const pt::partitioned p = pt::partition(
-      f, pt::mesh{{"B", world.ranks()}},
-      pt::schedule(pt::manual("B", {{"a", 0}, {"b", 0}, {"c", 0}, {"d", 0}})));
+  const pt::partitioned p =
+      pt::partition(f, pt::mesh{{"B", world.ranks()}},
+                    pt::schedule(pt::manual("B", {{"a", 0}, {"b", 0}, {"c", 0}, {"d", 0}})));
   const pt::mpi::executable run(p, world);
   const double shards = static_cast<double>(mib) / world.ranks();
   const double start = peak_mib();
@@ -119,7 +118,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   const pt::mesh m{{"B", world.ranks()}};
-  pt::collective gather{.kind = pt::collective::all_gather}, reduce{.kind = pt::collective::all_reduce};
+  pt::collective gather{.kind = pt::collective::all_gather},
+      reduce{.kind = pt::collective::all_reduce};
   gather.axes.push_back(0, 0);
   reduce.axes.push_back(0, 0);
   print_overhead(world, "all_gather", gather, m);

@@ -81,7 +81,8 @@ class checkpoint_writer {
         peers_(peers),
         mesh_(m),
         arrays_(std::move(arrays)),
-        manifest_{o.format, o.step, {}, std::string(concat("partita ", library_version).view()), o.file_bytes, {}} {
+        manifest_{o.format,     o.step, {}, std::string(concat("partita ", library_version).view()),
+                  o.file_bytes, {}} {
     const auto all = agree(peers_, [&] {
       describe();
       if (peers_.process == 0) make_room();
