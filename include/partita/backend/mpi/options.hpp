@@ -8,7 +8,7 @@
 namespace partita::mpi {
 
 struct options {
-  run_options run = {};  ///< threads, kernels, memory; probes are not handed out
+  run_options run = {};  ///< threads, kernels, memory; not probes
   /// Seconds that a call may wait for other ranks before it ends the job with a line that says what
   /// waits for whom; 0: as long as it takes.
   double deadline = 0;
