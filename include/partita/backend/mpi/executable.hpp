@@ -88,7 +88,7 @@ class executable {
       for (std::int64_t k = 0; part_->holds(v) && k < devices.copies(v.held.axes); ++k) {
         const shard_request request = requested(v, devices.coordinates_of(v.held.axes, k));
         const array made = make(request);
-        need_type(v.name, made.type(), request.local);
+        need_type("shard", v.name, made.type(), request.local);
         v.held.copies.push_back(run_detail::resized(made, v.local.shape));
       }
       values.push_back(std::move(v));
@@ -184,7 +184,7 @@ class executable {
     } catch (const std::exception& e) {
       const std::string_view reason = e.what();
       if (reason.starts_with("J004")) world_->fail(reason);
-      world_->fail(concat(part_->working_on(), ": ", reason));
+      world_->fail(concat("in ", part_->working_on(), ": ", reason));
     }
   }
   static std::uint64_t hash(const text& t) {
@@ -219,12 +219,12 @@ class executable {
       for (int r = 0; r < w.ranks(); ++r)
         if (all[at(r)].*member != all[0].*member)
           throw error(concat("J003 mpi: rank ", r, " has another ", what,
-                             " than rank 0; all ranks run the same program"));
+                             " than rank 0; give all ranks the same program, mesh and options"));
     };
     differs(&fingerprint::version, "version of the library");
     differs(&fingerprint::mesh, "mesh");
     differs(&fingerprint::program, "program");
-    differs(&fingerprint::options, "set of options");
+    differs(&fingerprint::options, "value of options::native_reductions or run.fuse");
   }
 
   shard_request requested(const sharded_array& v, const run_detail::coordinates& c) const {
@@ -261,12 +261,13 @@ class executable {
       if (name == input) return true;
     return false;
   }
-  static void need_type(std::string_view name, const tensor_type& have, const tensor_type& need) {
+  static void need_type(std::string_view what, std::string_view name, const tensor_type& have,
+                        const tensor_type& need) {
     if (have.shape != need.shape)
-      throw error(concat("R002 run: the array for input \"", name, "\" has shape ", have.shape,
+      throw error(concat("R002 run: the ", what, " for input \"", name, "\" has shape ", have.shape,
                          "; ", need.shape, " is needed"));
     if (have.element != need.element)
-      throw error(concat("R003 run: the array for input \"", name, "\" has element type ",
+      throw error(concat("R003 run: the ", what, " for input \"", name, "\" has element type ",
                          partita::name_of(have.element), "; ", partita::name_of(need.element),
                          " is needed"));
   }
@@ -279,7 +280,8 @@ class executable {
 
     void add(const sharded_state& s) {
       if (!s.is_input())
-        throw error(concat("J005 mpi: the outputs of a run are given as its state; call next()"));
+        throw error(concat("J005 mpi: the argument holds the outputs of a run; pass its next(), ",
+                           "the state for the next run"));
       for (const sharded_array& v : s.values())
         if (const int i = find(v.name); i >= 0 && s.for_input(v.name) == &v) put(i, v);
     }
@@ -311,7 +313,8 @@ class executable {
         if (have_[i] == 0 && count++ < 8)
           missing << (count > 1 ? ", " : "") << e_.part_->source().input_name(static_cast<int>(i));
       if (count > 0)
-        throw error(concat("R001 run: ", count, " inputs of the program are not given: ", missing,
+        throw error(concat("R001 run: no array is given for ", count,
+                           count == 1 ? " input: " : " inputs: ", missing,
                            count > 8 ? ", ..." : ""));
       return std::move(given_);
     }
@@ -336,7 +339,7 @@ class executable {
     }
     void put_global(int i, const array& a) {
       sharded_array v = e_.part_->inputs()[at(i)];
-      need_type(v.name, a.type(), v.global);
+      need_type("array", v.name, a.type(), v.global);
       const run_detail::device_set& devices = e_.part_->site(v.mesh).devices;
       const shape padded = v.sharding.global(v.local.shape, devices.mesh());
       if (e_.part_->holds(v))
@@ -348,8 +351,8 @@ class executable {
       for (std::size_t i = 0; i < have_.size() && next < rest_.size(); ++i)
         if (have_[i] == 0) put_global(static_cast<int>(i), rest_[next++]);
       if (next < rest_.size())
-        throw error(concat("R001 run: ", rest_.size() - next, " arrays more than the program has ",
-                           "inputs that are not given by name"));
+        throw error(concat("R001 run: ", rest_.size(), " arrays are given without a name for ",
+                           next, next == 1 ? " input" : " inputs"));
     }
 
     const executable& e_;

@@ -73,8 +73,11 @@ class job_part {
     out.mesh = mesh;
     out.sharding = to.sharding;
     out.local = to.local;
+    moving_ = concat("transfer of \"", std::string_view(x.name),
+                     mesh < 0 ? "\" to all ranks" : "\" to the layout of an input");
     const run_detail::relayout plan(place_of(x), to, rank_);
     out.held = {plan.run(*link_, x.held.copies), to.varies};
+    moving_ = {};
     return out;
   }
 
@@ -110,6 +113,7 @@ class job_part {
   std::int64_t rank_ = 0;
   std::vector<run_detail::mesh_site> sites_;  // by mesh
   std::vector<sharded_array> inputs_;
+  mutable text moving_;  // what moved() does now, or empty
 };
 
 /// Of a program on one mesh.
@@ -152,6 +156,7 @@ class mesh_part final : public job_part {
  private:
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   text name_of(const run_detail::transport_use& use) const {
+    if (moving_.size() > 0) return moving_;
     return describe(p_.source, p_.core, p_.tactics, p_.notes, run_->p(), use);
   }
 
@@ -204,6 +209,7 @@ class pipeline_of_job final : public job_part {
     return {all.calls + mine.calls, all.bytes + mine.bytes, all.seconds + mine.seconds};
   }
   text working_on() const override {
+    if (moving_.size() > 0) return moving_;
     return working_ != nullptr ? working_->doing() : text("the pipeline");
   }
 

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <deque>
 #include <functional>
-
 #include <span>
 #include <vector>
 
@@ -108,7 +107,7 @@ class mpi_transport final : public run_detail::transport {
   }
   void finish(ticket t) override {
     pending& p = pending_[static_cast<std::size_t>(t)];
-    const waiting here{p.call, [this] { return describe_(now); }};
+    const waiting here{p.call, [this] { return describe_(now); }, p.group != nullptr};
     watch_.wait(
         here, deadline_,
         [&] {
@@ -173,13 +172,16 @@ class mpi_transport final : public run_detail::transport {
     p.requests.push_back(MPI_REQUEST_NULL);
     return p.requests.back();
   }
-  std::vector<int> missing(const pending& p) const {
+  /// MPI_Testall leaves the requests that are finished as they are until all are; each is tested
+  /// here, since a peer may finish its part, and then leave.
+  std::vector<int> missing(pending& p) const {
     if (p.group != nullptr) return *p.group;
     std::vector<int> list;
     for (std::size_t i = 0; i < p.peers.size(); ++i) {
+      int done = 0;
+      need(MPI_Test(&p.requests[i], &done, MPI_STATUS_IGNORE), "MPI_Test");
       const int r = ranks_[static_cast<std::size_t>(p.peers[i])];
-      if (p.requests[i] != MPI_REQUEST_NULL && (list.empty() || list.back() != r))
-        list.push_back(r);
+      if (done == 0 && std::find(list.begin(), list.end(), r) == list.end()) list.push_back(r);
     }
     return list;
   }

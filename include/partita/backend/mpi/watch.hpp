@@ -22,8 +22,10 @@ inline double seconds_now() {
 
 /// What a rank waits for.
 struct waiting {
-  std::int64_t call = 0;            ///< counted from 1, of this rank
-  std::function<text()> what = {};  ///< "all_reduce of "h" along {"B"}"
+  std::int64_t call = 0;            ///< counted from 1, of this rank; 0: not counted
+  std::function<text()> what = {};  ///< `all_reduce <"M"> of "h"`
+  /// All members of a group take part: which of them have not arrived is not known.
+  bool of_group = false;
 };
 
 /// Ranks that wait answer those that ask what they do. A rank asks after a second of waiting, only
@@ -45,7 +47,8 @@ class watch {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
 
-  /// Returns when `done()` is true. `missing()`: the ranks that have not arrived, as far as known.
+  /// Returns when `done()` is true. `missing()`: the ranks that have not arrived, of a group all
+  /// members.
   ///
   /// Errors    J004 it takes longer than `deadline` seconds (0: there is no limit), or one of the
   ///           ranks has left the program
@@ -68,9 +71,8 @@ class watch {
         for (const int r : missing()) ask(r);
         asked = now;
       }
-      if (late && now - start > deadline + 0.5) throw error(overdue(now - start, missing()));
-      for (const int r : missing())
-        if (r != rank_ && answers_[at(r)].left > 1) throw error(overdue(now - start, {r}));
+      if (late && now - start > deadline + 0.5) fail(now - start, missing());
+      if (const std::vector<int> gone = departed(missing()); !gone.empty()) fail(now - start, gone);
     }
     here_ = nullptr;
   }
@@ -85,7 +87,7 @@ class watch {
          "MPI_Iallgather");
     std::vector<int> everyone;
     for (int r = 0; r < ranks_; ++r) everyone.push_back(r);
-    const waiting here{0, [&] { return text(what); }};
+    const waiting here{0, [&] { return text(what); }, true};
     wait(
         here, deadline, [&] { return is_done(done_all); }, [&] { return everyone; });
   }
@@ -117,8 +119,10 @@ class watch {
   static constexpr int spins = 2000, ask_tag = 1, answer_tag = 2;
   struct answer {
     std::int64_t call = 0;
-    int left = 0;  // as received: 1 if the rank has left; as kept: how often it said so
-    char what[236] = {};
+    std::int32_t left = 0;   // as received: 1 if the rank has left; as kept: how often it said so
+    std::int32_t waits = 0;  // 1 if the rank waits, in `call` and `what`
+    char what[232] = {};
+    bool came() const { return left > 0 || waits > 0; }
   };
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -158,28 +162,55 @@ class watch {
     answer a;
     a.left = left_ ? 1 : 0;
     if (here_ == nullptr || left_) return a;
+    a.waits = 1;
     a.call = here_->call;
-    const text what = here_->what ? here_->what() : text();
+    const text what = here_->what ? here_->what() : text("a check");
     std::snprintf(a.what, sizeof a.what, "%.*s", static_cast<int>(what.view().size()),
                   what.view().data());
     return a;
   }
-  text overdue(double waited, const std::vector<int>& missing) const {
-    text out = concat("J004 mpi: waits since ", static_cast<std::int64_t>(waited), " s in call ",
-                      here_->call, ", ", here_->what ? here_->what() : text("a check"), ": ");
-    append_list(out, static_cast<int>(missing.size()), [&](int i) {
-      const int r = missing[at(i)];
+  /// The ranks that this one waits for in vain, because they have left the program. A member of a
+  /// group may have left after it took part: only when all other members answer, too, do those who
+  /// left leave the rest waiting.
+  std::vector<int> departed(const std::vector<int>& missing) const {
+    std::vector<int> gone;
+    for (const int r : missing) {
+      if (r == rank_) continue;
+      if (answers_[at(r)].left > 1) gone.push_back(r);
+      if (here_->of_group && !answers_[at(r)].came()) return {};
+    }
+    return gone;
+  }
+  /// Throws J004: how long this rank has waited, in which call, and for whom.
+  [[noreturn]] void fail(double waited, const std::vector<int>& missing) {
+    const answer mine = this_rank();
+    std::vector<int> others;  // not those that wait in the same call
+    for (const int r : missing) {
       const answer& a = answers_[at(r)];
-      out << "rank " << r;
+      const bool here = a.call == mine.call && std::string_view(a.what) == mine.what;
+      if (r != rank_ && !(here_->of_group && here)) others.push_back(r);
+    }
+    text out = concat("J004 mpi: waited ", static_cast<std::int64_t>(waited), " s in ",
+                      text_of(mine), ", for ");
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      const answer& a = answers_[at(others[i])];
+      out << (i > 0 ? ", and for rank " : "rank ") << others[i] << ", which ";
       if (a.left > 0)
-        out << " has left the program";
-      else if (a.call > 0)
-        out << " waits in call " << a.call << ", " << std::string_view(a.what);
+        out << "has left the program";
+      else if (a.waits != 0)
+        out << "waits in " << text_of(a);
       else
-        out << " has not arrived and does not answer (it computes, or it has ended)";
-    });
-    if (missing.empty()) out << "some rank has not arrived";
-    return out;
+        out << "has not arrived and does not answer (it computes, or it has ended)";
+    }
+    if (others.empty()) out << "a rank that does not answer";
+    here_ = nullptr;
+    throw error(out);
+  }
+  /// `call 5, all_gather <"B"> of %w1`
+  static text text_of(const answer& a) {
+    text out;
+    if (a.call > 0) out << "call " << a.call << ", ";
+    return out << std::string_view(a.what);
   }
 
   MPI_Comm comm_ = MPI_COMM_NULL;

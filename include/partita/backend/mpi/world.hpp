@@ -1,12 +1,14 @@
 /// The processes of a job.
 #pragma once
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <partita/backend/mpi/watch.hpp>
 
@@ -15,9 +17,9 @@ namespace partita::mpi {
 /// Starts MPI, and ends it with the last use of the object: make one in `main` before anything
 /// else. If MPI runs already, it is used and left running.
 ///
-/// An exception that leaves `main`, and an error in a run, end the whole job at once (MPI_Abort),
-/// with a line that names the rank and the reason. A rank that destroys its world waits for the
-/// others.
+/// An exception that leaves `main`, an error in a run, and std::exit end the whole job at once
+/// (MPI_Abort), with a line that names the rank and the reason. A rank that destroys its world
+/// waits for the others.
 ///
 /// Thread level MPI_THREAD_FUNNELED: only the thread that made the world may call executables.
 class world {
@@ -33,11 +35,16 @@ class world {
     watch_.emplace(MPI_COMM_WORLD);
     current() = this;
     before_ = std::set_terminate(&end_job);
+    static const int once = std::atexit(&exited);
+    (void)once;
   }
   world(const world&) = delete;
   world& operator=(const world&) = delete;
   ~world() {
-    if (std::uncaught_exceptions() > exceptions_) fail("an exception ended the program");
+    if (std::uncaught_exceptions() > exceptions_)
+      fail(
+          "an exception left the scope of the world; what it says is seen if it is caught inside, "
+          "or leaves main");
     try {
       watch_->leave();
     } catch (const std::exception& e) {
@@ -58,10 +65,13 @@ class world {
 
   /// Ends the job: prints one line and aborts all ranks.
   [[noreturn]] void fail(std::string_view reason) const {
+    current() = nullptr;  // MPI_Abort may call std::exit
     std::fflush(stdout);
     std::fprintf(stderr, "rank %d of %d: %.*s\n", rank(), ranks(), static_cast<int>(reason.size()),
                  reason.data());
     std::fflush(stderr);
+    // A launcher may drop what has not arrived when the job ends.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
     MPI_Abort(MPI_COMM_WORLD, 1);
     std::abort();
   }
@@ -78,10 +88,16 @@ class world {
     } catch (const std::exception& e) {
       reason = e.what();
     } catch (...) {
-      reason = "an exception of an unknown type";
+      reason = "an exception that is not a std::exception left the program";
     }
     if (current() != nullptr) current()->fail(reason);
     std::abort();
+  }
+
+  /// std::exit does not destroy the objects of main: the other ranks would wait forever.
+  static void exited() {
+    if (current() != nullptr)
+      current()->fail("std::exit was called before the world was destroyed; return from main");
   }
 
   bool owns_ = false;

@@ -1,0 +1,109 @@
+/// Device programs on several processes, each of which is a thread that holds a block of devices.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <partita/run/interpreter.hpp>
+#include <partita/run/transport/threads.hpp>
+
+namespace thread_processes {
+
+using namespace partita;
+
+inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// True if so many processes can share the devices of a mesh.
+inline bool divides(const mesh& m, std::int64_t count) {
+  try {
+    run_detail::device_set::block(m, 0, count);
+    return true;
+  } catch (const error&) {
+    return false;
+  }
+}
+inline bool same_bits(const array& a, const array& b) {
+  return a.type() == b.type() && std::memcmp(a.bytes(), b.bytes(), at(a.type().bytes())) == 0;
+}
+
+/// An input with the padding that its shards have.
+inline array padded(const device_program& d, int input, const array& global) {
+  return run_detail::resized(global,
+                             d.inputs[input].global(d.local.input_type(input).shape, d.mesh));
+}
+/// What each process of `count` gets of the outputs: [process][output], from shards of the inputs.
+/// Runs twice, since memory is used again.
+inline std::vector<std::vector<run_detail::distributed_array>> run_in_threads(
+    const device_program& d, const std::vector<array>& inputs, std::int64_t count) {
+  run_detail::thread_mailbox shared;
+  std::vector<std::vector<run_detail::distributed_array>> made(at(count));
+  std::vector<std::thread> threads;
+  std::vector<std::string> errors(at(count));
+  for (std::int64_t number = 0; number < count; ++number)
+    threads.emplace_back([&, number] {
+      try {
+        const auto devices = run_detail::device_set::block(d.mesh, number, count);
+        run_detail::device_run run(
+            d, {}, std::make_unique<run_detail::thread_transport>(devices, shared), {});
+        std::vector<run_detail::distributed_array> mine;
+        std::vector<const run_detail::distributed_array*> given;
+        std::vector<axis_set> axes;
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+          mine.push_back(run_detail::cut(padded(d, static_cast<int>(i), inputs[i]),
+                                         d.inputs[at(static_cast<std::int64_t>(i))], devices));
+        for (const auto& each : mine) given.push_back(&each);
+        for (const auto& l : d.outputs) axes.push_back(axes_of(d.mesh, l));
+        for (int again = 0; again < 2; ++again) made[at(number)] = run(given, axes);
+      } catch (const std::exception& e) {
+        errors[at(number)] = e.what();
+        shared.close();
+      }
+    });
+  for (auto& each : threads) each.join();
+  for (const auto& each : errors)
+    if (!each.empty()) throw error(std::string_view(each));
+  return made;
+}
+
+/// The global outputs; "" in `problem`, or what is wrong: replicas that differ.
+inline std::vector<array> global_outputs(
+    const device_program& d, const std::vector<std::vector<run_detail::distributed_array>>& made,
+    std::string& problem) {
+  std::vector<array> outputs;
+  const auto count = static_cast<std::int64_t>(made.size());
+  for (int i = 0; i < d.local.output_count(); ++i) {
+    const layout& l = d.outputs[i];
+    run_detail::distributed_array all{{}, axes_of(d.mesh, l)};
+    all.copies.resize(at(run_detail::copies_over(d.mesh, all.axes)));
+    std::vector<char> known(all.copies.size());
+    for (std::int64_t number = 0; number < count; ++number) {
+      const auto devices = run_detail::device_set::block(d.mesh, number, count);
+      const auto& mine = made[at(number)][at(i)];
+      for (std::int64_t k = 0; k < devices.copies(all.axes); ++k) {
+        const auto to =
+            at(run_detail::copy_at(d.mesh, all.axes, devices.coordinates_of(all.axes, k)));
+        if (known[to] != 0 && !same_bits(all.copies[to], mine.copies[at(k)]))
+          problem = "replicas of output " + std::to_string(i) + " differ";
+        all.copies[to] = mine.copies[at(k)];
+        known[to] = 1;
+      }
+    }
+    outputs.push_back(
+        run_detail::resized(run_detail::joined(all, l, d.mesh), d.output_types[at(i)].shape));
+  }
+  return outputs;
+}
+/// Runs a device program with `count` processes: "", or which output has other bits than `want`.
+inline std::string problem_of(const device_program& d, const std::vector<array>& inputs,
+                              const std::vector<array>& want, std::int64_t count) {
+  std::string problem;
+  const std::vector<array> got = global_outputs(d, run_in_threads(d, inputs, count), problem);
+  for (std::size_t i = 0; problem.empty() && i < want.size(); ++i)
+    if (!same_bits(got[i], want[i])) problem = "output " + std::to_string(i) + " differs";
+  return problem.empty() ? problem : std::to_string(count) + " processes: " + problem;
+}
+
+}  // namespace thread_processes
