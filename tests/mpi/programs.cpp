@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iostream>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -364,6 +365,29 @@ void check_placing(test_run& t) {
   if (!same_bits(run.whole(run(weights, x[0]).values()[0]), want)) problem += "of both; ";
   t.verdict("shards from a callback", problem);
 }
+/// Reductions by MPI: integers and extremes have the bits of the emulator, real sums nearly.
+void check_native(test_run& t) {
+  const auto model = [](auto x, auto w, auto z, auto i) {
+    return std::tuple{pt::output("y", matmul(x, w)), pt::output("sum", sum<0>(i)),
+                      pt::output("largest", reduce_max<0>(z)), pt::output("all", pt::all<0>(i < 3)),
+                      pt::output("half", sum<0>(pt::convert<pt::bf16>(i)))};
+  };
+  const auto p =
+      pt::partition(trace(model, input<float, 16, 64>("x"), input<float, 64, 8>("w"),
+                          input<float, 64, 3>("z"), input<std::int64_t, 64, 3>("i")),
+                    row(t.ranks()), schedule(manual("S", {{"x", 1}, {"i", 0}, {"z", 0}})));
+  auto x = arguments(p.source);
+  for (const int at : {5, 64 * 3 - 3})  // in the first shard, and in the last
+    x[2].mutable_data<float>()[at] = std::numeric_limits<float>::quiet_NaN();
+  const pt::results want = pt::emulate(p, x);
+  const pt::mpi::executable run(p, t.world(), {.deadline = 60, .native_reductions = true});
+  const pt::sharded_state out = run(x);
+  std::string problem;
+  for (const char* name : {"sum", "largest", "all", "half"})
+    if (!same_bits(run.whole(out[name]), want[name])) problem += std::string(name) + "; ";
+  if (!pt::all_close(run.whole(out["y"]), want["y"], 1e-5, 1e-5)) problem += "y; ";
+  t.verdict("native reductions", problem);
+}
 /// What every rank has needs no communication; a sharded value does.
 void check_whole(test_run& t) {
   const auto model = [](auto x) {
@@ -398,6 +422,7 @@ int main(int argc, char** argv) {
   check_next_state(t);
   check_placing(t);
   check_whole(t);
+  check_native(t);
   if (t.ranks() % 2 == 0) check_pipelines(t);
   return t.differing() == 0 ? 0 : 1;
 }
