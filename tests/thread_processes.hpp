@@ -1,6 +1,7 @@
 /// Device programs on several processes, each of which is a thread that holds a block of devices.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include <partita/run/interpreter.hpp>
+#include <partita/run/pipeline.hpp>
 #include <partita/run/transport/threads.hpp>
 
 namespace thread_processes {
@@ -104,6 +106,71 @@ inline std::string problem_of(const device_program& d, const std::vector<array>&
   for (std::size_t i = 0; problem.empty() && i < want.size(); ++i)
     if (!same_bits(got[i], want[i])) problem = "output " + std::to_string(i) + " differs";
   return problem.empty() ? problem : std::to_string(count) + " processes: " + problem;
+}
+
+/// Runs a pipeline with a process, here a thread, for each device of each mesh: "", or which output
+/// has other bits than `want`.
+inline std::string problem_of(const pipelined& p, const std::vector<array>& inputs,
+                              const results& want) {
+  const exported_pipeline list = export_calls(p);
+  list.error.raise();
+  std::vector<std::int64_t> first;
+  std::int64_t count = 0;
+  for (const mesh& m : p.meshes) {
+    first.push_back(count);
+    count += m.devices();
+  }
+  const mesh ranks{{"rank", count}};
+  run_detail::thread_mailbox job;
+  std::vector<run_detail::thread_mailbox> on_mesh(p.meshes.size());
+  std::vector<std::thread> threads;
+  std::vector<std::string> problems(at(count));
+  for (std::int64_t rank = 0; rank < count; ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        std::vector<run_detail::mesh_site> sites;
+        for (std::size_t m = 0; m < p.meshes.size(); ++m) {
+          const std::int64_t devices = p.meshes[m].devices(), mine = rank - first[m];
+          const bool here = mine >= 0 && mine < devices;
+          sites.push_back({run_detail::device_set::block(p.meshes[m], here ? mine : 0, devices),
+                           first[m], here});
+        }
+        run_detail::thread_transport link(run_detail::device_set::block(ranks, rank, count), job);
+        const auto functions = run_detail::make_functions(p, {}, false, sites, [&](int m) {
+          return std::make_shared<run_detail::thread_transport>(sites[at(m)].devices,
+                                                                on_mesh[at(m)]);
+        });
+        run_detail::pipeline_part part(p, list, functions, sites, link, rank, false);
+        for (int i = 0; i < p.source.input_count(); ++i) part.place_global(i, inputs[at(i)]);
+        part.run();
+        for (int i = 0; i < p.source.output_count(); ++i) {
+          const int m = p.output_mesh[i];
+          if (!sites[at(m)].mine) continue;
+          const shape padded =
+              p.output_layout[i].global(list.buffers[list.outputs[i]].local.shape, p.meshes[m]);
+          const auto mine = run_detail::cut(run_detail::resized(want[i], padded),
+                                            p.output_layout[i], sites[at(m)].devices);
+          // What is padding may be anything.
+          shape real = mine.copies[0].shape();
+          const auto begin = run_detail::start_of(p.meshes[m], p.output_layout[i], real,
+                                                  sites[at(m)].devices.coordinates_of({}, 0));
+          for (int d = 0; d < real.rank; ++d)
+            real[d] = std::clamp<std::int64_t>(want[i].shape()[d] - begin.at[d], 0, real[d]);
+          if (!same_bits(run_detail::resized(part.output(i).copies[0], real),
+                         run_detail::resized(mine.copies[0], real)))
+            problems[at(rank)] = "output " + std::to_string(i) + " differs";
+        }
+      } catch (const std::exception& e) {
+        problems[at(rank)] = e.what();
+        job.close();
+        for (auto& each : on_mesh) each.close();
+      }
+    });
+  for (auto& each : threads) each.join();
+  for (std::int64_t rank = 0; rank < count; ++rank)
+    if (!problems[at(rank)].empty())
+      return "rank " + std::to_string(rank) + ": " + problems[at(rank)];
+  return "";
 }
 
 }  // namespace thread_processes

@@ -8,6 +8,7 @@
 /// Options: those of train_text, but for --sample, --prompt and --temperature; and
 ///   --save NAME     writes a checkpoint NAME_STEP at the end, and every N steps with --every N
 ///   --resume NAME   continues from a checkpoint, of any mesh
+///   --deadline S    seconds that a rank waits for others before it ends the job (60)
 ///   --check         also emulates all steps on each rank, and fails if a bit of a loss differs
 #include <charconv>
 #include <cstdio>
@@ -32,6 +33,7 @@ namespace pt = partita;
 struct job_options {
   std::string save, resume;
   std::int64_t every = 0;
+  double deadline = 60;
   bool check = false;
 
   explicit job_options(std::vector<std::string>& arguments) {
@@ -42,7 +44,7 @@ struct job_options {
         check = true;
         continue;
       }
-      if (name != "--save" && name != "--resume" && name != "--every") {
+      if (name != "--save" && name != "--resume" && name != "--every" && name != "--deadline") {
         rest.push_back(name);
         continue;
       }
@@ -50,6 +52,8 @@ struct job_options {
       const std::string& value = arguments[++i];
       if (name == "--every" && (!command_line::parse_number(value, every) || every < 1))
         command_line::refuse(name, value, "a whole number from 1");
+      if (name == "--deadline" && (!command_line::parse_number(value, deadline) || deadline < 0))
+        command_line::refuse(name, value, "a number of seconds from 0");
       if (name == "--save") save = value;
       if (name == "--resume") resume = value;
     }
@@ -81,7 +85,7 @@ int train(const pt::mpi::world& world, const options& o, const job_options& job)
       pt::partition(step, pt::mesh{{"B", o.mesh_b}, {"M", o.mesh_m}}, tactics);
   const pt::run_options how{.threads = static_cast<int>(o.threads)};
 
-  pt::mpi::executable run(p, world, {.run = how, .deadline = 60});
+  pt::mpi::executable run(p, world, {.run = how, .deadline = job.deadline});
   std::int64_t first = 0;
   pt::sharded_state state;
   if (job.resume.empty()) {

@@ -29,6 +29,7 @@
 #include "../data.hpp"
 #include "../exported_check.hpp"
 #include "../random_table.hpp"
+#include "../thread_processes.hpp"
 #include "merging.hpp"
 #include "seeds.hpp"
 
@@ -215,6 +216,8 @@ std::string pipeline_problem(std::uint64_t seed) {
   if (!pt::equal(found, expected)) return what + "another result\n" + data::str(pt::print(c.p));
   if (!pt::equal(pt::emulate(built, pt::mesh_mode::threads, x), expected))
     return what + "another result in threads";
+  if (const std::string fault = thread_processes::problem_of(built, x, found); !fault.empty())
+    return what + "a process per device: " + fault;
   if (const std::string fault = exported_check::fault_of(built); !fault.empty())
     return what + "exported: " + fault;
   return "";
@@ -361,7 +364,10 @@ std::string sharded_problem(std::uint64_t seed) {
     if (seed <= merging_laws::mutated_cases())
       if (const std::string problem = laws.problem_of_mutants(p); !problem.empty())
         return what() + problem;
-    if (!same_sums(pt::emulate(p, x), expected)) return what() + "another result";
+    const pt::results emulated = pt::emulate(p, x);
+    if (!same_sums(emulated, expected)) return what() + "another result";
+    if (const std::string fault = thread_processes::problem_of(p, x, emulated); !fault.empty())
+      return what() + "a process per device: " + fault;
     if (!same_sums(pt::emulate(p, pt::mesh_mode::threads, x), expected))
       return what() + "another result in threads";
     if (const pt::refutation wrong = pt::refute(p, {.seeds = 2}); wrong.error)

@@ -27,9 +27,9 @@ namespace partita::mpi {
 /// consecutive devices.
 ///
 /// Errors    J001 more ranks than devices, R016 no equal blocks, J003 ranks whose programs, meshes,
-///           options or versions differ: thrown on every rank. R001 to R004 arguments. A failure
-///           during a run ends the job: J002 a call of MPI, J004 a rank that does not arrive, and
-///           what `executable` of one process throws.
+///           options or versions differ, J006 probes: thrown on every rank. R001 to R004 arguments.
+///           A failure during a run ends the job: J002 a call of MPI, J004 a rank that does not
+///           arrive, and what `executable` of one process throws.
 class executable {
  public:
   executable(const partitioned& p, const world& w, const options& o = {})
@@ -204,8 +204,12 @@ class executable {
   };
   /// Compares what ranks must have in common.
   ///
-  /// Errors    J003
+  /// Errors    J003, J006 an option that has no effect here
   static void check_equal(fingerprint mine, const world& w, const options& o) {
+    if (!o.run.probes.empty())
+      throw error(concat("J006 mpi: run_options::probes names \"",
+                         std::string_view(o.run.probes[0]),
+                         "\"; inner values are handed out by emulate, not over MPI"));
     mine.options = static_cast<std::uint64_t>(o.run.fuse) * 2 + (o.native_reductions ? 1 : 0);
     mine.version = hash(concat(library_version));
     std::vector<fingerprint> all(at(w.ranks()));

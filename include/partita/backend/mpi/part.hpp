@@ -14,21 +14,6 @@
 #include <partita/run/pipeline_part.hpp>
 #include <partita/schedule/partitioned.hpp>
 
-namespace partita::mpi {
-
-struct options {
-  run_options run = {};  ///< threads, kernels, memory; probes are not handed out
-  /// Seconds that a call may wait for other ranks before it ends the job with a line that says what
-  /// waits for whom; 0: as long as it takes.
-  double deadline = 0;
-  /// All-reduces by MPI_Allreduce, in the order of additions that MPI chooses: the bits may differ
-  /// from those of `emulate`. Not of bf16 and f16, which MPI lacks, nor of extremes of real numbers,
-  /// where MPI may lose a NaN.
-  bool native_reductions = false;
-};
-
-}  // namespace partita::mpi
-
 namespace partita::backend_detail {
 
 /// A communicator that is freed.

@@ -8,20 +8,10 @@
 #include <span>
 #include <vector>
 
+#include <partita/backend/mpi/options.hpp>
 #include <partita/backend/mpi/watch.hpp>
 #include <partita/ir/collective.hpp>
 #include <partita/run/transport/transport.hpp>
-
-namespace partita::mpi {
-
-/// What a process has sent and waited for.
-struct traffic {
-  std::int64_t calls = 0;  ///< gathers and exchanges
-  std::int64_t bytes = 0;  ///< sent; a gather as a ring sends it
-  double seconds = 0;      ///< from the start of each call to its end
-};
-
-}  // namespace partita::mpi
 
 namespace partita::backend_detail {
 

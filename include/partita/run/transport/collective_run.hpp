@@ -33,7 +33,8 @@ class collective_run {
       : devices_(devices), what_(what), operands_(std::move(operands)) {
     for (const auto& each : operands_)
       boxes_.emplace_back(devices_.mesh(), what_, each.from.shape, each.to.shape);
-    if (processes() == 1) return;
+    alone_ = processes() == 1;
+    if (alone_) return;
     in_parts_ = is_in_parts();
     plan();
     if (in_parts_) plan_sums();
@@ -43,17 +44,12 @@ class collective_run {
   /// `from`, `to`: the memory of the copies, by operand; `messages`: memory for what is sent.
   void run(transport& t, std::span<const std::byte* const> from, std::span<std::byte* const> to,
            thread_pool& threads, std::span<scratch> memory, scratch& messages) const {
-    messages.reset();
-    if (is_native(t)) {
+    if (!alone_ && is_native(t)) {
       for (std::size_t k = 0; k < operands_.size(); ++k)
         t.reduce(what_.along(), what_.combine, operands_[k].to, from[k], to[k]);
       return;
     }
-    const std::byte* received = nullptr;
-    if (gathers_)
-      received = gather(t, from[0], messages);
-    else if (!first_.empty())
-      received = first_.run(t, memory_of(from), messages);
+    const std::byte* received = alone_ ? nullptr : receive(t, from, messages);
     for (std::size_t k = 0; k < operands_.size(); ++k)
       threads.parallel_for(devices_.copies(operands_[k].to_axes), [&](int thread, std::int64_t j) {
         scratch& mine = memory[at(thread)];
@@ -190,7 +186,7 @@ class collective_run {
            (what_.along() - x.from_axes - ones()).empty() && devices_.copies(what_.along()) == 1;
   }
   bool is_native(const transport& t) const {
-    bool all = what_.kind == collective::all_reduce && processes() > 1;
+    bool all = what_.kind == collective::all_reduce;
     for (const collective_operand& x : operands_)
       all = all && t.reduces(what_.combine, x.to.element) && is_simple(x);
     return all;
@@ -206,6 +202,13 @@ class collective_run {
       list.push_back({t, first[k]});
     }
     return list;
+  }
+  /// The blocks of other processes, or null if there are none.
+  const std::byte* receive(transport& t, std::span<const std::byte* const> from,
+                           scratch& messages) const {
+    messages.reset();
+    if (gathers_) return gather(t, from[0], messages);
+    return first_.empty() ? nullptr : first_.run(t, memory_of(from), messages);
   }
   /// All operands in the order of the group's members.
   const std::byte* gather(transport& t, const std::byte* mine, scratch& memory) const {
@@ -321,7 +324,7 @@ class collective_run {
   collective what_;
   std::vector<collective_operand> operands_;
   std::vector<collective_boxes> boxes_;
-  bool in_parts_ = false, gathers_ = false;
+  bool alone_ = true, in_parts_ = false, gathers_ = false;
   std::int64_t number_ = 0;  // of this process in its group
   block_plan first_, second_;
   std::vector<block_plan::received> from_;              // by block; peer -1: on this process
