@@ -332,6 +332,32 @@ void check_next_state(test_run& t) {
   const bool differs = !(p.device.inputs[0] == p.device.outputs[0]);
   t.check(differs ? "next state in another layout" : "next state in THE SAME layout", p, 3);
 }
+/// A state that several executables share: with other layouts, on other meshes.
+void check_shared_state(test_run& t) {
+  const auto traced = [](auto f) {
+    return trace([&](auto x) { return pt::output("x", f(x)); }, input<float, 16, 16>("x"));
+  };
+  const auto f = traced([](auto x) { return x * 0.7; }), g = traced([](auto x) { return x + 0.3; });
+  const auto rows = schedule(manual("S", {{"x", 0}}));
+  const auto a = pt::partition(f, row(t.ranks()), rows);
+  const auto x = arguments(f);
+  const pt::mpi::executable first(a, t.world(), {.deadline = 60});
+  const pt::sharded_state state = first(x).next();
+  const pt::array want = pt::evaluate(g, pt::evaluate(f, x).only()).only();
+  std::string problem;
+  const auto check = [&](const char* name, const pt::partitioned& p) {
+    const pt::mpi::executable run(p, t.world(), {.deadline = 60});
+    const pt::sharded_state out = run(state);
+    if (!same_bits(run.whole(out["x"]), want)) problem += name;
+    if (!same_bits(first.whole(out["x"]), want)) problem += std::string("whole: ") + name;
+  };
+  check("another layout; ", pt::partition(g, row(t.ranks()), schedule(manual("S", {{"x", 1}}))));
+  check("a part of the axis; ",
+        pt::partition(g, row(t.ranks()), schedule(manual("S:(1)2", {{"x", 1}}))));
+  check("another mesh; ", pt::partition(g, grid(t.ranks()), schedule(manual("M", {{"x", 0}}))));
+  check("more devices; ", pt::partition(g, pt::mesh{{"S", 16}}, rows));
+  t.verdict("a state of another executable", problem);
+}
 /// Each rank is asked for its shards only, each one once.
 void check_placing(test_run& t) {
   const auto p = mlp(t.ranks());
@@ -420,6 +446,7 @@ int main(int argc, char** argv) {
   check_movement(t);
   check_types(t);
   check_next_state(t);
+  check_shared_state(t);
   check_placing(t);
   check_whole(t);
   check_native(t);
