@@ -2,6 +2,7 @@
 /// that holds all devices. Random collectives, their operands, and the comparison.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -23,13 +24,12 @@ struct random_exchange {
   collective what;
   std::vector<run_detail::collective_operand> operands;
 
-  explicit random_exchange(unsigned seed) : random(seed) {
-    const int rank = draw(1, 3);
-    for (int a = 0; a < rank; ++a)
-      m.push_back({std::string(1, static_cast<char>('A' + a)), pick({1, 2, 2, 4})});
-    if (m.size(0) == 4 && draw(0, 2) == 0) m.split(0, 2);
+  /// On a random mesh, or on this one.
+  explicit random_exchange(unsigned seed, const mesh& on = {}) : random(seed), m(on) {
+    if (m.rank == 0) draw_mesh();
     draw_collective();
-    const int count = what.kind == collective::all_reduce ? draw(1, 3) : draw(1, 2);
+    const bool many = what.kind == collective::all_reduce && draw(0, 1) == 0;
+    const int count = many ? draw(2, 3) : draw(1, 2);
     for (int k = 0; k < count; ++k) operands.push_back(draw_operand());
     draw_values();
   }
@@ -47,8 +47,15 @@ struct random_exchange {
  private:
   static constexpr int rank_ = 3;  // of all operands
 
+  void draw_mesh() {
+    const int rank = draw(1, 3);
+    for (int a = 0; a < rank; ++a)
+      m.push_back({std::string(1, static_cast<char>('A' + a)), pick({1, 2, 2, 4})});
+    if (m.size(0) == 4 && draw(0, 2) == 0) m.split(0, 2);
+  }
   void draw_collective() {
-    what.kind = static_cast<collective::kind_type>(draw(0, 5));
+    const int kind = draw(0, 8);  // most often a sum over devices
+    what.kind = kind > 5 ? collective::all_reduce : static_cast<collective::kind_type>(kind);
     std::vector<int> axes;
     for (int a = 0; a < m.rank; ++a)
       if (draw(0, 2) > 0) axes.push_back(a);
@@ -72,12 +79,12 @@ struct random_exchange {
                                dtype::i16, dtype::i32, dtype::i64,    dtype::u8,  dtype::u16,
                                dtype::u32, dtype::u64, dtype::boolean};
     run_detail::collective_operand x;
-    x.from.element = types[draw(0, 12)];
+    x.from.element = types[draw(0, 1) == 0 ? draw(0, 3) : draw(4, 12)];
     if (operands.empty()) {
       using enum combiner;
       const bool number = x.from.element != dtype::boolean;
       constexpr combiner of_all[] = {add, multiply, max, min, logical_and, logical_or};
-      what.combine = of_all[draw(0, is_floating(x.from.element) ? 3 : 5)];
+      what.combine = of_all[std::max(0, draw(-2, is_floating(x.from.element) ? 3 : 5))];
       if (!number) what.combine = of_all[draw(4, 5)];
     } else {  // a combiner that fits one type fits all of its kind
       x.from.element = operands[0].from.element;
@@ -95,15 +102,28 @@ struct random_exchange {
     x.to_axes = varies_after(m, what, x.from_axes);
     return x;
   }
+  /// Any bits; of every second operand of floats numbers that are alike, whose sum depends on the
+  /// order.
   void draw_values() {
     for (const auto& x : operands) {
       const std::int64_t bytes =
           run_detail::padded_bytes(x.from) * run_detail::copies_over(m, x.from_axes);
       values_.push_back(run_detail::allocate(bytes));
-      for (std::int64_t i = 0; i < bytes; ++i)
-        values_.back().get()[i] =
-            static_cast<std::byte>(x.from.element == dtype::boolean ? draw(0, 1) : draw(0, 255));
+      std::byte* const begin = values_.back().get();
+      const int most = x.from.element == dtype::boolean ? 1 : 255;
+      for (std::int64_t i = 0; i < bytes; ++i) begin[i] = static_cast<std::byte>(draw(0, most));
+      if (!is_floating(x.from.element) || draw(0, 1) == 0) continue;
+      const std::int64_t size = size_of(x.from.element);
+      for (std::int64_t i = 0; i + size <= bytes; i += size)
+        put(begin + i, x.from.element, static_cast<float>(draw(-1 << 22, 1 << 22)) / 3e6f);
     }
+  }
+  static void put(std::byte* to, dtype element, float value) {
+    const auto copy = [&](const auto& x) { std::memcpy(to, &x, sizeof x); };
+    if (element == dtype::f64) copy(static_cast<double>(value) / 3);
+    if (element == dtype::f32) copy(value);
+    if (element == dtype::bf16) copy(bf16(value));
+    if (element == dtype::f16) copy(f16(value));
   }
 
   std::vector<run_detail::buffer> values_;  // by operand: all copies on the mesh

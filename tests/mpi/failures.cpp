@@ -99,6 +99,8 @@ void fail(const pt::mpi::world& world, std::string_view how) {
   if (is("next")) run(first, x[1]);
   if (is("name")) run.place([](const auto& r) { return pt::array(r.local); }, {"weight"});
   if (is("placed")) run.place([](const auto& r) { return pt::array(r.global); }, {"w"});
+  if (is("foreign"))
+    pt::mpi::executable(in({{"B", 4}}), world, options).save("unwritten", first.next());
   if (is("whole") && here) return;
   if (is("whole")) run.whole(first["x"]);
   if (!here) return void(run(x));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iostream>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -331,6 +332,32 @@ void check_next_state(test_run& t) {
   const bool differs = !(p.device.inputs[0] == p.device.outputs[0]);
   t.check(differs ? "next state in another layout" : "next state in THE SAME layout", p, 3);
 }
+/// A state that several executables share: with other layouts, on other meshes.
+void check_shared_state(test_run& t) {
+  const auto traced = [](auto f) {
+    return trace([&](auto x) { return pt::output("x", f(x)); }, input<float, 16, 16>("x"));
+  };
+  const auto f = traced([](auto x) { return x * 0.7; }), g = traced([](auto x) { return x + 0.3; });
+  const auto rows = schedule(manual("S", {{"x", 0}}));
+  const auto a = pt::partition(f, row(t.ranks()), rows);
+  const auto x = arguments(f);
+  const pt::mpi::executable first(a, t.world(), {.deadline = 60});
+  const pt::sharded_state state = first(x).next();
+  const pt::array want = pt::evaluate(g, pt::evaluate(f, x).only()).only();
+  std::string problem;
+  const auto check = [&](const char* name, const pt::partitioned& p) {
+    const pt::mpi::executable run(p, t.world(), {.deadline = 60});
+    const pt::sharded_state out = run(state);
+    if (!same_bits(run.whole(out["x"]), want)) problem += name;
+    if (!same_bits(first.whole(out["x"]), want)) problem += std::string("whole: ") + name;
+  };
+  check("another layout; ", pt::partition(g, row(t.ranks()), schedule(manual("S", {{"x", 1}}))));
+  check("a part of the axis; ",
+        pt::partition(g, row(t.ranks()), schedule(manual("S:(1)2", {{"x", 1}}))));
+  check("another mesh; ", pt::partition(g, grid(t.ranks()), schedule(manual("M", {{"x", 0}}))));
+  check("more devices; ", pt::partition(g, pt::mesh{{"S", 16}}, rows));
+  t.verdict("a state of another executable", problem);
+}
 /// Each rank is asked for its shards only, each one once.
 void check_placing(test_run& t) {
   const auto p = mlp(t.ranks());
@@ -364,6 +391,29 @@ void check_placing(test_run& t) {
   if (!same_bits(run.whole(run(weights, x[0]).values()[0]), want)) problem += "of both; ";
   t.verdict("shards from a callback", problem);
 }
+/// Reductions by MPI: integers and extremes have the bits of the emulator, real sums nearly.
+void check_native(test_run& t) {
+  const auto model = [](auto x, auto w, auto z, auto i) {
+    return std::tuple{pt::output("y", matmul(x, w)), pt::output("sum", sum<0>(i)),
+                      pt::output("largest", reduce_max<0>(z)), pt::output("all", pt::all<0>(i < 3)),
+                      pt::output("half", sum<0>(pt::convert<pt::bf16>(i)))};
+  };
+  const auto p =
+      pt::partition(trace(model, input<float, 16, 64>("x"), input<float, 64, 8>("w"),
+                          input<float, 64, 3>("z"), input<std::int64_t, 64, 3>("i")),
+                    row(t.ranks()), schedule(manual("S", {{"x", 1}, {"i", 0}, {"z", 0}})));
+  auto x = arguments(p.source);
+  for (const int at : {5, 64 * 3 - 3})  // in the first shard, and in the last
+    x[2].mutable_data<float>()[at] = std::numeric_limits<float>::quiet_NaN();
+  const pt::results want = pt::emulate(p, x);
+  const pt::mpi::executable run(p, t.world(), {.deadline = 60, .native_reductions = true});
+  const pt::sharded_state out = run(x);
+  std::string problem;
+  for (const char* name : {"sum", "largest", "all", "half"})
+    if (!same_bits(run.whole(out[name]), want[name])) problem += std::string(name) + "; ";
+  if (!pt::all_close(run.whole(out["y"]), want["y"], 1e-5, 1e-5)) problem += "y; ";
+  t.verdict("native reductions", problem);
+}
 /// What every rank has needs no communication; a sharded value does.
 void check_whole(test_run& t) {
   const auto model = [](auto x) {
@@ -396,8 +446,10 @@ int main(int argc, char** argv) {
   check_movement(t);
   check_types(t);
   check_next_state(t);
+  check_shared_state(t);
   check_placing(t);
   check_whole(t);
+  check_native(t);
   if (t.ranks() % 2 == 0) check_pipelines(t);
   return t.differing() == 0 ? 0 : 1;
 }

@@ -20,6 +20,9 @@ struct sharded_array {
   tensor_type local;  ///< of a shard, padding included
   int mesh = 0;       ///< of a pipeline: the mesh that has it, or -1: every process has all of it
   run_detail::distributed_array held;
+  partita::mesh on;            ///< the mesh of `sharding`, axes split as its program has them
+  std::int64_t first = 0;      ///< rank of the mesh's first process
+  std::int64_t processes = 1;  ///< that share its devices
 
   /// The shards that this process holds, by distinct coordinate: one, on a process of one device;
   /// none, of a pipeline, on the processes of another mesh.

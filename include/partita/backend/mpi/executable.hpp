@@ -99,12 +99,14 @@ class executable {
   /// Starts to write the inputs of a state as a checkpoint, each rank the shards that it owns; all
   /// ranks call it, and wait() of what it returns. The next run may go on meanwhile.
   ///
-  /// Errors    see save_checkpoint; a rank that fails makes all throw
+  /// Errors    J007 a value of an executable on another mesh; see save_checkpoint; a rank that
+  ///           fails makes all throw
   saving save(const std::string& path, const sharded_state& state,
               const checkpoint_options& o = {}) const {
     std::vector<checkpoint_array> arrays;
     for (const sharded_array& x : state.values()) {
       if (state.for_input(x.name) != &x || x.mesh < 0) continue;
+      need_own(x);
       const run_detail::mesh_site& s = part_->site(x.mesh);
       const mesh& m = s.devices.mesh();
       checkpoint_array a{{text(std::string_view(x.name)), x.global.element, x.global.shape,
@@ -148,8 +150,9 @@ class executable {
 
   // ---- Running ---------------------------------------------------------------------------------
 
-  /// One run. Arguments: states, whose values go to the inputs of their names, and global arrays,
-  /// which every rank gives alike, for the other inputs in order.
+  /// One run. Arguments: states, also of executables on other meshes of the same ranks, whose
+  /// values go to the inputs of their names, and global arrays, which every rank gives alike, for
+  /// the other inputs in order.
   ///
   /// Errors    R001 to R003; J005 outputs of a run that next() was not called on
   template <class... Args>
@@ -261,6 +264,13 @@ class executable {
       if (name == input) return true;
     return false;
   }
+  /// Errors    J007
+  void need_own(const sharded_array& x) const {
+    if (part_->is_own(x)) return;
+    throw error(concat("J007 mpi: \"", std::string_view(x.name),
+                       "\" is a value of an executable on ", "another mesh, ", x.on,
+                       "; save it with that one"));
+  }
   static void need_type(std::string_view what, std::string_view name, const tensor_type& have,
                         const tensor_type& need) {
     if (have.shape != need.shape)
@@ -365,8 +375,8 @@ class executable {
     return guarded([&] {
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         const sharded_array& need = part_->inputs()[i];
-        const bool same = inputs[i].mesh == need.mesh && inputs[i].sharding == need.sharding &&
-                          inputs[i].local == need.local;
+        const bool same = part_->is_own(inputs[i]) && inputs[i].mesh == need.mesh &&
+                          inputs[i].sharding == need.sharding && inputs[i].local == need.local;
         if (!same) inputs[i] = part_->moved(inputs[i], part_->place_of(need), need.mesh);
       }
       return sharded_state(part_->run(inputs), next_inputs_);

@@ -13,7 +13,8 @@ struct options {
   /// waits for whom; 0: as long as it takes.
   double deadline = 0;
   /// All-reduces by MPI_Allreduce, in the order of additions that MPI chooses: the bits may differ
-  /// from those of `emulate`. Not of bf16 and f16, which MPI lacks.
+  /// from those of `emulate`. Not of bf16 and f16, which MPI lacks, nor of extremes of real
+  /// numbers, where MPI may lose a NaN.
   bool native_reductions = false;
 };
 

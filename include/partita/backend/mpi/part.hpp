@@ -54,14 +54,33 @@ class job_part {
   bool holds(const sharded_array& x) const { return x.mesh < 0 || site(x.mesh).mine; }
   /// True if every process has all of it.
   bool is_whole(const sharded_array& x) const {
-    return x.mesh < 0 || (sites_.size() == 1 && x.held.axes.empty());
+    return x.mesh < 0 || (x.processes == ranks_.devices() && x.held.axes.empty());
   }
   const run_detail::mesh_site& site(int mesh) const {
     return sites_[static_cast<std::size_t>(mesh)];
   }
-  run_detail::placement place_of(const sharded_array& x) const {
+  /// True if an array is on a mesh of this executable.
+  bool is_own(const sharded_array& x) const {
+    if (x.mesh < 0 || std::cmp_greater_equal(x.mesh, sites_.size())) return false;
     const run_detail::mesh_site& s = site(x.mesh);
-    return {s.devices, x.sharding, x.held.axes, x.local, s.first, s.mine};
+    const partita::mesh& m = s.devices.mesh();
+    bool same = s.first == x.first && m.rank == x.on.rank &&
+                s.devices.processes(run_detail::all_axes(m)) == x.processes;
+    for (int a = 0; same && a < m.rank; ++a)
+      same = m.size(a) == x.on.size(a) && m.name(a) == x.on.name(a) &&
+             m.axes[a].pre == x.on.axes[a].pre && m.order[a] == x.on.order[a];
+    return same;
+  }
+  /// Where an array is, which may be one of another executable; refers to its mesh.
+  run_detail::placement place_of(const sharded_array& x) const {
+    const std::int64_t number = rank_ - x.first;
+    const bool here = number >= 0 && number < x.processes;
+    return {run_detail::device_set::block(x.on, here ? number : 0, x.processes),
+            x.sharding,
+            x.held.axes,
+            x.local,
+            x.first,
+            here};
   }
   /// Unsharded on every process.
   run_detail::placement everywhere(const tensor_type& t) const {
@@ -73,6 +92,9 @@ class job_part {
     out.mesh = mesh;
     out.sharding = to.sharding;
     out.local = to.local;
+    out.on = to.devices.mesh();
+    out.first = to.first;
+    out.processes = to.processes();
     moving_ = concat("transfer of \"", std::string_view(x.name),
                      mesh < 0 ? "\" to all ranks" : "\" to the layout of an input");
     const run_detail::relayout plan(place_of(x), to, rank_);
@@ -104,7 +126,17 @@ class job_part {
   }
   sharded_array value(std::string_view name, const tensor_type& global, const layout& l, int mesh,
                       const tensor_type& local) const {
-    return {std::string(name), global, l, local, mesh, {{}, axes_of(site(mesh).devices.mesh(), l)}};
+    const run_detail::mesh_site& s = site(mesh);
+    const partita::mesh& m = s.devices.mesh();
+    return {std::string(name),
+            global,
+            l,
+            local,
+            mesh,
+            {{}, axes_of(m, l)},
+            m,
+            s.first,
+            s.devices.processes(run_detail::all_axes(m))};
   }
 
   owned_communicator comm_;

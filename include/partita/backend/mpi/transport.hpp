@@ -85,7 +85,9 @@ class mpi_transport final : public run_detail::transport {
     return t;
   }
   bool reduces(combiner c, dtype t) const override {
-    return native_ && native_type(t) != MPI_DATATYPE_NULL && native_op(c) != MPI_OP_NULL;
+    const bool extreme = c == combiner::max || c == combiner::min;
+    return native_ && native_type(t) != MPI_DATATYPE_NULL && native_op(c) != MPI_OP_NULL &&
+           !(extreme && is_floating(t));  // MPI_MAX may lose a NaN
   }
   void reduce(axis_set along, combiner c, const tensor_type& type, const std::byte* mine,
               std::byte* result) override {
