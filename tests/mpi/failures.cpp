@@ -85,10 +85,10 @@ void fail(const pt::mpi::world& world, std::string_view how) {
   if (is("patient")) return wait_for_slow_one(world);
   const int devices = is("ranks") ? 2 : is("blocks") ? 4 : world.ranks();
   const auto p = in({{"B", is("mesh") && here ? 2 * devices : devices}}, is("program") && here);
-  pt::mpi::options options{.deadline = 2};
+  pt::mpi::options options{.deadline = is("leave") || is("whole") ? 0.0 : 2.0};
   options.run.kernels = {{&pt::def<doubled>, &doubled_kernel}};
   if (is("options") && here) options.run.fuse = false;
-  if (is("start") && here) std::this_thread::sleep_for(std::chrono::seconds(8));
+  if (is("start") && here) std::this_thread::sleep_for(std::chrono::seconds(40));
   const pt::mpi::executable run(p, world, options);
   std::vector<pt::array> x = data::arguments(p.source);
   const pt::sharded_state first = run(x);
@@ -109,7 +109,7 @@ void fail(const pt::mpi::world& world, std::string_view how) {
   if (is("unknown")) throw 7;
   if (is("leave")) return;
   if (is("exit")) std::exit(0);
-  if (is("late")) std::this_thread::sleep_for(std::chrono::seconds(8));
+  if (is("late")) std::this_thread::sleep_for(std::chrono::seconds(40));
   if (is("block")) run.whole(first["x"]);  // another call than the others'
   run(x);
 }
