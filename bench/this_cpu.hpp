@@ -172,10 +172,12 @@ class emulated_sum {
     std::fill_n(reinterpret_cast<float*>(from_.get()), devices * elements, 0.5f);
   }
   void operator()() {
-    const pt::axis_set all = pt::axis_set::of(0);
-    const pt::run_detail::transport t = pt::run_detail::in_process(mesh_);
-    t.run(t.self, t.devices, {what_, type_, type_, all, {}, from_.get(), to_.get()}, threads_,
-          memory_);
+    pt::run_detail::in_process here(mesh_);
+    const pt::run_detail::collective_run run(here.devices(), what_,
+                                             {{type_, type_, pt::axis_set::of(0), {}}});
+    const std::byte* from[] = {from_.get()};
+    std::byte* to[] = {to_.get()};
+    run.run(here, from, to, threads_, memory_, messages_);
   }
 
  private:
@@ -185,6 +187,7 @@ class emulated_sum {
   pt::collective what_;
   pt::run_detail::thread_pool threads_{1};
   std::vector<pt::scratch> memory_{1};
+  pt::scratch messages_;
 };
 
 // ---- What a device is ---------------------------------------------------------------------------
