@@ -88,7 +88,7 @@ class block_program {
   }
   /// Combines the elements of each row of x.
   void reduce(combiner c, int x, int out) {
-    const bool links = links_up(at(x).type);
+    const bool links = links_up(at(x).type) && row_ >= long_row;
     block_instruction i(links ? block_instruction::chain : block_instruction::reduce, out);
     if (links) {
       i.reduces = true;
@@ -127,6 +127,8 @@ class block_program {
  private:
   /// A handful of temporaries of so many elements fit the first-level cache.
   static constexpr std::int64_t least = 1024;
+  /// Shorter rows are reduced on their own, so that chains which make them need not end with each.
+  static constexpr std::int64_t long_row = 256;
   using kind = block_register::kind;
 
   static std::int64_t rows_of(std::int64_t row) {
