@@ -149,7 +149,9 @@ class grouping {
   }
   void note(op_id o, int s) {
     for (int r = 0; r < p_.op(o).result_count; ++r) step_of_[at(p_.op(o).result + r)] = s;
-    for (value_id x : p_.operands(o)) consumer_[at(rules_.root(x))] = s;
+    for (value_id x : p_.operands(o))
+      for (value_id v : {rules_.root(x), rules_.source(x)})
+        if (v >= 0) consumer_[at(v)] = s;
   }
 
   /// The latest group that made an operand, or that uses the same operand, if this op can run then;
@@ -161,11 +163,9 @@ class grouping {
           joins(o, s, candidate))
         best = candidate;
     };
-    for (value_id x : p_.operands(o)) {
-      consider(step_of_[at(rules_.root(x))]);
-      consider(consumer_[at(rules_.root(x))]);
-      if (const value_id v = rules_.source(x); v >= 0) consider(step_of_[at(v)]);
-    }
+    for (value_id x : p_.operands(o))
+      for (value_id v : {rules_.root(x), rules_.source(x)})
+        if (v >= 0) consider(step_of_[at(v)]), consider(consumer_[at(v)]);
     return best;
   }
   /// Is every operand of an op there when the group at `candidate` runs, and can the group hold it?
