@@ -68,3 +68,5 @@ TEST_CASE("rows of every short length, of every type of floats") {
   }
   for (std::int64_t row : {84, 127, 128, 255, 256, 257, 1000}) check_rows<float>(35, row);
 }
+
+TEST_CASE("large values, whose next blocks are fetched ahead") { check_rows<float>(2049, 64); }

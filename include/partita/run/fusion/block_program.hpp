@@ -206,9 +206,13 @@ class block_program {
       const auto& r = registers_[i];
       const std::int64_t size = size_of(r.type);
       std::byte* base = s.addresses[r.address];
-      if (r.what == coverage::all)
+      if (r.what == coverage::all) {
         s.at[i] = base + (r.period > 0 ? s.begin % r.period : s.begin) * size;
-      else if (r.what == coverage::columns)
+        // The next block of a value that no near cache holds comes while this one is computed.
+        if (r.period == 0 && !r.written && elements * size >= std::int64_t{1} << 19)
+          for (std::int64_t k = 0; k < block() * size; k += alignment)
+            __builtin_prefetch(s.at[i] + block() * size + k);
+      } else if (r.what == coverage::columns)
         s.at[i] = base;
       else if (!r.written)
         std::memcpy(s.at[i], base + s.begin / row_ * size, static_cast<std::size_t>(s.rows * size));
