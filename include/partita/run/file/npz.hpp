@@ -17,35 +17,10 @@ namespace run_detail {
 
 /// How NumPy writes an element type; bf16, which it does not know, as two bytes of anything.
 constexpr std::string_view npy_type(dtype t) {
-  switch (t) {
-    case dtype::f32:
-      return "<f4";
-    case dtype::f64:
-      return "<f8";
-    case dtype::bf16:
-      return "|V2";
-    case dtype::f16:
-      return "<f2";
-    case dtype::i8:
-      return "|i1";
-    case dtype::i16:
-      return "<i2";
-    case dtype::i32:
-      return "<i4";
-    case dtype::i64:
-      return "<i8";
-    case dtype::u8:
-      return "|u1";
-    case dtype::u16:
-      return "<u2";
-    case dtype::u32:
-      return "<u4";
-    case dtype::u64:
-      return "<u8";
-    case dtype::boolean:
-      return "|b1";
-  }
-  return "";
+  constexpr std::string_view names[] = {"<f4", "<f8", "|V2", "<f2", "|i1", "<i2", "<i4",
+                                        "<i8", "|u1", "<u2", "<u4", "<u8", "|b1"};
+  static_assert(std::size(names) == dtype_count);
+  return names[static_cast<int>(t)];
 }
 
 /// The value of a key in the header, a Python dictionary: "'<f4'", "False", "(2, 3)".
