@@ -57,7 +57,9 @@ class emulated_run {
 
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   const pt::mesh& mesh() const { return d_.mesh; }
-  std::int64_t copies(pt::axis_set s) const { return pt::run_detail::copies_over(mesh(), s); }
+  std::int64_t copies(pt::axis_set s) const {
+    return pt::run_detail::device_set::all(mesh()).copies(s);
+  }
   axes_list input_axes() const {
     axes_list axes;
     for (const auto& l : d_.inputs) axes.push_back(pt::axes_of(mesh(), l));

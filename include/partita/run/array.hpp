@@ -20,6 +20,9 @@ namespace run_detail {
 /// computed by the same instructions as the others: a result never depends on its position.
 inline constexpr std::int64_t lanes = 16;
 
+/// An index as the containers of the standard library take it.
+constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }

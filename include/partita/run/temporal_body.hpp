@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,8 +51,6 @@ class temporal_interpreter {
   run_options options_;
   std::vector<std::vector<op_id>> by_scope_;
   mutable std::array<std::int64_t, max_axes> index_ = {};  ///< by axis: the iteration that it is at
-
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   void run_scope(int scope, memory& values) const {
     for (op_id o : by_scope_[at(scope)]) {

@@ -49,7 +49,6 @@ class device_run {
   const program& p() const { return d_.local; }
   const frame& planned() const { return frame_; }
   const device_set& devices() const { return transport_->devices(); }
-  partita::run_detail::transport& link() const { return *transport_; }
   const std::shared_ptr<const std::vector<std::string>>& names() const { return names_; }
   std::int64_t workspace_bytes() const { return frame_.workspace_bytes(); }
 
@@ -120,7 +119,6 @@ class device_run {
   }
 
  private:
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   static const program& checked(const device_program& d) {
     d.local.error.raise();
     return d.local;

@@ -160,8 +160,6 @@ class frame {
  private:
   friend class control_flow;
 
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
   struct step_types {
     std::vector<tensor_type> operands, results;
   };

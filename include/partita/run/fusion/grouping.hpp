@@ -70,7 +70,6 @@ class grouping {
   static constexpr int reach = 16;
   static constexpr std::size_t most_members = 64;
 
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   template <class F>
   void for_members(const step& s, F f) const {
     if (s.what == step::kind::group)

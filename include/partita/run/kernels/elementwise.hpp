@@ -26,31 +26,23 @@ namespace partita::run_detail {
 
 // Sums, differences, products and quotients of floats are links of chains (chain.hpp), and so are
 // exp, logistic and tanh of binary32.
-struct add_lanes {
+/// `F`: a function object such as std::plus<>; integers wrap.
+template <class F>
+struct arithmetic_lanes {
+  template <class T>
+  static T one(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>)
+      return F()(x, y);
+    else
+      return static_cast<T>(F()(wrapping<T>(x), wrapping<T>(y)));
+  }
+};
+struct add_lanes : arithmetic_lanes<std::plus<>> {
   using on_booleans = or_lanes;
-  template <class T>
-  static T one(T x, T y) {
-    if constexpr (std::is_floating_point_v<T>)
-      return x + y;
-    else
-      return static_cast<T>(wrapping<T>(x) + wrapping<T>(y));
-  }
 };
-struct subtract_lanes {
-  template <std::integral T>
-  static T one(T x, T y) {
-    return static_cast<T>(wrapping<T>(x) - wrapping<T>(y));
-  }
-};
-struct multiply_lanes {
+struct subtract_lanes : arithmetic_lanes<std::minus<>> {};
+struct multiply_lanes : arithmetic_lanes<std::multiplies<>> {
   using on_booleans = and_lanes;
-  template <class T>
-  static T one(T x, T y) {
-    if constexpr (std::is_floating_point_v<T>)
-      return x * y;
-    else
-      return static_cast<T>(wrapping<T>(x) * wrapping<T>(y));
-  }
 };
 struct divide_lanes {
   /// x / 0 is -1 (all bits), least / -1 wraps; StableHLO leaves both open.
@@ -88,28 +80,21 @@ auto float_bits(T x) {
 }
 /// IEEE 754 (2019) maximum and minimum: a NaN in either operand is the result (of two, the first),
 /// and -0 is less than +0, so that the result does not depend on the order of the operands.
-struct maximum_lanes {
+template <bool Maximum>
+struct extreme_lanes {
   template <std::integral T>
   static T one(T x, T y) {
-    return x > y ? x : y;
+    return (Maximum ? x > y : x < y) ? x : y;
   }
   template <std::floating_point T>
   static T one(T x, T y) {
-    const T chosen = ((x != x) | (x > y)) ? x : y;
-    return x == y ? std::bit_cast<T>(float_bits(x) & float_bits(y)) : chosen;
+    const T chosen = ((x != x) | (Maximum ? x > y : x < y)) ? x : y;
+    const auto a = float_bits(x), b = float_bits(y);
+    return x == y ? std::bit_cast<T>(Maximum ? a & b : a | b) : chosen;
   }
 };
-struct minimum_lanes {
-  template <std::integral T>
-  static T one(T x, T y) {
-    return x < y ? x : y;
-  }
-  template <std::floating_point T>
-  static T one(T x, T y) {
-    const T chosen = ((x != x) | (x < y)) ? x : y;
-    return x == y ? std::bit_cast<T>(float_bits(x) | float_bits(y)) : chosen;
-  }
-};
+using maximum_lanes = extreme_lanes<true>;
+using minimum_lanes = extreme_lanes<false>;
 struct clamp_lanes {
   template <class T>
   static T one(T low, T x, T high) {

@@ -73,7 +73,6 @@ class memory_plan {
 
  private:
   static constexpr int forever = std::numeric_limits<int>::max();
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   void hand_out(const fusion_rules& rules) {
     for (const auto& out : p_.outputs) {

@@ -14,30 +14,6 @@ struct coordinates {
   std::int64_t at[max_axes] = {};
 };
 
-/// Number of coordinates over the axes of a set.
-constexpr std::int64_t copies_over(const mesh& m, axis_set s) {
-  std::int64_t n = 1;
-  for (int a = 0; a < m.rank; ++a)
-    if (s.contains(a)) n *= m.size(a);
-  return n;
-}
-/// The copy that a device at `c` has; copies are numbered in row-major order.
-constexpr std::int64_t copy_at(const mesh& m, axis_set s, const coordinates& c) {
-  std::int64_t n = 0;
-  for (int a = 0; a < m.rank; ++a)
-    if (s.contains(a)) n = n * m.size(a) + c.at[a];
-  return n;
-}
-/// Coordinates of a copy; 0 on the axes over which it does not vary.
-constexpr coordinates coordinates_of(const mesh& m, axis_set s, std::int64_t copy) {
-  coordinates c;
-  for (int a = m.rank; a-- > 0;)
-    if (s.contains(a)) {
-      c.at[a] = copy % m.size(a);
-      copy /= m.size(a);
-    }
-  return c;
-}
 /// The piece that a device at `c` has along a dimension.
 constexpr std::int64_t piece_of(const mesh& m, const layout& l, int dim, const coordinates& c) {
   std::int64_t n = 0;

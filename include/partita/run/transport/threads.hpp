@@ -6,7 +6,6 @@
 #include <cstring>
 #include <deque>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>

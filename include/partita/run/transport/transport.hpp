@@ -64,11 +64,6 @@ class transport {
   void exchange(std::span<const message> sends, std::span<const message> receives) {
     finish(start_exchange(sends, receives));
   }
-  /// One message out and one in; a message of a negative peer is left out.
-  void send_receive(const message& out, const message& in) {
-    exchange({&out, out.peer < 0 ? 0u : 1u}, {&in, in.peer < 0 ? 0u : 1u});
-  }
-
   /// True if the engine below reduces blocks of this type by itself: the bits may then differ.
   virtual bool reduces(combiner, dtype) const { return false; }
   /// Every member of the group gets the combination of the blocks of all.
