@@ -1,7 +1,6 @@
 /// Reads checkpoints: any box of an array, whatever mesh wrote it.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -10,7 +10,7 @@
 
 #include <partita/backend/checkpoint/manifest.hpp>
 #include <partita/run/kernels/strided.hpp>
-#include <partita/run/memory/varying.hpp>
+#include <partita/run/memory/device_set.hpp>
 
 namespace partita::backend_detail {
 
@@ -29,10 +29,7 @@ constexpr run_detail::position position_of(const shape& s, std::int64_t i) {
 inline run_detail::coordinates device_coordinates(const mesh& m, std::int64_t device) {
   if (device < 0 || device >= m.devices())
     throw error(concat("K011 checkpoint: there is no device ", device, " in ", m));
-  run_detail::coordinates c;
-  for (int i = m.rank; i-- > 0; device /= m.size(m.order[i]))
-    c.at[m.order[i]] = device % m.size(m.order[i]);
-  return c;
+  return run_detail::device_set::block(m, device, m.devices()).coordinates_of({}, 0);
 }
 /// Scalars as vectors of one element, so that every shape has rows.
 constexpr shape with_rows(shape s) {
