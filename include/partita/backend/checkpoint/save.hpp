@@ -210,14 +210,13 @@ class checkpoint_writer {
     const durable_file file(to.path, O_WRONLY | O_CREAT);
     const std::int64_t size = size_of(a.type.element);
     std::vector<std::byte> bytes;
-    to.for_each_run(size, buffer_bytes / size, [&](auto first, auto n, std::uint64_t at) {
-      bytes.assign(static_cast<std::size_t>(n * size), std::byte{});
-      to.for_each_common(first, n, from, [&](auto i, auto j, auto count) {
-        std::memcpy(bytes.data() + i * size, values.bytes() + j * size,
-                    static_cast<std::size_t>(count * size));
-      });
+    to.for_each_slab(size, [&](const slab& s) {
+      bytes.assign(static_cast<std::size_t>(s.extents.elements() * size), std::byte{});
+      const common_box both(s, from);
+      run_detail::copy_box(size, both.extents, from.extents, both.in_array.at, values.bytes(),
+                           s.extents, both.in_slab.at, bytes.data());
       b.crc = crc32c(bytes.data(), bytes.size(), b.crc);
-      file.write(at, bytes.data(), bytes.size());
+      file.write(s.begin, bytes.data(), bytes.size());
     });
     file.sync();
   }
