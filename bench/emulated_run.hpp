@@ -39,7 +39,7 @@ class emulated_run {
   /// they are, so nothing is written over them.
   std::int64_t bytes() const {
     const pt::program p = unnamed(d_.local);
-    const axes_list inputs = input_axes(), axes = pt::run_detail::varying_values(p, mesh(), inputs);
+    const axes_list inputs = input_axes(), axes = varying(p, inputs);
     std::int64_t sum = peak(p, inputs);
     for (int i = 0; i < p.input_count(); ++i)
       if (!inputs[at(i)].empty()) sum += copies(inputs[at(i)]) * p.input_type(i).bytes();
@@ -49,7 +49,7 @@ class emulated_run {
   }
 
  private:
-  using axes_list = std::vector<pt::axis_set>;
+  using axes_list = pt::vec<pt::axis_set>;
 
   const pt::device_program& d_;
   const pt::machine& on_;
@@ -59,6 +59,9 @@ class emulated_run {
   const pt::mesh& mesh() const { return d_.mesh; }
   std::int64_t copies(pt::axis_set s) const {
     return pt::run_detail::device_set::all(mesh()).copies(s);
+  }
+  axes_list varying(const pt::program& p, const axes_list& inputs) const {
+    return pt::varying_values(p, mesh(), {inputs.data(), inputs.size()});
   }
   axes_list input_axes() const {
     axes_list axes;
@@ -81,7 +84,7 @@ class emulated_run {
   }
 
   double seconds(const pt::program& p, const axes_list& inputs) const {
-    const axes_list axes = pt::run_detail::varying_values(p, mesh(), inputs);
+    const axes_list axes = varying(p, inputs);
     const auto found = seconds_.find(&p);
     if (found == seconds_.end()) return 0;
     double sum = 0;
@@ -124,7 +127,7 @@ class emulated_run {
 
   /// Of all values that are made, at a time.
   std::int64_t peak(const pt::program& p, const axes_list& inputs) const {
-    const axes_list axes = pt::run_detail::varying_values(p, mesh(), inputs);
+    const axes_list axes = varying(p, inputs);
     const pt::live_bytes live(p);
     const pt::fused_kernels kernels(p);
     // More than before: from this op on.

@@ -75,8 +75,7 @@ struct applied_op {
 };
 inline void print_types(text& out, const vec<tensor_type>& types) {
   out << '(';
-  append_list(out, static_cast<int>(types.size()),
-              [&](int i) { out << types[static_cast<std::size_t>(i)]; });
+  append_list(out, static_cast<int>(types.size()), [&](int i) { out << types[at(i)]; });
   out << ')';
 }
 

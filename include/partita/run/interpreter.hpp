@@ -15,12 +15,9 @@ namespace partita::run_detail {
 class interpreter {
  public:
   interpreter(device_program d, run_options options)
-      : interpreter(std::move(d), std::move(options), {}) {}
-  interpreter(device_program d, run_options options, const std::vector<axis_set>& terms)
       : mesh_(std::make_unique<mesh>(d.mesh)),
-        run_(std::move(d), std::move(options), std::make_shared<in_process>(*mesh_), terms) {}
+        run_(std::move(d), std::move(options), std::make_shared<in_process>(*mesh_), {}) {}
 
-  const device_program& source() const { return run_.source(); }
   const std::shared_ptr<const std::vector<std::string>>& names() const { return run_.names(); }
   std::int64_t workspace_bytes() const { return run_.workspace_bytes(); }
 

@@ -21,9 +21,7 @@ class mpmd_run {
     fragment_programs programs(m.source);
     for (int f = 0; f < static_cast<int>(m.fragments.size()); ++f)
       ready_.emplace_back(programs(m.fragments[f]), options);
-    auto names = std::make_shared<std::vector<std::string>>();
-    for (int i = 0; i < m.source.output_count(); ++i) names->emplace_back(m.source.output_name(i));
-    names_ = std::move(names);
+    names_ = run_detail::output_names(m.source);
   }
   const std::shared_ptr<const std::vector<std::string>>& output_names() const { return names_; }
 

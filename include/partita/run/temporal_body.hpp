@@ -284,9 +284,7 @@ PARTITA_LINKAGE std::vector<array> run_in_sequence::operator()(
 }
 PARTITA_LINKAGE std::shared_ptr<const std::vector<std::string>> run_in_sequence::output_names()
     const {
-  auto names = std::make_shared<std::vector<std::string>>();
-  for (int i = 0; i < c.p.output_count(); ++i) names->emplace_back(c.p.output_name(i));
-  return names;
+  return run_detail::output_names(c.p);
 }
 
 }  // namespace run_detail

@@ -13,6 +13,7 @@
 #include <partita/run/device/control_flow.hpp>
 #include <partita/run/device/shards.hpp>
 #include <partita/run/options.hpp>
+#include <partita/run/results.hpp>
 #include <partita/spmd/device_program.hpp>
 
 namespace partita::run_detail {
@@ -38,10 +39,8 @@ class device_run {
         options_(std::move(options)),
         transport_(std::move(t)),
         frame_(checked(d_), *transport_, input_axes(terms), options_.kernels, options_.fuse, true),
-        threads_(options_.threads > 1 ? options_.threads : 1) {
-    auto list = std::make_shared<std::vector<std::string>>();
-    for (int i = 0; i < p().output_count(); ++i) list->emplace_back(p().output_name(i));
-    names_ = std::move(list);
+        threads_(options_.threads > 1 ? options_.threads : 1),
+        names_(output_names(p())) {
     check_memory();
   }
 

@@ -90,8 +90,7 @@ inline array joined(const distributed_array& shards, const layout& l, const mesh
   array out(global, allocate(padded_bytes(global)));
   const device_set devices = device_set::all(m);
   for (std::int64_t i = 0; i < devices.copies(shards.axes); ++i)
-    copy_box(size_of(element), shard, shard, nullptr,
-             shards.copies[static_cast<std::size_t>(i)].bytes(), global.shape,
+    copy_box(size_of(element), shard, shard, nullptr, shards.copies[at(i)].bytes(), global.shape,
              start_of(m, l, shard, devices.coordinates_of(shards.axes, i)).at,
              const_cast<std::byte*>(out.bytes()));
   return out;

@@ -30,7 +30,7 @@ class grouping {
   std::vector<step> steps;  ///< without kernels and block programs
 
   /// `axes`: over which each value varies.
-  grouping(const program& p, const fusion_rules& rules, const std::vector<axis_set>& axes)
+  grouping(const program& p, const fusion_rules& rules, const vec<axis_set>& axes)
       : p_(p),
         rules_(rules),
         axes_(axes),
@@ -188,7 +188,7 @@ class grouping {
 
   const program& p_;
   const fusion_rules& rules_;
-  const std::vector<axis_set>& axes_;
+  const vec<axis_set>& axes_;
   std::vector<char> needed_;   // by op
   std::vector<char> stored_;   // by root value
   std::vector<int> step_of_;   // by root value: the step that writes it

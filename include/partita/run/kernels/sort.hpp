@@ -110,10 +110,8 @@ inline void sort_kernel(const kernel_context& c) {
     for (std::size_t i = 0; i < n; ++i) {
       const auto size = static_cast<std::size_t>(size_of(c.types[i].element));
       for (std::int64_t k = 0; k < lines.length; ++k)
-        std::memcpy(
-            c.outs[i] + static_cast<std::size_t>(lines.begin(l) + k * lines.stride) * size,
-            line[i].data() + static_cast<std::size_t>(position[static_cast<std::size_t>(k)]) * size,
-            size);
+        std::memcpy(c.outs[i] + static_cast<std::size_t>(lines.begin(l) + k * lines.stride) * size,
+                    line[i].data() + static_cast<std::size_t>(position[at(k)]) * size, size);
     }
   }
 }
@@ -139,7 +137,7 @@ inline void top_k_kernel(const kernel_context& c) {
     for (std::int64_t i = 0; i < k; ++i)
       for (std::size_t r = 0; r < 2; ++r)
         std::memcpy(c.outs[r] + (l * k + i) * sizes[r],
-                    (r == 0 ? values : positions) + place[static_cast<std::size_t>(i)] * sizes[r],
+                    (r == 0 ? values : positions) + place[at(i)] * sizes[r],
                     static_cast<std::size_t>(sizes[r]));
   }
 }

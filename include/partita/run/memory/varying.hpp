@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
 #include <partita/spmd/varying.hpp>
 
@@ -46,20 +44,6 @@ constexpr coordinates member_at(const mesh& m, const layout& axes, std::int64_t 
     i /= size;
   }
   return c;
-}
-
-/// See spmd/varying.hpp.
-inline std::vector<axis_set> varying_values(const program& p, const mesh& m,
-                                            std::span<const axis_set> inputs) {
-  const vec<axis_set> axes = partita::varying_values(p, m, {inputs.data(), inputs.size()});
-  return {axes.begin(), axes.end()};
-}
-inline std::vector<axis_set> varying_wires(const program& p, op_id o, const mesh& m,
-                                           const wire_list& list,
-                                           const std::vector<axis_set>& operands) {
-  const vec<axis_set> axes =
-      partita::varying_wires(p, o, m, list, {operands.data(), operands.size()});
-  return {axes.begin(), axes.end()};
 }
 
 }  // namespace partita::run_detail
