@@ -211,24 +211,19 @@ class collective_run {
                    const std::byte* from, const std::byte* received) const {
     const collective_operand& x = operands_[k];
     if (gathers_) {
-      const std::int64_t member = member_number(source_of(k, here, i));
+      const device_set all = device_set::all(devices_.mesh());
+      const std::int64_t member = all.copy_at(what_.along(), source_of(k, here, i));
       return {received + member * x.from.bytes(), &boxes_[k].box(), {}};
     }
     if (received != nullptr) {
       const block_plan::received& b = from_[first_block_[k][at(j)] + at(i)];
       if (b.message >= 0) return {first_.find(received, b), &boxes_[k].box(), {}};
     }
-    const std::int64_t copy = devices_.copy_at(x.from_axes, source_of(k, here, i));
-    return {from + copy * padded_bytes(x.from), &x.from.shape, boxes_[k].begin_in_operand(here)};
+    const std::int64_t copy = devices_.copy_at(x.from_axes, source_of(k, here, i)),
+                       skipped = summed(k).begin * size_of(x.from.element);
+    return {from + copy * padded_bytes(x.from) + skipped, &x.from.shape,
+            boxes_[k].begin_in_operand(here)};
   }
-  /// Of a group along all of the collective's axes, each process of which has one device of it.
-  std::int64_t member_number(const coordinates& c) const {
-    std::int64_t n = 0;
-    for (int a = 0; a < devices_.mesh().rank; ++a)
-      if (what_.along().contains(a)) n = n * devices_.mesh().size(a) + c.at[a];
-    return n;
-  }
-
   /// Computes copy j of result k.
   void compute(std::size_t k, std::int64_t j, const std::byte* from, const std::byte* received,
                std::byte* out, scratch& memory) const {
@@ -236,7 +231,6 @@ class collective_run {
     if (x.to.shape.elements() == 0) return;
     const coordinates here = devices_.coordinates_of(x.to_axes, j);
     const std::int64_t size = size_of(x.to.element), senders = boxes_[k].senders(here);
-    if (in_parts_) return reduce_part(k, j, here, from, received, out, memory);
     if (what_.reduces()) return reduce(k, j, here, from, received, out, memory);
     if (senders == 0) return fill_with_identity(what_.combine, x.to, out);
     for (std::int64_t i = 0; i < senders; ++i) {
@@ -245,17 +239,23 @@ class collective_run {
                boxes_[k].begin_in_result(boxes_[k].sender(here, i)).at, out);
     }
   }
+  /// The elements that this process reduces.
+  part summed(std::size_t k) const {
+    return in_parts_ ? part_of(k, number_) : part{0, operands_[k].to.shape.elements()};
+  }
   void reduce(std::size_t k, std::int64_t j, const coordinates& here, const std::byte* from,
               const std::byte* received, std::byte* out, scratch& memory) const {
     const collective_operand& x = operands_[k];
     // All members hold the same copy, and equal values combine to the value.
     const bool one_is_all =
         idempotent(what_.combine) && (axes_of(devices_.mesh(), what_.axes) & x.from_axes).empty();
-    accumulator sum(what_.combine, x.to.element, x.to.shape.elements(), memory);
+    const part mine = summed(k);
+    if (mine.begin == mine.end) return;
+    accumulator sum(what_.combine, x.to.element, mine.end - mine.begin, memory);
     std::byte* cut = nullptr;
     for (std::int64_t i = 0; i < (one_is_all ? 1 : boxes_[k].senders(here)); ++i) {
       const found_block b = find(k, j, here, i, from, received);
-      if (*b.around == boxes_[k].box()) {
+      if (in_parts_ || *b.around == boxes_[k].box()) {
         sum.add(b.first);
         continue;
       }
@@ -264,23 +264,7 @@ class collective_run {
                boxes_[k].box(), nullptr, cut);
       sum.add(cut);
     }
-    sum.store(out);
-  }
-  /// The sum of this process's part, in its place in the result.
-  void reduce_part(std::size_t k, std::int64_t j, const coordinates& here, const std::byte* from,
-                   const std::byte* received, std::byte* out, scratch& memory) const {
-    const collective_operand& x = operands_[k];
-    const part mine = part_of(k, number_);
-    const std::int64_t begin = mine.begin * size_of(x.to.element);
-    if (mine.begin == mine.end) return;
-    accumulator sum(what_.combine, x.to.element, mine.end - mine.begin, memory);
-    for (std::int64_t i = 0; i < boxes_[k].senders(here); ++i) {
-      const block_plan::received& b = from_[first_block_[k][at(j)] + at(i)];
-      const std::int64_t copy = devices_.copy_at(x.from_axes, source_of(k, here, i));
-      sum.add(b.message >= 0 ? first_.find(received, b)
-                             : from + copy * padded_bytes(x.from) + begin);
-    }
-    sum.store(out + begin);
+    sum.store(out + mine.begin * size_of(x.to.element));
   }
   /// The sums of the other processes.
   void finish_parts(transport& t, std::span<std::byte* const> to, scratch& messages) const {
