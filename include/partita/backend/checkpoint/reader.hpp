@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include <partita/backend/checkpoint/crc32c.hpp>
 #include <partita/backend/checkpoint/durable_file.hpp>
 #include <partita/backend/checkpoint/stored_shard.hpp>
+#include <partita/run/file/crc.hpp>
 #include <partita/run/file/load.hpp>
 #include <partita/schedule/partitioned.hpp>
 
@@ -129,7 +129,7 @@ class checkpoint_reader {
     from.for_each_slab(size, [&](const backend_detail::slab& s) {
       bytes.resize(static_cast<std::size_t>(s.extents.elements() * size));
       good = good && file.read(s.begin, bytes.data(), bytes.size());
-      crc = backend_detail::crc32c(bytes.data(), bytes.size(), crc);
+      crc = run_detail::crc32c(bytes.data(), bytes.size(), crc);
       if (a.type.element == dtype::boolean)
         for (const std::byte b : bytes) good = good && b <= std::byte{1};
       const backend_detail::common_box both(s, box);

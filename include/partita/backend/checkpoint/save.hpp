@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include <partita/backend/checkpoint/crc32c.hpp>
 #include <partita/backend/checkpoint/foreign_metadata.hpp>
 #include <partita/run/array.hpp>
+#include <partita/run/file/crc.hpp>
 #include <partita/run/file/load.hpp>
 #include <partita/schedule/partitioned.hpp>
 #include <partita/support/version.hpp>
@@ -87,8 +87,7 @@ class checkpoint_writer {
       describe();
       if (peers_.process == 0) make_room();
       const auto described = manifest_text(manifest_);
-      return std::to_string(
-          crc32c(reinterpret_cast<const std::byte*>(described.view().data()), described.size()));
+      return std::to_string(run_detail::crc32c(described.view().data(), described.size()));
     });
     for (std::size_t i = 0; i < all.size(); ++i)
       if (all[i] != all[0])
@@ -215,7 +214,7 @@ class checkpoint_writer {
       const common_box both(s, from);
       run_detail::copy_box(size, both.extents, from.extents, both.in_array.at, values.bytes(),
                            s.extents, both.in_slab.at, bytes.data());
-      b.crc = crc32c(bytes.data(), bytes.size(), b.crc);
+      b.crc = run_detail::crc32c(bytes.data(), bytes.size(), b.crc);
       file.write(s.begin, bytes.data(), bytes.size());
     });
     file.sync();

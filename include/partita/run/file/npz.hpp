@@ -1,12 +1,12 @@
 /// NumPy's files of arrays, `.npy` and `.npz`, as `numpy.save` and `numpy.savez` write them.
 #pragma once
 
-#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include <partita/run/file/byte_reader.hpp>
+#include <partita/run/file/crc.hpp>
 #include <partita/run/file/named_array.hpp>
 #include <partita/run/file/whole_file.hpp>
 #include <partita/support/scanner.hpp>
@@ -116,36 +116,6 @@ inline std::string npy_bytes(const array& a) {
   out += '\n';
   out.append(reinterpret_cast<const char*>(a.bytes()), static_cast<std::size_t>(a.type().bytes()));
   return out;
-}
-
-/// What the remainder of a byte becomes behind 0 to 3 bytes that are zero.
-constexpr auto crc32_tables() {
-  std::array<std::array<std::uint32_t, 256>, 4> t{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t c = i;
-    for (int k = 0; k < 8; ++k) c = (c & 1) != 0 ? 0xedb88320u ^ (c >> 1) : c >> 1;
-    t[0][i] = c;
-  }
-  for (std::size_t n = 1; n < 4; ++n)
-    for (std::size_t i = 0; i < 256; ++i) t[n][i] = t[0][t[n - 1][i] & 0xff] ^ (t[n - 1][i] >> 8);
-  return t;
-}
-
-/// Four bytes at a time.
-///
-/// Source    CRC-32 as of ISO 3309, which ZIP uses
-inline std::uint32_t crc32(std::string_view bytes) {
-  static constexpr auto t = crc32_tables();
-  const auto byte = [](char b) { return std::uint32_t{static_cast<unsigned char>(b)}; };
-  const char* p = bytes.data();
-  const char* const end = p + bytes.size();
-  std::uint32_t c = 0xffffffffu;
-  for (; end - p >= 4; p += 4) {
-    c ^= byte(p[0]) | byte(p[1]) << 8 | byte(p[2]) << 16 | byte(p[3]) << 24;
-    c = t[3][c & 0xff] ^ t[2][c >> 8 & 0xff] ^ t[1][c >> 16 & 0xff] ^ t[0][c >> 24];
-  }
-  for (; p != end; ++p) c = t[0][(c ^ byte(*p)) & 0xff] ^ (c >> 8);
-  return c ^ 0xffffffffu;
 }
 
 }  // namespace run_detail
