@@ -118,10 +118,12 @@ int main(int argc, char** argv) {
     return 0;
   }
   const pt::mesh m{{"B", world.ranks()}};
-  pt::collective gather{.kind = pt::collective::all_gather},
-      reduce{.kind = pt::collective::all_reduce};
+  pt::collective gather, reduce;
+  gather.kind = pt::collective::all_gather;
+  reduce.kind = pt::collective::all_reduce;
   gather.axes.push_back(0, 0);
   reduce.axes.push_back(0, 0);
   print_overhead(world, "all_gather", gather, m);
   print_overhead(world, "all_reduce", reduce, m);
+  return 0;
 }

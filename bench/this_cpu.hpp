@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -170,12 +171,13 @@ class emulated_sum {
     what_.kind = pt::collective::all_reduce;
     what_.axes.push_back(0, pt::no_dim);
     std::fill_n(reinterpret_cast<float*>(from_.get()), devices * elements, 0.5f);
+    const pt::run_detail::collective_operand x{type_, type_, pt::axis_set::of(0), {}};
+    run_.emplace(here_.devices(), what_, std::vector{x});
   }
   void operator()() {
-    const pt::axis_set all = pt::axis_set::of(0);
-    const pt::run_detail::transport t = pt::run_detail::in_process(mesh_);
-    t.run(t.self, t.devices, {what_, type_, type_, all, {}, from_.get(), to_.get()}, threads_,
-          memory_);
+    const std::byte* from[] = {from_.get()};
+    std::byte* to[] = {to_.get()};
+    run_->run(here_, from, to, threads_, memory_, messages_);
   }
 
  private:
@@ -183,8 +185,11 @@ class emulated_sum {
   pt::tensor_type type_;
   pt::run_detail::buffer from_, to_;
   pt::collective what_;
+  pt::run_detail::in_process here_{mesh_};
+  std::optional<pt::run_detail::collective_run> run_;
   pt::run_detail::thread_pool threads_{1};
   std::vector<pt::scratch> memory_{1};
+  pt::scratch messages_;
 };
 
 // ---- What a device is ---------------------------------------------------------------------------

@@ -14,7 +14,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK}/good -P ${CHECK} COMMAND
 file(WRITE ${WORK}/bad/ir/shape.hpp "  #  include <partita/op/dot.hpp>\n#include \"../op/dot.hpp\"\n")
 file(WRITE ${WORK}/bad/op/dot.hpp "#include <xtensor/xarray.hpp>\n#include <partita/cpu.hpp>\n")
 file(WRITE ${WORK}/bad/odd/x.hpp "")
-file(WRITE ${WORK}/bad/run/kernel.hpp "#include <Eigen/Core>\n#include <partita/ir/gone.hpp>\n")
+file(WRITE ${WORK}/bad/run/kernel.hpp "#include <Eigen/Core>\n#include <mpi.h>\n#include <partita/ir/gone.hpp>\n")
 file(WRITE ${WORK}/bad/run/fusion/groups.hpp "#include <partita/run/device/frame.hpp>\n")
 file(WRITE ${WORK}/bad/run/device/frame.hpp "#include <partita/run/fusion/groups.hpp>\n")
 file(WRITE ${WORK}/bad/op/vocabulary.hpp "")
@@ -32,14 +32,15 @@ endif()
 foreach(fault IN ITEMS
     "partita/ir/shape.hpp:   #  include <partita/op/dot.hpp>\n    ir/ comes before op/"
     "partita/ir/shape.hpp: #include \"../op/dot.hpp\"\n    ir/ comes before op/"
-    "partita/op/dot.hpp: #include <xtensor/xarray.hpp>\n    Eigen, xtensor and MPI are for run/ only"
+    "partita/op/dot.hpp: #include <xtensor/xarray.hpp>\n    Eigen and xtensor are for run/ only, MPI for backend/"
     "partita/op/dot.hpp: #include <partita/cpu.hpp>\n    op/ must not include"
     "partita/odd/x.hpp: folder \"odd\" is not in the list"
     "partita/run/kernel.hpp: #include <partita/ir/gone.hpp>\n    there is no such header"
-    "partita/run/kernel.hpp: #include <Eigen/Core>\n    partita.hpp leads to it"
+    "partita/run/kernel.hpp: #include <mpi.h>\n    Eigen and xtensor are for run/ only, MPI for backend/"
+    "partita/run/kernel.hpp: #include <mpi.h>\n    partita.hpp leads to it"
     "partita/run/fusion/groups.hpp: #include <partita/run/device/frame.hpp>\n    run/fusion/ comes before run/device/"
     "partita/core/graph.hpp\n    leads to ops, but not to op/registry.hpp"
-    "9 includes are against the order")
+    "10 includes are against the order")
   string(FIND "${text}" "${fault}" at)
   if(at EQUAL -1)
     message(FATAL_ERROR "not found:\n${fault}\nin:\n${text}")

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <partita/run/device/control_wires.hpp>
@@ -65,7 +66,13 @@ class frame {
 
   std::unique_ptr<workspace> make_workspace(int threads) const {
     auto w = std::make_unique<workspace>();
-    for (auto bytes : plan_.memory().slots()) w->slots.push_back(allocate(bytes));
+    // One allocation, for huge pages; slots of equal sizes begin at other sets of a cache.
+    std::int64_t size = 0, from = 0;
+    for (auto bytes : plan_.memory().slots())
+      size = saturating_add(size, saturating_add(bytes, alignment));
+    const buffer all = allocate(size);
+    for (auto bytes : plan_.memory().slots())
+      w->slots.emplace_back(all, all.get() + std::exchange(from, from + bytes + alignment));
     w->handed_out.resize(at(p_.value_count()));
     w->base.assign(at(p_.value_count()), nullptr);
     w->memory.resize(at(threads));

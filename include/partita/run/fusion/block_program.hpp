@@ -89,7 +89,7 @@ class block_program {
   }
   /// Combines the elements of each row of x.
   void reduce(combiner c, int x, int out) {
-    const bool links = links_up(at(x).type);
+    const bool links = links_up(at(x).type) && row_ >= long_row;
     block_instruction i(links ? block_instruction::chain : block_instruction::reduce, out);
     if (links) {
       i.reduces = true;
@@ -128,6 +128,8 @@ class block_program {
  private:
   /// A handful of temporaries of so many elements fit the first-level cache.
   static constexpr std::int64_t least = 1024;
+  /// Shorter rows are reduced on their own, so that chains which make them need not end with each.
+  static constexpr std::int64_t long_row = 256;
   using kind = block_register::kind;
 
   static std::int64_t rows_of(std::int64_t row) {
@@ -205,9 +207,13 @@ class block_program {
       const auto& r = registers_[i];
       const std::int64_t size = size_of(r.type);
       std::byte* base = s.addresses[r.address];
-      if (r.what == coverage::all)
+      if (r.what == coverage::all) {
         s.at[i] = base + (r.period > 0 ? s.begin % r.period : s.begin) * size;
-      else if (r.what == coverage::columns)
+        // The next block of a value that no near cache holds comes while this one is computed.
+        if (r.period == 0 && !r.written && elements * size >= std::int64_t{1} << 19)
+          for (std::int64_t k = 0; k < block() * size; k += alignment)
+            __builtin_prefetch(s.at[i] + block() * size + k);
+      } else if (r.what == coverage::columns)
         s.at[i] = base;
       else if (!r.written)
         std::memcpy(s.at[i], base + s.begin / row_ * size, static_cast<std::size_t>(s.rows * size));

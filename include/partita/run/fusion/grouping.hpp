@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include <partita/run/fusion/block_program.hpp>
@@ -41,7 +42,9 @@ class grouping {
     find_uses();
     for (op_id o = 0; o < p_.op_count(); ++o)
       if (needed_[at(o)] && !rules_.passes_on(o)) schedule(o);
+    if (rules_.fuses()) recompute();
     find_stored();
+    std::erase_if(steps, [](const step& s) { return is_group(s) && s.members.empty(); });
   }
 
   /// Does a root value lie in memory, or only in the blocks of its group?
@@ -54,7 +57,7 @@ class grouping {
       for (int r = 0; r < p_.op(o).result_count; ++r) f(p_.op(o).result + r);
     });
   }
-  /// Calls f(v) for every root value that a step reads, or that a member of its group made.
+  /// Calls f(v) for every root value that a step reads, or that a member of its group makes.
   template <class F>
   void for_operands(const step& s, F f) const {
     for_members(s, [&](op_id o) {
@@ -97,11 +100,11 @@ class grouping {
       }
     }
   }
-  /// What a step other than the one that makes it reads, and what no group makes.
+  /// What a step reads and does not make, and what no group makes.
   void find_stored() {
     for (std::size_t k = 0; k < steps.size(); ++k) {
       for_operands(steps[k], [&](value_id v) {
-        if (step_of_[at(v)] != static_cast<int>(k)) stored_[at(v)] = 1;
+        if (!makes(steps[k], v)) stored_[at(v)] = 1;
       });
       if (steps[k].what != step::kind::group)
         for_results(steps[k], [&](value_id v) { stored_[at(v)] = 1; });
@@ -148,7 +151,9 @@ class grouping {
   }
   void note(op_id o, int s) {
     for (int r = 0; r < p_.op(o).result_count; ++r) step_of_[at(p_.op(o).result + r)] = s;
-    for (value_id x : p_.operands(o)) consumer_[at(rules_.root(x))] = s;
+    for (value_id x : p_.operands(o))
+      for (value_id v : {rules_.root(x), rules_.source(x)})
+        if (v >= 0) consumer_[at(v)] = s;
   }
 
   /// The latest group that made an operand, or that uses the same operand, if this op can run then;
@@ -160,13 +165,65 @@ class grouping {
           joins(o, s, candidate))
         best = candidate;
     };
-    for (value_id x : p_.operands(o)) {
-      consider(step_of_[at(rules_.root(x))]);
-      consider(consumer_[at(rules_.root(x))]);
-      if (const value_id v = rules_.source(x); v >= 0) consider(step_of_[at(v)]);
-    }
+    for (value_id x : p_.operands(o))
+      for (value_id v : {rules_.root(x), rules_.source(x)})
+        if (v >= 0) consider(step_of_[at(v)]), consider(consumer_[at(v)]);
     return best;
   }
+  static bool is_group(const step& s) { return s.what == step::kind::group; }
+  bool makes(const step& s, value_id v) const {
+    bool made = false;
+    for_members(s, [&](op_id o) { made = made || o == p_.producer(v); });
+    return made;
+  }
+  /// Does the op cost less than a load of its result?
+  bool is_cheap(op_id o) const {
+    const link l = rules_.block_of(o).as_link;
+    return (l == link::add || l == link::subtract || l == link::multiply || l == link::negate) &&
+           !is_half(p_.type(p_.op(o).result).element);
+  }
+  /// Cheap ops whose results only groups read are done again in these groups, if their operands lie
+  /// in memory then: their results need none, and no group reads more values than before.
+  void recompute() {
+    std::vector<std::set<int>> readers(at(p_.value_count()));  // by root value: steps
+    std::vector<int> added(steps.size(), 0);
+    const auto note_read = [&](value_id v, int k) {
+      if (v >= 0 && !makes(steps[at(k)], v)) readers[at(v)].insert(k);
+    };
+    for (int k = 0; k < static_cast<int>(steps.size()); ++k)
+      for_operands(steps[at(k)], [&](value_id v) { note_read(v, k); });
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      const value_id v = p_.op(o).result;
+      const auto can_again = [&](int k) {
+        const step& g = steps[at(k)];
+        int more = 0;  // values to read
+        for (value_id x : p_.operands(o)) {
+          const value_id u = rules_.source(x);
+          if (u < 0 || readers[at(u)].contains(k) || makes(g, u)) continue;
+          if (u != rules_.root(x) || !stored(u)) return false;
+          ++more;
+        }
+        return more <= 1 && is_group(g) && g.axes == axes_[at(v)] &&
+               g.members.size() < most_members && p_.type(v).shape.elements() == g.elements;
+      };
+      if (p_.op(o).result_count != 1 || readers[at(v)].empty() || stored(v)) continue;
+      const std::set<int>& again = readers[at(v)];
+      if (!is_cheap(o) || !std::all_of(again.begin(), again.end(), can_again)) {
+        stored_[at(v)] = 1;
+        continue;
+      }
+      for (int k : again) {
+        auto& members = steps[at(k)].members;
+        members.insert(members.begin() + added[at(k)]++, o);
+        for (value_id x : p_.operands(o)) note_read(rules_.source(x), k);
+      }
+      step& maker = steps[at(step_of_[at(v)])];
+      bool used = false;
+      for_operands(maker, [&](value_id x) { used = used || x == v; });
+      if (!used) std::erase(maker.members, o);
+    }
+  }
+
   /// Is every operand of an op there when the group at `candidate` runs, and can the group hold it?
   bool joins(op_id o, const step& s, int candidate) const {
     const step& g = steps[at(candidate)];

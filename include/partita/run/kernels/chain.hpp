@@ -202,7 +202,9 @@ struct tile {
   static constexpr int packets = std::max(int{EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS} / 4, least);
   static constexpr int elements = packets * width;
 
+  static constexpr int some = std::max(packets / 2, least);  // where a row ends
   using large = std::make_integer_sequence<int, packets>;
+  using medium = std::make_integer_sequence<int, some>;
   using small = std::make_integer_sequence<int, least>;
 };
 
@@ -217,6 +219,11 @@ void run_chain_of(std::int64_t rows, std::int64_t row, const chain_link* links, 
       typename t::packet x[t::packets];
       run_tile<T>(r, i, links, count, x, typename t::large{});
     }
+    if constexpr (t::some > t::least)
+      for (; i + t::some * t::width <= end; i += t::some * t::width) {
+        typename t::packet x[t::some];
+        run_tile<T>(r, i, links, count, x, typename t::medium{});
+      }
     for (; i < end; i += lanes) {
       typename t::packet x[t::least];
       run_tile<T>(r, std::min(i, end - lanes), links, count, x, typename t::small{});

@@ -31,7 +31,7 @@ PARTITA_LINKAGE void reduce_chain(dtype t, std::int64_t rows, std::int64_t row,
 
 /// Combines the elements of each row, to one element per row.
 using row_function = void (*)(std::int64_t rows, std::int64_t row, const void* in, void* out);
-/// For elements of type `t`, which no chain can hold.
+/// For elements of type `t` that no chain makes on the way.
 PARTITA_LINKAGE row_function find_row_function(combiner c, dtype t);
 
 /// The library's kernel of an op that is neither elementwise nor a collective and does not merely

@@ -14,12 +14,13 @@ namespace partita::run_detail {
 /// Places of so many bytes each, some of them free.
 class slot_pool {
  public:
-  /// The smallest free place that is large enough and not too large, or a new one.
+  /// The smallest free place that is large enough and not too large, or a new one. Of equal ones,
+  /// the last one freed, which is the likeliest to be in a cache.
   int take(std::int64_t bytes) {
     auto best = free_.end();
     for (auto i = free_.begin(); i != free_.end(); ++i)
       if (size(*i) >= bytes && size(*i) <= 2 * bytes &&
-          (best == free_.end() || size(*i) < size(*best)))
+          (best == free_.end() || size(*i) <= size(*best)))
         best = i;
     if (best == free_.end()) {
       bytes_.push_back(bytes);

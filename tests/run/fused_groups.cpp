@@ -1,0 +1,72 @@
+// Fused groups against one op at a time, to the bit: short rows, and values that groups do again.
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <partita/cpu.hpp>
+#include <partita/partita.hpp>
+
+#include "../data.hpp"
+
+using namespace partita;
+
+namespace {
+
+bool same_bits(const array& a, const array& b) {
+  return a.type() == b.type() &&
+         std::memcmp(a.bytes(), b.bytes(), static_cast<std::size_t>(a.type().bytes())) == 0;
+}
+/// Real values, and if `special`, some that are not finite and zeros of both signs.
+array values(const tensor_type& t, std::uint64_t seed, bool special) {
+  data::random r{seed};
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const double rare[] = {std::nan(""), inf, -inf, 0., -0., 1e-40, -200};
+  return data::fill(t, [&](std::int64_t) {
+    return special && r.one_in(40) ? r.pick(rare) : static_cast<double>(r.in(-999, 999)) / 300;
+  });
+}
+/// `twice`, `sum` and `shifted` are read again after a kernel (cumsum), which needs memory.
+constexpr auto model = [](const auto& x, const auto& y) {
+  const auto twice = x + x;
+  const auto shifted = twice - y;
+  const auto weights = nn::softmax(x * y);
+  const auto sum = cumsum<1>(weights * shifted);
+  return std::tuple{output("weights", weights), output("norm", nn::softmax(sum * twice) * shifted),
+                    output("least", reduce_min<1>(sum - twice))};
+};
+template <class T>
+void check_rows(std::int64_t rows, std::int64_t row) {
+  using matrix = tensor<T, dyn, dyn>;
+  const program p = trace(model, input("x", matrix(rows, row)), input("y", matrix(rows, row)));
+  const executable fused(p), single(p, {.fuse = false});
+  for (bool special : {false, true}) {
+    const auto seed = static_cast<std::uint64_t>(row);
+    const std::vector<array> in = {values(p.input_type(0), seed, special),
+                                   values(p.input_type(1), seed + 100, special)};
+    const std::vector<array> a = fused(in), b = single(in);
+    for (int i = 0; i < p.output_count(); ++i) {
+      CAPTURE(row);
+      CAPTURE(i);
+      REQUIRE(same_bits(a[static_cast<std::size_t>(i)], b[static_cast<std::size_t>(i)]));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("rows of every short length, of every type of floats") {
+  for (std::int64_t row = 1; row <= 70; ++row) {
+    check_rows<float>(row % 3 == 0 ? 37 : 16, row);
+    check_rows<double>(19, row);
+    if (row % 4 != 1) continue;
+    check_rows<bf16>(19, row);
+    check_rows<f16>(19, row);
+  }
+  for (std::int64_t row : {84, 127, 128, 255, 256, 257, 1000}) check_rows<float>(35, row);
+}
+
+TEST_CASE("large values, whose next blocks are fetched ahead") { check_rows<float>(2049, 64); }
