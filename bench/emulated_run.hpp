@@ -17,6 +17,7 @@
 #include <partita/ir/fusion.hpp>
 #include <partita/ir/live_bytes.hpp>
 #include <partita/run/device/control_wires.hpp>
+#include <partita/run/memory/device_set.hpp>
 
 namespace bench {
 
