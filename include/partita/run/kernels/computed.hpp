@@ -1,6 +1,6 @@
-/// Operands and result of a kernel in the type in which it computes, and in an order of dimensions.
+/// Operands and result of a kernel as it computes them: their element type, and their dimensions in
+/// an order.
 #pragma once
-
 
 #include <partita/run/kernels/context.hpp>
 #include <partita/run/kernels/convert.hpp>
