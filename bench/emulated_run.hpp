@@ -17,6 +17,7 @@
 #include <partita/ir/fusion.hpp>
 #include <partita/ir/live_bytes.hpp>
 #include <partita/run/device/control_wires.hpp>
+#include <partita/run/memory/device_set.hpp>
 
 namespace bench {
 
@@ -39,7 +40,7 @@ class emulated_run {
   /// they are, so nothing is written over them.
   std::int64_t bytes() const {
     const pt::program p = unnamed(d_.local);
-    const axes_list inputs = input_axes(), axes = pt::run_detail::varying_values(p, mesh(), inputs);
+    const axes_list inputs = input_axes(), axes = varying(p, inputs);
     std::int64_t sum = peak(p, inputs);
     for (int i = 0; i < p.input_count(); ++i)
       if (!inputs[at(i)].empty()) sum += copies(inputs[at(i)]) * p.input_type(i).bytes();
@@ -49,7 +50,7 @@ class emulated_run {
   }
 
  private:
-  using axes_list = std::vector<pt::axis_set>;
+  using axes_list = pt::vec<pt::axis_set>;
 
   const pt::device_program& d_;
   const pt::machine& on_;
@@ -57,7 +58,12 @@ class emulated_run {
 
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   const pt::mesh& mesh() const { return d_.mesh; }
-  std::int64_t copies(pt::axis_set s) const { return pt::run_detail::copies_over(mesh(), s); }
+  std::int64_t copies(pt::axis_set s) const {
+    return pt::run_detail::device_set::all(mesh()).copies(s);
+  }
+  axes_list varying(const pt::program& p, const axes_list& inputs) const {
+    return pt::varying_values(p, mesh(), {inputs.data(), inputs.size()});
+  }
   axes_list input_axes() const {
     axes_list axes;
     for (const auto& l : d_.inputs) axes.push_back(pt::axes_of(mesh(), l));
@@ -79,7 +85,7 @@ class emulated_run {
   }
 
   double seconds(const pt::program& p, const axes_list& inputs) const {
-    const axes_list axes = pt::run_detail::varying_values(p, mesh(), inputs);
+    const axes_list axes = varying(p, inputs);
     const auto found = seconds_.find(&p);
     if (found == seconds_.end()) return 0;
     double sum = 0;
@@ -122,7 +128,7 @@ class emulated_run {
 
   /// Of all values that are made, at a time.
   std::int64_t peak(const pt::program& p, const axes_list& inputs) const {
-    const axes_list axes = pt::run_detail::varying_values(p, mesh(), inputs);
+    const axes_list axes = varying(p, inputs);
     const pt::live_bytes live(p);
     const pt::fused_kernels kernels(p);
     // More than before: from this op on.

@@ -36,8 +36,8 @@ struct random_exchange {
   /// The memory of an operand of a device.
   const std::byte* copy(std::size_t k, const run_detail::coordinates& c) const {
     const auto& x = operands[k];
-    return values_[k].get() +
-           run_detail::copy_at(m, x.from_axes, c) * run_detail::padded_bytes(x.from);
+    return values_[k].get() + run_detail::device_set::all(m).copy_at(x.from_axes, c) *
+                                  run_detail::padded_bytes(x.from);
   }
   int draw(int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); }
   std::int64_t pick(std::initializer_list<std::int64_t> list) {
@@ -107,7 +107,7 @@ struct random_exchange {
   void draw_values() {
     for (const auto& x : operands) {
       const std::int64_t bytes =
-          run_detail::padded_bytes(x.from) * run_detail::copies_over(m, x.from_axes);
+          run_detail::padded_bytes(x.from) * run_detail::device_set::all(m).copies(x.from_axes);
       values_.push_back(run_detail::allocate(bytes));
       std::byte* const begin = values_.back().get();
       const int most = x.from.element == dtype::boolean ? 1 : 255;
@@ -164,7 +164,7 @@ inline bool same_bits(const random_exchange& e, const run_detail::device_set& de
     const std::int64_t bytes = run_detail::padded_bytes(x.to);
     for (std::int64_t i = 0; i < devices.copies(x.to_axes); ++i) {
       const std::int64_t there =
-          run_detail::copy_at(e.m, x.to_axes, devices.coordinates_of(x.to_axes, i));
+          run_detail::device_set::all(e.m).copy_at(x.to_axes, devices.coordinates_of(x.to_axes, i));
       if (std::memcmp(got[k].get() + i * bytes, want[k].get() + there * bytes, at(x.to.bytes())) !=
           0)
         return false;

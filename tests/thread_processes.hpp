@@ -79,14 +79,14 @@ inline std::vector<array> global_outputs(
   for (int i = 0; i < d.local.output_count(); ++i) {
     const layout& l = d.outputs[i];
     run_detail::distributed_array all{{}, axes_of(d.mesh, l)};
-    all.copies.resize(at(run_detail::copies_over(d.mesh, all.axes)));
+    const auto every = run_detail::device_set::all(d.mesh);
+    all.copies.resize(at(every.copies(all.axes)));
     std::vector<char> known(all.copies.size());
     for (std::int64_t number = 0; number < count; ++number) {
       const auto devices = run_detail::device_set::block(d.mesh, number, count);
       const auto& mine = made[at(number)][at(i)];
       for (std::int64_t k = 0; k < devices.copies(all.axes); ++k) {
-        const auto to =
-            at(run_detail::copy_at(d.mesh, all.axes, devices.coordinates_of(all.axes, k)));
+        const auto to = at(every.copy_at(all.axes, devices.coordinates_of(all.axes, k)));
         if (known[to] != 0 && !same_bits(all.copies[to], mine.copies[at(k)]))
           problem = "replicas of output " + std::to_string(i) + " differ";
         all.copies[to] = mine.copies[at(k)];

@@ -631,8 +631,8 @@ TEST_CASE("checkpoint: names and checksums") {
   CHECK(path_component("100%") == "100%25");
   const std::string digits = "123456789";  // the check value of the catalogue of CRCs
   const auto* bytes = reinterpret_cast<const std::byte*>(digits.data());
-  CHECK(pt::backend_detail::crc32c(bytes, 9) == 0xe3069283u);
+  CHECK(pt::run_detail::crc32c(bytes, 9) == 0xe3069283u);
   for (std::size_t n = 0; n <= 9; ++n)
-    CHECK(pt::backend_detail::crc32c(bytes + n, 9 - n, pt::backend_detail::crc32c(bytes, n)) ==
+    CHECK(pt::run_detail::crc32c(bytes + n, 9 - n, pt::run_detail::crc32c(bytes, n)) ==
           0xe3069283u);
 }

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include <partita/op/registry.hpp>
@@ -14,13 +12,14 @@
 
 namespace partita::run_detail {
 
-/// One of many scattered numbers (splitmix64).
-constexpr std::uint64_t scattered(std::uint64_t i) {
-  std::uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
+/// The bits of a number scattered (splitmix64).
+constexpr std::uint64_t mixed(std::uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   return z ^ (z >> 31);
 }
+/// One of many scattered numbers.
+constexpr std::uint64_t scattered(std::uint64_t i) { return mixed((i + 1) * 0x9e3779b97f4a7c15u); }
 
 /// `value(i)` in element i.
 template <class F>
@@ -76,8 +75,7 @@ struct applied_op {
 };
 inline void print_types(text& out, const vec<tensor_type>& types) {
   out << '(';
-  append_list(out, static_cast<int>(types.size()),
-              [&](int i) { out << types[static_cast<std::size_t>(i)]; });
+  append_list(out, static_cast<int>(types.size()), [&](int i) { out << types[at(i)]; });
   out << ')';
 }
 

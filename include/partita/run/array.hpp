@@ -20,6 +20,9 @@ namespace run_detail {
 /// computed by the same instructions as the others: a result never depends on its position.
 inline constexpr std::int64_t lanes = 16;
 
+/// An index as the containers of the standard library take it.
+constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
@@ -68,32 +71,16 @@ concept ArrayLike = !std::same_as<E, array> && requires(const E& e) {
 /// binary32 for 16-bit floats, else their own.
 template <class F>
 constexpr decltype(auto) with_computed_type(dtype t, F&& f) {
-  switch (t) {
-    case dtype::f64:
-      return f(std::type_identity<double>{});
-    case dtype::i8:
-      return f(std::type_identity<std::int8_t>{});
-    case dtype::i16:
-      return f(std::type_identity<std::int16_t>{});
-    case dtype::i32:
-      return f(std::type_identity<std::int32_t>{});
-    case dtype::i64:
-      return f(std::type_identity<std::int64_t>{});
-    case dtype::u8:
-      return f(std::type_identity<std::uint8_t>{});
-    case dtype::u16:
-      return f(std::type_identity<std::uint16_t>{});
-    case dtype::u32:
-      return f(std::type_identity<std::uint32_t>{});
-    case dtype::u64:
-      return f(std::type_identity<std::uint64_t>{});
-    case dtype::boolean:
-      return f(std::type_identity<bool>{});
-    case dtype::f32:
-    case dtype::bf16:
-    case dtype::f16:
-      break;
-  }
+  if (t == dtype::f64) return f(std::type_identity<double>{});
+  if (t == dtype::i8) return f(std::type_identity<std::int8_t>{});
+  if (t == dtype::i16) return f(std::type_identity<std::int16_t>{});
+  if (t == dtype::i32) return f(std::type_identity<std::int32_t>{});
+  if (t == dtype::i64) return f(std::type_identity<std::int64_t>{});
+  if (t == dtype::u8) return f(std::type_identity<std::uint8_t>{});
+  if (t == dtype::u16) return f(std::type_identity<std::uint16_t>{});
+  if (t == dtype::u32) return f(std::type_identity<std::uint32_t>{});
+  if (t == dtype::u64) return f(std::type_identity<std::uint64_t>{});
+  if (t == dtype::boolean) return f(std::type_identity<bool>{});
   return f(std::type_identity<float>{});
 }
 /// Calls `f(std::type_identity<T>{})` for the element type T of `t`.

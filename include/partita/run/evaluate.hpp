@@ -1,7 +1,6 @@
 /// The front doors: run a program in one line.
 #pragma once
 
-#include <span>
 #include <type_traits>
 
 #include <partita/run/executor.hpp>

@@ -15,20 +15,12 @@ namespace partita::run_detail {
 class interpreter {
  public:
   interpreter(device_program d, run_options options)
-      : interpreter(std::move(d), std::move(options), {}) {}
-  interpreter(device_program d, run_options options, const std::vector<axis_set>& terms)
       : mesh_(std::make_unique<mesh>(d.mesh)),
-        run_(std::move(d), std::move(options), std::make_shared<in_process>(*mesh_), terms) {}
+        run_(std::move(d), std::move(options), std::make_shared<in_process>(*mesh_), {}) {}
 
-  const device_program& source() const { return run_.source(); }
   const std::shared_ptr<const std::vector<std::string>>& names() const { return run_.names(); }
   std::int64_t workspace_bytes() const { return run_.workspace_bytes(); }
 
-  /// Shards in, shards out; see device_run.
-  std::vector<distributed_array> run_pieces(std::span<const distributed_array* const> inputs,
-                                            std::span<const axis_set> axes) {
-    return run_(inputs, axes);
-  }
   /// Where a type on the mesh is larger than that of an array (see core/padding.hpp), the elements
   /// of an input are followed by zeros, and the elements of an output are cut out.
   std::vector<array> run(std::span<const array> arrays) {
@@ -55,14 +47,12 @@ class interpreter {
   }
 
  private:
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
   void slice_input(const step& s, const array& a, std::byte* out, thread_pool& threads) const {
     const device_program& d = run_.source();
     const layout& l = d.inputs[at(s.input)];
     const tensor_type& local = d.local.type(d.local.op(s.op).result);
-    threads.parallel_for(copies_over(d.mesh, s.axes), [&](int, std::int64_t i) {
-      const coordinates c = coordinates_of(d.mesh, s.axes, i);
+    threads.parallel_for(run_.devices().copies(s.axes), [&](int, std::int64_t i) {
+      const coordinates c = run_.devices().coordinates_of(s.axes, i);
       copy_box(size_of(local.element), local.shape, a.shape(),
                start_of(d.mesh, l, local.shape, c).at, a.bytes(), local.shape, nullptr,
                out + i * padded_bytes(local));
@@ -85,8 +75,8 @@ class interpreter {
     run_.check_replicas(index, cut, w);
     array out(global, allocate(padded_bytes(global)));
     auto* to = const_cast<std::byte*>(out.bytes());
-    for (std::int64_t i = 0; i < copies_over(d.mesh, cut); ++i) {
-      const coordinates c = coordinates_of(d.mesh, cut, i);
+    for (std::int64_t i = 0; i < run_.devices().copies(cut); ++i) {
+      const coordinates c = run_.devices().coordinates_of(cut, i);
       copy_box(size_of(global.element), local.shape, local.shape, nullptr,
                run_.planned().copy_of(v, c, w), global.shape,
                start_of(d.mesh, l, local.shape, c).at, to);

@@ -28,7 +28,7 @@ inline std::vector<array> run_iteration(const op_def& def, const factor_table& m
   std::vector<array> inputs = operands;
   for (std::size_t i = 0; i < work.starts.size(); ++i) {
     array wide(tensor_type{dtype::i64, {}});
-    *wide.mutable_data<std::int64_t>() = starts[static_cast<std::size_t>(work.starts[i].piece)];
+    *wide.mutable_data<std::int64_t>() = starts[at(work.starts[i].piece)];
     inputs.push_back(
         as_type(wide, work.p.input_type(static_cast<int>(operands.size() + i)).element));
   }

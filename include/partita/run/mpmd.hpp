@@ -1,7 +1,9 @@
 /// Runs MPMD programs, one fragment after the other.
 #pragma once
 
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <partita/mpmd/fragments.hpp>
@@ -11,21 +13,6 @@ namespace partita {
 
 namespace run_detail {
 
-/// What each mesh has: whole arrays, by value and mesh.
-class mesh_values {
- public:
-  explicit mesh_values(const mpmd_program& m)
-      : meshes_(static_cast<std::size_t>(m.topology.count())),
-        all_(m.source.types.size() * meshes_) {}
-  array& at(value_id v, int mesh) {
-    return all_[static_cast<std::size_t>(v) * meshes_ + static_cast<std::size_t>(mesh)];
-  }
-
- private:
-  std::size_t meshes_;
-  std::vector<array> all_;
-};
-
 /// Runs the fragments in their order, in this process. A transfer copies.
 class mpmd_run {
  public:
@@ -34,9 +21,7 @@ class mpmd_run {
     fragment_programs programs(m.source);
     for (int f = 0; f < static_cast<int>(m.fragments.size()); ++f)
       ready_.emplace_back(programs(m.fragments[f]), options);
-    auto names = std::make_shared<std::vector<std::string>>();
-    for (int i = 0; i < m.source.output_count(); ++i) names->emplace_back(m.source.output_name(i));
-    names_ = std::move(names);
+    names_ = run_detail::output_names(m.source);
   }
   const std::shared_ptr<const std::vector<std::string>>& output_names() const { return names_; }
 
@@ -45,24 +30,27 @@ class mpmd_run {
     if (inputs.size() != p.inputs.size())
       throw error(concat("R001 run: ", inputs.size(), " arrays are given; the program has ",
                          p.inputs.size(), " inputs"));
-    mesh_values values(m_);
+    mesh_values values;
     for (int i = 0; i < p.input_count(); ++i)
-      values.at(p.inputs[i], m_.input_mesh[i]) = inputs[static_cast<std::size_t>(i)];
+      values[{p.inputs[i], m_.input_mesh[i]}] = inputs[static_cast<std::size_t>(i)];
     std::size_t next = 0;
     for (int f = -1; f < static_cast<int>(m_.fragments.size()); ++f) {
       if (f >= 0) run(f, values);
       for (; next < m_.transfers.size() && m_.transfers[next].after == f; ++next) {
         const transfer& t = m_.transfers[next];
-        values.at(t.value, t.to) = values.at(t.value, t.from);
+        values[{t.value, t.to}] = values[{t.value, t.from}];
       }
     }
     std::vector<array> out;
     for (int i = 0; i < p.output_count(); ++i)
-      out.push_back(values.at(p.outputs[i].value, m_.output_mesh[i]));
+      out.push_back(values[{p.outputs[i].value, m_.output_mesh[i]}]);
     return out;
   }
 
  private:
+  /// What each mesh has: global arrays.
+  using mesh_values = std::map<std::pair<value_id, int>, array>;
+
   const mpmd_program& m_;
   std::vector<executable> ready_;
   std::shared_ptr<const std::vector<std::string>> names_;
@@ -70,9 +58,9 @@ class mpmd_run {
   void run(int number, mesh_values& values) const {
     const fragment& f = m_.fragments[number];
     std::vector<array> operands;
-    for (value_id v : f.inputs) operands.push_back(values.at(v, f.mesh));
+    for (value_id v : f.inputs) operands.push_back(values[{v, f.mesh}]);
     const std::vector<array> made = ready_[static_cast<std::size_t>(number)](operands);
-    for (std::size_t i = 0; i < made.size(); ++i) values.at(f.outputs[i], f.mesh) = made[i];
+    for (std::size_t i = 0; i < made.size(); ++i) values[{f.outputs[i], f.mesh}] = made[i];
   }
 };
 

@@ -38,10 +38,7 @@ class executable_pipeline {
     functions_ = run_detail::make_functions(*p_, options, every_device, sites_, [&](int m) {
       return std::make_shared<run_detail::in_process>(p_->meshes[m]);
     });
-    auto names = std::make_shared<std::vector<std::string>>();
-    for (int i = 0; i < p_->source.output_count(); ++i)
-      names->push_back(std::string(p_->source.output_name(i)));
-    names_ = std::move(names);
+    names_ = run_detail::output_names(p_->source);
     for (int i = 0; i < p_->source.input_count(); ++i) types_.push_back(p_->source.input_type(i));
   }
 

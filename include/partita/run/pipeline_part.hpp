@@ -5,7 +5,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -208,11 +207,8 @@ class pipeline_part {
     const pipeline_buffer& b = e_.buffers[buffer];
     const program& values = p_.values();
     const auto c = static_cast<combiner>(values.attrs(values.producer(b.slot))[0]);
-    program start;
-    const std::int64_t bits[] = {
-        identity_bits(c == combiner::stack ? combiner::add : c, b.local.element)};
-    start.outputs.push_back({start.append(def<op::constant>, {}, bits, b.local), {}});
-    const array one = executable(start)(std::vector<array>{})[0];
+    array one(b.local);
+    fill_with_identity(c == combiner::stack ? combiner::add : c, b.local, one.mutable_bytes());
     const auto copies = static_cast<std::size_t>(site(b.mesh).devices.copies(axes(buffer)));
     return {std::vector<array>(copies, one), axes(buffer)};
   }

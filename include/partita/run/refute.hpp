@@ -11,7 +11,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include <partita/op/fold.hpp>
 #include <partita/op/while_loop.hpp>
 #include <partita/prove/prove.hpp>
+#include <partita/run/applied_op.hpp>
 #include <partita/run/compare.hpp>
 #include <partita/run/executor.hpp>
 
@@ -58,10 +58,7 @@ struct seeded {
 
   std::uint64_t next() {
     state += 0x9e3779b97f4a7c15u;
-    std::uint64_t z = state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return mixed(state);
   }
   double real(double low, double high) {
     return low + (high - low) * static_cast<double>(next() >> 11) * 0x1p-53;
@@ -71,18 +68,10 @@ struct seeded {
         low + static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(high - low + 1)));
   }
 };
-template <class Value>
-array array_of(const tensor_type& type, const Value& value) {
-  const tensor_type wide{dtype::f64, type.shape};
-  array a(wide, allocate(padded_bytes(wide)));
-  double* const x = a.mutable_data<double>();
-  for (std::int64_t i = 0; i < a.size(); ++i) x[i] = value(i);
-  return as_type(a, type.element);
-}
 inline array drawn(const tensor_type& t, int kind, seeded& r) {
   static constexpr double reals[][2] = {{-1, 1}, {0.25, 2}, {-2, 2}, {-8, 8}};
   static constexpr int integers[][2] = {{0, 3}, {0, 1}, {0, 7}, {-2, 100}};
-  return array_of(t, [&](std::int64_t) {
+  return filled(t, [&](std::int64_t) {
     if (t.element == dtype::boolean) return r.integer(0, 1);
     if (is_floating(t.element) && kind == 2) return r.integer(-2, 2);
     if (is_floating(t.element)) return r.real(reals[kind][0], reals[kind][1]);
@@ -93,7 +82,7 @@ inline array drawn(const tensor_type& t, int kind, seeded& r) {
 inline array moved(const array& a, seeded& r) {
   if (!is_floating(a.element())) return a;
   const array wide = as_type(a, dtype::f64);
-  return array_of(a.type(), [&](std::int64_t i) {
+  return filled(a.type(), [&](std::int64_t i) {
     return wide.data<double>()[i] * (1 + 1e-11 * r.real(-1, 1));
   });
 }
@@ -303,13 +292,9 @@ class refuter {
   void report(const arrays& expected) {
     const auto i = static_cast<std::size_t>(found_.output);
     const shape& s = expected[i].shape();
-    std::int64_t at[max_rank] = {}, rest = found_.element;
-    for (int d = s.rank; d-- > 0;) {
-      at[d] = rest % s[d];
-      rest /= s[d];
-    }
+    const strides by(s);
     text index;
-    append_list(index, s.rank, [&](int d) { index << at[d]; });
+    append_list(index, s.rank, [&](int d) { index << found_.element / by[d] % s[d]; });
     text numbers;
     numbers << "is ";
     print_number(numbers, found_.got);

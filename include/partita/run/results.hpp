@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <partita/ir/program.hpp>
 #include <partita/run/compare.hpp>
 
 namespace partita {
@@ -100,6 +101,11 @@ class results {
 };
 
 namespace run_detail {
+inline std::shared_ptr<const std::vector<std::string>> output_names(const program& p) {
+  std::vector<std::string> names;
+  for (int i = 0; i < p.output_count(); ++i) names.emplace_back(p.output_name(i));
+  return std::make_shared<const std::vector<std::string>>(std::move(names));
+}
 /// The result of a comparison, as that of output `i`.
 inline closeness of_output(const results& r, int i, const closeness& c) {
   return c ? c

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,8 +51,6 @@ class temporal_interpreter {
   run_options options_;
   std::vector<std::vector<op_id>> by_scope_;
   mutable std::array<std::int64_t, max_axes> index_ = {};  ///< by axis: the iteration that it is at
-
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   void run_scope(int scope, memory& values) const {
     for (op_id o : by_scope_[at(scope)]) {
@@ -287,9 +284,7 @@ PARTITA_LINKAGE std::vector<array> run_in_sequence::operator()(
 }
 PARTITA_LINKAGE std::shared_ptr<const std::vector<std::string>> run_in_sequence::output_names()
     const {
-  auto names = std::make_shared<std::vector<std::string>>();
-  for (int i = 0; i < c.p.output_count(); ++i) names->emplace_back(c.p.output_name(i));
-  return names;
+  return run_detail::output_names(c.p);
 }
 
 }  // namespace run_detail

@@ -42,18 +42,9 @@ namespace backend_detail {
 
 constexpr std::string_view manifest_name = "partita.json";
 
-inline text json_text(std::string_view s) {
-  text out;
-  run_detail::append_json_string(out, s);
-  return out;
-}
-template <class List>
-text json_numbers(const List& list) {
-  text out = "[";
-  const char* comma = "";
-  for (const auto n : list) out << comma << n, comma = ",";
-  return out << ']';
-}
+using run_detail::json_numbers;
+using run_detail::json_text;
+
 inline text manifest_text(const checkpoint_manifest& m) {
   text out = R"({"partita_checkpoint":1,"library":)";
   out << json_text(m.library) << R"(,"format":)"

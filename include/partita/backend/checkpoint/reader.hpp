@@ -1,14 +1,13 @@
 /// Reads checkpoints: any box of an array, whatever mesh wrote it.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <partita/backend/checkpoint/crc32c.hpp>
 #include <partita/backend/checkpoint/durable_file.hpp>
 #include <partita/backend/checkpoint/stored_shard.hpp>
+#include <partita/run/file/crc.hpp>
 #include <partita/run/file/load.hpp>
 #include <partita/schedule/partitioned.hpp>
 
@@ -127,18 +126,16 @@ class checkpoint_reader {
     std::vector<std::byte> bytes;
     std::uint32_t crc = 0;
     bool good = true;
-    from.for_each_run(size, backend_detail::buffer_bytes / size,
-                      [&](auto first, auto n, std::uint64_t byte) {
-                        bytes.resize(static_cast<std::size_t>(n * size));
-                        good = good && file.read(byte, bytes.data(), bytes.size());
-                        crc = backend_detail::crc32c(bytes.data(), bytes.size(), crc);
-                        if (a.type.element == dtype::boolean)
-                          for (const std::byte b : bytes) good = good && b <= std::byte{1};
-                        from.for_each_common(first, n, box, [&](auto e, auto j, auto count) {
-                          std::memcpy(to + j * size, bytes.data() + e * size,
-                                      static_cast<std::size_t>(count * size));
-                        });
-                      });
+    from.for_each_slab(size, [&](const backend_detail::slab& s) {
+      bytes.resize(static_cast<std::size_t>(s.extents.elements() * size));
+      good = good && file.read(s.begin, bytes.data(), bytes.size());
+      crc = run_detail::crc32c(bytes.data(), bytes.size(), crc);
+      if (a.type.element == dtype::boolean)
+        for (const std::byte b : bytes) good = good && b <= std::byte{1};
+      const backend_detail::common_box both(s, box);
+      run_detail::copy_box(size, both.extents, s.extents, both.in_slab.at, bytes.data(),
+                           box.extents, both.in_array.at, to);
+    });
     if (!good || crc != a.checksums[static_cast<std::size_t>(number)])
       throw error(concat("K005 checkpoint: \"", from.path, "\": shard ", number, " of \"",
                          short_name(a.name), "\" is damaged: its CRC-32C is ", crc, ", not ",

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include <partita/backend/checkpoint/crc32c.hpp>
 #include <partita/backend/checkpoint/foreign_metadata.hpp>
 #include <partita/run/array.hpp>
+#include <partita/run/file/crc.hpp>
 #include <partita/run/file/load.hpp>
 #include <partita/schedule/partitioned.hpp>
 #include <partita/support/version.hpp>
@@ -87,8 +87,7 @@ class checkpoint_writer {
       describe();
       if (peers_.process == 0) make_room();
       const auto described = manifest_text(manifest_);
-      return std::to_string(
-          crc32c(reinterpret_cast<const std::byte*>(described.view().data()), described.size()));
+      return std::to_string(run_detail::crc32c(described.view().data(), described.size()));
     });
     for (std::size_t i = 0; i < all.size(); ++i)
       if (all[i] != all[0])
@@ -210,14 +209,13 @@ class checkpoint_writer {
     const durable_file file(to.path, O_WRONLY | O_CREAT);
     const std::int64_t size = size_of(a.type.element);
     std::vector<std::byte> bytes;
-    to.for_each_run(size, buffer_bytes / size, [&](auto first, auto n, std::uint64_t at) {
-      bytes.assign(static_cast<std::size_t>(n * size), std::byte{});
-      to.for_each_common(first, n, from, [&](auto i, auto j, auto count) {
-        std::memcpy(bytes.data() + i * size, values.bytes() + j * size,
-                    static_cast<std::size_t>(count * size));
-      });
-      b.crc = crc32c(bytes.data(), bytes.size(), b.crc);
-      file.write(at, bytes.data(), bytes.size());
+    to.for_each_slab(size, [&](const slab& s) {
+      bytes.assign(static_cast<std::size_t>(s.extents.elements() * size), std::byte{});
+      const common_box both(s, from);
+      run_detail::copy_box(size, both.extents, from.extents, both.in_array.at, values.bytes(),
+                           s.extents, both.in_slab.at, bytes.data());
+      b.crc = run_detail::crc32c(bytes.data(), bytes.size(), b.crc);
+      file.write(s.begin, bytes.data(), bytes.size());
     });
     file.sync();
   }

@@ -10,7 +10,7 @@
 
 #include <partita/backend/checkpoint/manifest.hpp>
 #include <partita/run/kernels/strided.hpp>
-#include <partita/run/memory/varying.hpp>
+#include <partita/run/memory/device_set.hpp>
 
 namespace partita::backend_detail {
 
@@ -29,10 +29,7 @@ constexpr run_detail::position position_of(const shape& s, std::int64_t i) {
 inline run_detail::coordinates device_coordinates(const mesh& m, std::int64_t device) {
   if (device < 0 || device >= m.devices())
     throw error(concat("K011 checkpoint: there is no device ", device, " in ", m));
-  run_detail::coordinates c;
-  for (int i = m.rank; i-- > 0; device /= m.size(m.order[i]))
-    c.at[m.order[i]] = device % m.size(m.order[i]);
-  return c;
+  return run_detail::device_set::block(m, device, m.devices()).coordinates_of({}, 0);
 }
 /// Scalars as vectors of one element, so that every shape has rows.
 constexpr shape with_rows(shape s) {
@@ -47,6 +44,30 @@ struct held_box {
   shape global;
 };
 
+/// Consecutive elements of a shard that are a box, and are contiguous in the file.
+struct slab {
+  run_detail::position start;  ///< in the global array
+  shape extents;
+  std::uint64_t begin = 0;  ///< byte in the file
+};
+
+/// The elements that a slab and an array in memory have in common; none if there are none.
+struct common_box {
+  shape extents;
+  run_detail::position in_slab, in_array;
+
+  common_box(const slab& s, const held_box& a) : extents(s.extents) {
+    for (int d = 0; d < extents.rank; ++d) {
+      const std::int64_t low = a.start.at[d], begin = std::max(s.start.at[d], low);
+      const std::int64_t end =
+          std::min({s.start.at[d] + s.extents[d], low + a.extents[d], a.global[d]});
+      extents[d] = std::max<std::int64_t>(end - begin, 0);
+      in_slab.at[d] = begin - s.start.at[d];
+      in_array.at[d] = begin - low;
+    }
+  }
+};
+
 /// A shard in a file: a box of a larger array that is stored row-major from byte `begin` on.
 struct stored_shard {
   std::string path;
@@ -58,43 +79,26 @@ struct stored_shard {
 
   std::int64_t elements() const { return extents.elements(); }
 
-  /// Calls f(first element of the shard, n, byte in the file) for pieces that are contiguous in
-  /// the file, in order, at most `most` elements each.
+  /// Calls f(slab) for all of the shard in order; slabs fit a buffer.
   template <class F>
-  void for_each_run(std::int64_t size, std::int64_t most, const F& f) const {
+  void for_each_slab(std::int64_t size, const F& f) const {
     const run_detail::strides stride(file_shape);
-    std::int64_t run = 1;
-    int d = extents.rank;
-    do run *= extents[--d];
-    while (d > 0 && extents[d] == file_shape[d]);
-    for (std::int64_t i = 0; i < elements(); i += run) {
-      const auto p = position_of(extents, i);
-      std::int64_t at = 0;
-      for (int k = 0; k < extents.rank; ++k)
-        at += (p.at[k] + (chunk ? 0 : start.at[k])) * stride[k];
-      for (std::int64_t k = 0; k < run; k += most)
-        f(i + k, std::min(most, run - k), begin + static_cast<std::uint64_t>((at + k) * size));
-    }
-  }
-  /// Calls f(i, j, n): elements i to i + n of the `count` elements from `first` on are elements j
-  /// to j + n of an array in memory.
-  template <class F>
-  void for_each_common(std::int64_t first, std::int64_t count, const held_box& box,
-                       const F& f) const {
-    const run_detail::strides stride(box.extents);
-    const int last = extents.rank - 1;
-    for (std::int64_t i = 0, n = 0; i < count; i += n) {
-      const auto p = position_of(extents, first + i);
-      n = std::min(extents[last] - p.at[last], count - i);
-      std::int64_t at = 0, skip = 0, end = n;
-      for (int d = 0; d <= last; ++d) {
-        const std::int64_t from = start.at[d] + p.at[d], low = box.start.at[d];
-        const std::int64_t high = std::min(low + box.extents[d], box.global[d]);
-        if (d == last) skip = std::max<std::int64_t>(low - from, 0);
-        end = std::min(end, d == last ? high - from : from < low || from >= high ? 0 : n);
-        at += (from - low) * stride[d];
+    const std::int64_t most = buffer_bytes / size;
+    int d = extents.rank - 1;  // the dimension that is cut into slabs
+    std::int64_t row = 1;
+    while (d > 0 && extents[d] == file_shape[d] && row * extents[d] <= most) row *= extents[d--];
+    for (std::int64_t i = 0; i < elements();) {
+      const run_detail::position p = position_of(extents, i);
+      slab s{start, extents, begin};
+      for (int k = 0; k < extents.rank; ++k) {
+        if (k < d) s.extents[k] = 1;
+        if (k == d) s.extents[k] = std::min(extents[k] - p.at[k], most / row);
+        s.start.at[k] += p.at[k];
+        const std::int64_t in_file = chunk ? p.at[k] : s.start.at[k];
+        s.begin += static_cast<std::uint64_t>(in_file * stride[k] * size);
       }
-      if (skip < end) f(i + skip, at + skip, end - skip);
+      f(s);
+      i += s.extents.elements();
     }
   }
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string_view>
 
@@ -66,52 +67,17 @@ class byte_count {
 
 /// MPI's name of a type and of a reduction; MPI_DATATYPE_NULL, MPI_OP_NULL if it has none.
 inline MPI_Datatype native_type(dtype t) {
-  switch (t) {
-    case dtype::f32:
-      return MPI_FLOAT;
-    case dtype::f64:
-      return MPI_DOUBLE;
-    case dtype::i8:
-      return MPI_INT8_T;
-    case dtype::i16:
-      return MPI_INT16_T;
-    case dtype::i32:
-      return MPI_INT32_T;
-    case dtype::i64:
-      return MPI_INT64_T;
-    case dtype::u8:
-      return MPI_UINT8_T;
-    case dtype::u16:
-      return MPI_UINT16_T;
-    case dtype::u32:
-      return MPI_UINT32_T;
-    case dtype::u64:
-      return MPI_UINT64_T;
-    case dtype::boolean:
-      return MPI_UINT8_T;
-    case dtype::bf16:
-    case dtype::f16:
-      break;
-  }
-  return MPI_DATATYPE_NULL;
+  const MPI_Datatype types[] = {MPI_FLOAT,   MPI_DOUBLE,   MPI_DATATYPE_NULL, MPI_DATATYPE_NULL,
+                                MPI_INT8_T,  MPI_INT16_T,  MPI_INT32_T,       MPI_INT64_T,
+                                MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T,      MPI_UINT64_T,
+                                MPI_UINT8_T};
+  static_assert(std::size(types) == dtype_count);
+  return types[static_cast<int>(t)];
 }
 inline MPI_Op native_op(combiner c) {
-  switch (c) {
-    case combiner::add:
-      return MPI_SUM;
-    case combiner::multiply:
-      return MPI_PROD;
-    case combiner::max:
-      return MPI_MAX;
-    case combiner::min:
-      return MPI_MIN;
-    case combiner::logical_and:
-      return MPI_BAND;
-    case combiner::logical_or:
-      return MPI_BOR;
-    default:
-      return MPI_OP_NULL;
-  }
+  const MPI_Op ops[] = {MPI_OP_NULL, MPI_SUM, MPI_MAX, MPI_MIN, MPI_PROD, MPI_BAND, MPI_BOR};
+  static_assert(std::size(ops) == std::size(combiner_names));
+  return ops[static_cast<int>(c)];
 }
 
 }  // namespace partita::backend_detail

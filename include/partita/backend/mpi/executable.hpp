@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <memory>
-#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -81,19 +80,11 @@ class executable {
   /// Errors    R002, R003 an array of another type than `request.local`; R004 no such input
   template <std::invocable<const shard_request&> Make>
   sharded_state place(const Make& make, std::initializer_list<std::string_view> names = {}) const {
-    std::vector<sharded_array> values;
-    for (const int i : selected_inputs(names)) {
-      sharded_array v = part_->inputs()[at(i)];
-      const run_detail::device_set& devices = part_->site(v.mesh).devices;
-      for (std::int64_t k = 0; part_->holds(v) && k < devices.copies(v.held.axes); ++k) {
-        const shard_request request = requested(v, devices.coordinates_of(v.held.axes, k));
-        const array made = make(request);
-        need_type("shard", v.name, made.type(), request.local);
-        v.held.copies.push_back(run_detail::resized(made, v.local.shape));
-      }
-      values.push_back(std::move(v));
-    }
-    return sharded_state(std::move(values));
+    return shard_by_shard(names, [&](const sharded_array& v, const shard_request& request) {
+      const array made = make(request);
+      run_detail::need_input_type("shard", v.name, made.type(), request.local);
+      return run_detail::resized(made, v.local.shape);
+    });
   }
 
   /// Starts to write the inputs of a state as a checkpoint, each rank the shards that it owns; all
@@ -134,18 +125,11 @@ class executable {
   template <std::convertible_to<std::string_view>... Names>
   sharded_state load(const std::string& path, const Names&... names) const {
     const checkpoint_reader in(path);
-    std::vector<sharded_array> values;
-    for (const int i : selected_inputs({names...})) {
-      values.push_back(part_->inputs()[at(i)]);
-      in.need(values.back().name, values.back().global);
-    }
-    for (sharded_array& v : values) {
-      const run_detail::device_set& devices = part_->site(v.mesh).devices;
-      for (std::int64_t k = 0; part_->holds(v) && k < devices.copies(v.held.axes); ++k)
-        v.held.copies.push_back(in.read(
-            v.name, requested(v, devices.coordinates_of(v.held.axes, k)).begin, v.local.shape));
-    }
-    return sharded_state(std::move(values));
+    for (const std::size_t i : selected_inputs({names...}))
+      in.need(part_->inputs()[i].name, part_->inputs()[i].global);
+    return shard_by_shard({names...}, [&](const sharded_array& v, const shard_request& request) {
+      return in.read(v.name, request.begin, v.local.shape);
+    });
   }
 
   // ---- Running ---------------------------------------------------------------------------------
@@ -230,6 +214,20 @@ class executable {
     differs(&fingerprint::options, "value of options::native_reductions or run.fuse");
   }
 
+  /// Inputs whose shards of this process are what make(input, request) returns.
+  template <class Make>
+  sharded_state shard_by_shard(std::initializer_list<std::string_view> names,
+                               const Make& make) const {
+    std::vector<sharded_array> values;
+    for (const std::size_t i : selected_inputs(names)) {
+      sharded_array v = part_->inputs()[i];
+      const run_detail::device_set& devices = part_->site(v.mesh).devices;
+      for (std::int64_t k = 0; part_->holds(v) && k < devices.copies(v.held.axes); ++k)
+        v.held.copies.push_back(make(v, requested(v, devices.coordinates_of(v.held.axes, k))));
+      values.push_back(std::move(v));
+    }
+    return sharded_state(std::move(values));
+  }
   shard_request requested(const sharded_array& v, const run_detail::coordinates& c) const {
     const mesh& m = part_->site(v.mesh).devices.mesh();
     shard_request r{v.name, v.global, run_detail::start_of(m, v.sharding, v.local.shape, c),
@@ -239,30 +237,20 @@ class executable {
           std::clamp<std::int64_t>(v.global.shape[i] - r.begin.at[i], 0, v.local.shape[i]);
     return r;
   }
-  std::vector<int> selected_inputs(std::initializer_list<std::string_view> names) const {
-    const program& p = part_->source();
-    std::vector<int> list;
-    for (int i = 0; i < p.input_count(); ++i) {
-      bool any = names.size() == 0 && is_carried(p.input_name(i));
-      for (const auto name : names) any = any || schedule_detail::selects(name, p.input_name(i));
-      if (any) list.push_back(i);
+  /// The inputs of these names; without names those that are carried, or else all.
+  std::vector<std::size_t> selected_inputs(std::initializer_list<std::string_view> names) const {
+    const auto all = run_detail::names_of_inputs(part_->source());
+    if (names.size() > 0)
+      return run_detail::selected(all, names, [&](std::string_view name) {
+        throw error(concat("R004 mpi: no input \"", name, "\"; ", known_names_or_below(name, all)));
+      });
+    std::vector<std::size_t> carried, every;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      every.push_back(i);
+      if (std::find(next_inputs_->begin(), next_inputs_->end(), all[i]) != next_inputs_->end())
+        carried.push_back(i);
     }
-    if (names.size() == 0 && list.empty())
-      for (int i = 0; i < p.input_count(); ++i) list.push_back(i);
-    for (const auto name : names) {
-      bool any = false;
-      for (const int i : list) any = any || schedule_detail::selects(name, p.input_name(i));
-      if (any) continue;
-      vec<std::string_view> known;
-      for (int i = 0; i < p.input_count(); ++i) known.push_back(p.input_name(i));
-      throw error(concat("R004 mpi: no input \"", name, "\"; ", known_names_or_below(name, known)));
-    }
-    return list;
-  }
-  bool is_carried(std::string_view input) const {
-    for (const auto& name : *next_inputs_)
-      if (name == input) return true;
-    return false;
+    return carried.empty() ? every : carried;
   }
   /// Errors    J007
   void need_own(const sharded_array& x) const {
@@ -271,17 +259,6 @@ class executable {
                        "\" is a value of an executable on ", "another mesh, ", x.on,
                        "; save it with that one"));
   }
-  static void need_type(std::string_view what, std::string_view name, const tensor_type& have,
-                        const tensor_type& need) {
-    if (have.shape != need.shape)
-      throw error(concat("R002 run: the ", what, " for input \"", name, "\" has shape ", have.shape,
-                         "; ", need.shape, " is needed"));
-    if (have.element != need.element)
-      throw error(concat("R003 run: the ", what, " for input \"", name, "\" has element type ",
-                         partita::name_of(have.element), "; ", partita::name_of(need.element),
-                         " is needed"));
-  }
-
   /// Arguments, as they find their inputs.
   class assembled {
    public:
@@ -349,7 +326,7 @@ class executable {
     }
     void put_global(int i, const array& a) {
       sharded_array v = e_.part_->inputs()[at(i)];
-      need_type("array", v.name, a.type(), v.global);
+      run_detail::need_input_type("array", v.name, a.type(), v.global);
       const run_detail::device_set& devices = e_.part_->site(v.mesh).devices;
       const shape padded = v.sharding.global(v.local.shape, devices.mesh());
       if (e_.part_->holds(v))

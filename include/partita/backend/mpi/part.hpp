@@ -49,8 +49,6 @@ class job_part {
   virtual mpi::traffic sent() const { return link_->counted(); }
 
   const std::vector<sharded_array>& inputs() const { return inputs_; }  ///< without shards
-  /// The transport among all processes.
-  mpi_transport& link() const { return *link_; }
   bool holds(const sharded_array& x) const { return x.mesh < 0 || site(x.mesh).mine; }
   /// True if every process has all of it.
   bool is_whole(const sharded_array& x) const {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <span>
@@ -54,7 +53,7 @@ class mpi_transport final : public run_detail::transport {
   ticket start_gather(axis_set along, const std::byte* mine, std::int64_t bytes,
                       std::byte* all) override {
     const group* g = find_group(along);
-    if (g == nullptr) return start_gather_by_messages(along, mine, bytes, all);
+    if (g == nullptr) return transport::start_gather(along, mine, bytes, all);
     const ticket t = begin(static_cast<std::int64_t>(g->members.size() - 1) * bytes);
     pending& p = pending_[static_cast<std::size_t>(t)];
     p.group = &g->members;
@@ -149,20 +148,6 @@ class mpi_transport final : public run_detail::transport {
     pending_[t].call = ++call_;
     pending_[t].start = seconds_now();
     return static_cast<ticket>(t);
-  }
-  ticket start_gather_by_messages(axis_set along, const std::byte* mine, std::int64_t bytes,
-                                  std::byte* all) {
-    std::vector<run_detail::message> out, in;
-    for (std::int64_t i = 0; i < devices().processes(along); ++i) {
-      const std::int64_t peer = devices().member(along, i).this_process();
-      if (peer == devices().this_process()) {
-        std::memcpy(all + i * bytes, mine, static_cast<std::size_t>(bytes));
-        continue;
-      }
-      out.push_back({peer, const_cast<std::byte*>(mine), bytes});
-      in.push_back({peer, all + i * bytes, bytes});
-    }
-    return start_exchange(out, in);
   }
   const group* find_group(axis_set along) const {
     for (const auto& [axes, g] : groups_)

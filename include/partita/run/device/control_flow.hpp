@@ -224,7 +224,6 @@ class control_flow {
 
   const frame& frame_of(int r) const { return *f_.nested_[at(c_.frames[at(r)])]; }
   workspace& space_of(int r) const { return *w_.nested[at(c_.frames[at(r)])]; }
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   const frame& f_;
   op_id op_;

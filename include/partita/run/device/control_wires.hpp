@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include <partita/run/memory/varying.hpp>
@@ -43,19 +42,18 @@ inline run_wire run_wire_of(const program& p, op_id o, const wire& from, axis_se
 }
 /// The wires of an op; `operands`: over which axes they vary.
 inline std::vector<run_wire> run_wires(const program& p, op_id o, const mesh& m,
-                                       const std::vector<axis_set>& operands) {
+                                       const vec<axis_set>& operands) {
   wire_list list;
   p.op(o).def->wires(p, o, list);
-  const std::vector<axis_set> axes = varying_wires(p, o, m, list, operands);
+  const vec<axis_set> axes = varying_wires(p, o, m, list, {operands.data(), operands.size()});
   std::vector<run_wire> wires;
   for (std::size_t i = 0; i < list.wires.size(); ++i)
     wires.push_back(run_wire_of(p, o, list.wires[i], axes[i]));
   return wires;
 }
 /// Over which axes the inputs of a nested program vary.
-inline std::vector<axis_set> input_axes(const std::vector<run_wire>& wires, int region,
-                                        std::size_t count) {
-  std::vector<axis_set> axes(count);
+inline vec<axis_set> input_axes(const std::vector<run_wire>& wires, int region, std::size_t count) {
+  vec<axis_set> axes(count, axis_set{});
   for (const auto& w : wires)
     for (const auto& e : w.inputs)
       if (e.region == region) axes[static_cast<std::size_t>(e.index)] = w.axes;

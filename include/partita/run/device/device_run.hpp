@@ -13,6 +13,7 @@
 #include <partita/run/device/control_flow.hpp>
 #include <partita/run/device/shards.hpp>
 #include <partita/run/options.hpp>
+#include <partita/run/results.hpp>
 #include <partita/spmd/device_program.hpp>
 
 namespace partita::run_detail {
@@ -38,10 +39,8 @@ class device_run {
         options_(std::move(options)),
         transport_(std::move(t)),
         frame_(checked(d_), *transport_, input_axes(terms), options_.kernels, options_.fuse, true),
-        threads_(options_.threads > 1 ? options_.threads : 1) {
-    auto list = std::make_shared<std::vector<std::string>>();
-    for (int i = 0; i < p().output_count(); ++i) list->emplace_back(p().output_name(i));
-    names_ = std::move(list);
+        threads_(options_.threads > 1 ? options_.threads : 1),
+        names_(output_names(p())) {
     check_memory();
   }
 
@@ -49,7 +48,6 @@ class device_run {
   const program& p() const { return d_.local; }
   const frame& planned() const { return frame_; }
   const device_set& devices() const { return transport_->devices(); }
-  partita::run_detail::transport& link() const { return *transport_; }
   const std::shared_ptr<const std::vector<std::string>>& names() const { return names_; }
   std::int64_t workspace_bytes() const { return frame_.workspace_bytes(); }
 
@@ -120,7 +118,6 @@ class device_run {
   }
 
  private:
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   static const program& checked(const device_program& d) {
     d.local.error.raise();
     return d.local;

@@ -167,8 +167,6 @@ class frame {
  private:
   friend class control_flow;
 
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
   struct step_types {
     std::vector<tensor_type> operands, results;
   };
@@ -179,7 +177,7 @@ class frame {
 
   /// Makes an op with nested programs ready: its wires, and a frame for each program.
   control enter(op_id o, std::span<const kernel_entry> own, bool fuse) {
-    std::vector<axis_set> operands;
+    vec<axis_set> operands;
     for (value_id x : p_.operands(o)) operands.push_back(plan_.axes(x));
     control c{run_wires(p_, o, mesh_, operands), {}};
     for (auto& w : c.wires) {

@@ -23,7 +23,8 @@ class plan {
   plan(const program& p, const device_set& devices, std::span<const axis_set> inputs,
        std::span<const kernel_entry> own, bool fuse, bool outermost)
       : p_(p),
-        axes_(varying_values(with_known_axes(p, devices.mesh()), devices.mesh(), inputs)),
+        axes_(varying_values(with_known_axes(p, devices.mesh()), devices.mesh(),
+                             {inputs.data(), inputs.size()})),
         rules_(p, own, fuse),
         groups_(p, rules_, axes_),
         memory_(p, rules_, groups_, devices, axes_, outermost) {
@@ -41,7 +42,7 @@ class plan {
   /// The value whose memory a value uses.
   value_id root(value_id v) const { return rules_.root(v); }
   /// Over which a value varies.
-  axis_set axes(value_id v) const { return axes_[static_cast<std::size_t>(v)]; }
+  axis_set axes(value_id v) const { return axes_[at(v)]; }
 
  private:
   /// Returns the program if its ops name only axes of the mesh.
@@ -78,7 +79,7 @@ class plan {
   }
 
   const program& p_;
-  std::vector<axis_set> axes_;  // by value
+  vec<axis_set> axes_;  // by value
   fusion_rules rules_;
   grouping groups_;
   memory_plan memory_;

@@ -1,8 +1,6 @@
 /// Arrays as processes hold them: the shards of the devices of each.
 #pragma once
 
-#include <algorithm>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -13,6 +11,20 @@
 
 namespace partita::run_detail {
 
+/// Checks what is given for an input. `what`: "array" or "shard"; `advice`: on the element type.
+///
+/// Errors    R002 shape, R003 element type
+inline void need_input_type(std::string_view what, std::string_view name, const tensor_type& have,
+                            const tensor_type& need, std::string_view advice = {}) {
+  const auto fail = [&](std::string_view code, std::string_view has, const auto& mine,
+                        const auto& wanted, std::string_view more) {
+    throw error(concat(code, " run: the ", what, " for input \"", name, "\" has ", has, ' ', mine,
+                       "; ", wanted, " is needed", more));
+  };
+  if (have.shape != need.shape) fail("R002", "shape", have.shape, need.shape, {});
+  if (have.element != need.element)
+    fail("R003", "element type", name_of(have.element), name_of(need.element), advice);
+}
 /// Checks arrays against the inputs of a program, whose types are these.
 ///
 /// Errors    R001 number of arrays, R002 shape, R003 element type
@@ -24,17 +36,9 @@ inline void check_arrays(const program& p, std::span<const tensor_type> types,
     append_list(message, p.input_count(), [&](int i) { message << p.input_name(i); });
     throw error(message);
   }
-  for (int i = 0; i < p.input_count(); ++i) {
-    const auto k = static_cast<std::size_t>(i);
-    const tensor_type &have = inputs[k].type(), &need = types[k];
-    if (!(have.shape == need.shape))
-      throw error(concat("R002 run: the array for input \"", p.input_name(i), "\" has shape ",
-                         have.shape, "; ", need.shape, " is needed"));
-    if (have.element != need.element)
-      throw error(concat("R003 run: the array for input \"", p.input_name(i),
-                         "\" has element type ", name_of(have.element), "; ", name_of(need.element),
-                         " is needed; give another type or use as_type"));
-  }
+  for (std::size_t i = 0; i < types.size(); ++i)
+    need_input_type("array", p.input_name(static_cast<int>(i)), inputs[i].type(), types[i],
+                    "; give another type or use as_type");
 }
 
 /// The elements that both shapes have; further ones are zero.
@@ -84,10 +88,10 @@ inline array joined(const distributed_array& shards, const layout& l, const mesh
   const dtype element = shards.copies[0].element();
   const tensor_type global{element, l.global(shard, m)};
   array out(global, allocate(padded_bytes(global)));
-  for (std::int64_t i = 0; i < copies_over(m, shards.axes); ++i)
-    copy_box(size_of(element), shard, shard, nullptr,
-             shards.copies[static_cast<std::size_t>(i)].bytes(), global.shape,
-             start_of(m, l, shard, coordinates_of(m, shards.axes, i)).at,
+  const device_set devices = device_set::all(m);
+  for (std::int64_t i = 0; i < devices.copies(shards.axes); ++i)
+    copy_box(size_of(element), shard, shard, nullptr, shards.copies[at(i)].bytes(), global.shape,
+             start_of(m, l, shard, devices.coordinates_of(shards.axes, i)).at,
              const_cast<std::byte*>(out.bytes()));
   return out;
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +12,7 @@
 #include <partita/run/evaluate.hpp>
 #include <partita/run/file/npz.hpp>
 #include <partita/run/file/safetensors.hpp>
+#include <partita/schedule/tactic.hpp>
 
 namespace partita {
 
@@ -168,26 +168,35 @@ std::vector<wanted_array> leaves_of(const input_spec<Specs>&... inputs) {
   (for_each_leaf(add, text(inputs.name), inputs.spec), ...);
   return list;
 }
-/// Is `name` the name of what lies at `path` or around it?
-inline bool selects(std::string_view name, std::string_view path) {
-  return path == name ||
-         (path.size() > name.size() && path.starts_with(name) && path[name.size()] == '.');
-}
-/// What a list of names selects of `all`, in its order; each name must select something.
-///
-/// Errors    N010 a name that selects nothing
-inline std::vector<std::size_t> selected(const std::vector<std::string>& all,
-                                         std::initializer_list<std::string_view> names,
-                                         std::string_view what) {
+/// What names select of `all`, in its order; a name that selects nothing goes to `fail`.
+template <class Fail>
+std::vector<std::size_t> selected(const std::vector<std::string>& all,
+                                  std::initializer_list<std::string_view> names, const Fail& fail) {
+  using schedule_detail::selects;
   std::vector<std::size_t> list;
   for (const auto name : names)
     if (std::none_of(all.begin(), all.end(), [&](auto& each) { return selects(name, each); }))
-      throw error(concat("N010 file: no ", what, " is named \"", short_name(name),
-                         "\" or lies below it; ", known_names_or_below(name, all)));
+      fail(name);
   for (std::size_t i = 0; i < all.size(); ++i)
     if (std::any_of(names.begin(), names.end(), [&](auto name) { return selects(name, all[i]); }))
       list.push_back(i);
   return list;
+}
+/// The same; each name must select something.
+///
+/// Errors    N010 a name that selects nothing
+inline std::vector<std::size_t> selected(const std::vector<std::string>& all,
+                                         std::initializer_list<std::string_view> names,
+                                         const char* what) {
+  return selected(all, names, [&](std::string_view name) {
+    throw error(concat("N010 file: no ", what, " is named \"", short_name(name),
+                       "\" or lies below it; ", known_names_or_below(name, all)));
+  });
+}
+inline std::vector<std::string> names_of_inputs(const program& p) {
+  std::vector<std::string> all;
+  for (int i = 0; i < p.input_count(); ++i) all.emplace_back(p.input_name(i));
+  return all;
 }
 /// The arrays of results that these names select; without names, all.
 ///
@@ -203,8 +212,7 @@ inline std::vector<named_array> selected(const results& r,
 }
 inline std::vector<wanted_array> inputs_of(const program& p,
                                            std::initializer_list<std::string_view> names) {
-  std::vector<std::string> all;
-  for (int i = 0; i < p.input_count(); ++i) all.emplace_back(p.input_name(i));
+  const auto all = names_of_inputs(p);
   std::vector<wanted_array> list;
   for (const std::size_t i : selected(all, names, "input"))
     list.push_back({all[i], p.input_type(static_cast<int>(i))});

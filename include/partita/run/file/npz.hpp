@@ -1,12 +1,12 @@
 /// NumPy's files of arrays, `.npy` and `.npz`, as `numpy.save` and `numpy.savez` write them.
 #pragma once
 
-#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include <partita/run/file/byte_reader.hpp>
+#include <partita/run/file/crc.hpp>
 #include <partita/run/file/named_array.hpp>
 #include <partita/run/file/whole_file.hpp>
 #include <partita/support/scanner.hpp>
@@ -17,35 +17,10 @@ namespace run_detail {
 
 /// How NumPy writes an element type; bf16, which it does not know, as two bytes of anything.
 constexpr std::string_view npy_type(dtype t) {
-  switch (t) {
-    case dtype::f32:
-      return "<f4";
-    case dtype::f64:
-      return "<f8";
-    case dtype::bf16:
-      return "|V2";
-    case dtype::f16:
-      return "<f2";
-    case dtype::i8:
-      return "|i1";
-    case dtype::i16:
-      return "<i2";
-    case dtype::i32:
-      return "<i4";
-    case dtype::i64:
-      return "<i8";
-    case dtype::u8:
-      return "|u1";
-    case dtype::u16:
-      return "<u2";
-    case dtype::u32:
-      return "<u4";
-    case dtype::u64:
-      return "<u8";
-    case dtype::boolean:
-      return "|b1";
-  }
-  return "";
+  constexpr std::string_view names[] = {"<f4", "<f8", "|V2", "<f2", "|i1", "<i2", "<i4",
+                                        "<i8", "|u1", "<u2", "<u4", "<u8", "|b1"};
+  static_assert(std::size(names) == dtype_count);
+  return names[static_cast<int>(t)];
 }
 
 /// The value of a key in the header, a Python dictionary: "'<f4'", "False", "(2, 3)".
@@ -141,36 +116,6 @@ inline std::string npy_bytes(const array& a) {
   out += '\n';
   out.append(reinterpret_cast<const char*>(a.bytes()), static_cast<std::size_t>(a.type().bytes()));
   return out;
-}
-
-/// What the remainder of a byte becomes behind 0 to 3 bytes that are zero.
-constexpr auto crc32_tables() {
-  std::array<std::array<std::uint32_t, 256>, 4> t{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t c = i;
-    for (int k = 0; k < 8; ++k) c = (c & 1) != 0 ? 0xedb88320u ^ (c >> 1) : c >> 1;
-    t[0][i] = c;
-  }
-  for (std::size_t n = 1; n < 4; ++n)
-    for (std::size_t i = 0; i < 256; ++i) t[n][i] = t[0][t[n - 1][i] & 0xff] ^ (t[n - 1][i] >> 8);
-  return t;
-}
-
-/// Four bytes at a time.
-///
-/// Source    CRC-32 as of ISO 3309, which ZIP uses
-inline std::uint32_t crc32(std::string_view bytes) {
-  static constexpr auto t = crc32_tables();
-  const auto byte = [](char b) { return std::uint32_t{static_cast<unsigned char>(b)}; };
-  const char* p = bytes.data();
-  const char* const end = p + bytes.size();
-  std::uint32_t c = 0xffffffffu;
-  for (; end - p >= 4; p += 4) {
-    c ^= byte(p[0]) | byte(p[1]) << 8 | byte(p[2]) << 16 | byte(p[3]) << 24;
-    c = t[3][c & 0xff] ^ t[2][c >> 8 & 0xff] ^ t[1][c >> 16 & 0xff] ^ t[0][c >> 24];
-  }
-  for (; p != end; ++p) c = t[0][(c ^ byte(*p)) & 0xff] ^ (c >> 8);
-  return c ^ 0xffffffffu;
 }
 
 }  // namespace run_detail

@@ -69,19 +69,27 @@ inline void need_cover(const std::vector<tensor_entry>& entries, std::uint64_t s
 }
 
 /// `"a\nb"` in JSON.
-inline void append_json_string(text& out, std::string_view s) {
-  out << '"';
+inline text json_text(std::string_view s) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  text out = "\"";
   for (const char c : s) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\')
       out << '\\' << c;
     else if (byte < 0x20)
-      out << "\\u00"
-          << "0123456789abcdef"[byte >> 4] << "0123456789abcdef"[byte & 15];
+      out << "\\u00" << digits[byte >> 4] << digits[byte & 15];
     else
       out << c;
   }
-  out << '"';
+  return out << '"';
+}
+/// `[2,3]`
+template <class List>
+text json_numbers(const List& list) {
+  text out = "[";
+  const char* comma = "";
+  for (const auto n : list) out << comma << n, comma = ",";
+  return out << ']';
 }
 
 struct named_type {
@@ -120,12 +128,10 @@ inline safetensors_plan plan_safetensors(std::string_view path,
     if (name == "__metadata__" || !is_utf8(name))
       throw error(concat("N003 file: \"", path, "\": an array cannot have the name \"",
                          short_name(name), "\" there"));
-    header << (i > 0 || !metadata.empty() ? "," : "");
-    append_json_string(header, name);
-    header << ":{\"dtype\":\"" << safetensors_type(type.element) << "\",\"shape\":[";
-    for (int d = 0; d < type.shape.rank; ++d) header << (d > 0 ? "," : "") << type.shape[d];
-    header << "],\"data_offsets\":[" << plan.begin[i] << ','
-           << plan.begin[i] + static_cast<std::uint64_t>(type.bytes()) << "]}";
+    const std::uint64_t begin = plan.begin[i], bytes = static_cast<std::uint64_t>(type.bytes());
+    header << (i > 0 || !metadata.empty() ? "," : "") << json_text(name) << ":{\"dtype\":\""
+           << safetensors_type(type.element) << "\",\"shape\":" << json_numbers(type.shape)
+           << ",\"data_offsets\":[" << begin << ',' << begin + bytes << "]}";
   }
   header << '}';
   while (header.size() % 8 != 0) header << ' ';

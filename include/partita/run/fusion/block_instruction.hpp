@@ -75,7 +75,7 @@ struct block_instruction {
   }
   /// What a chain goes over.
   coverage over(const block_registers& registers) const {
-    return reduces ? coverage::all : registers[static_cast<std::size_t>(out)].what;
+    return reduces ? coverage::all : registers[at(out)].what;
   }
 };
 using block_code = std::vector<block_instruction>;

@@ -17,6 +17,7 @@
 #include <partita/run/fusion/join_chains.hpp>
 #include <partita/run/fusion/temporaries.hpp>
 #include <partita/run/kernels/context.hpp>
+#include <partita/run/kernels/strided.hpp>
 
 namespace partita::run_detail {
 
@@ -273,19 +274,9 @@ class block_program {
   }
   static void repeat(dtype t, const repetition& r, std::int64_t begin, std::int64_t n,
                      const std::byte* source, std::byte* out) {
-    const auto as = [&]<class T>(T) {
+    with_bits(size_of(t), [&]<class T>(std::type_identity<T>) {
       r.fill(begin, n, reinterpret_cast<const T*>(source), reinterpret_cast<T*>(out));
-    };
-    switch (size_of(t)) {
-      case 1:
-        return as(std::uint8_t{});
-      case 2:
-        return as(std::uint16_t{});
-      case 4:
-        return as(std::uint32_t{});
-      default:
-        return as(std::uint64_t{});
-    }
+    });
   }
 
   block_registers registers_;

@@ -102,7 +102,6 @@ class fusion_rules {
   }
 
  private:
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   const op_node& producer(value_id v) const { return p_.op(p_.producer(v)); }
 
   static std::optional<repetition> repetition_of(const shape& from, const shape& to,

@@ -31,7 +31,7 @@ class grouping {
   std::vector<step> steps;  ///< without kernels and block programs
 
   /// `axes`: over which each value varies.
-  grouping(const program& p, const fusion_rules& rules, const std::vector<axis_set>& axes)
+  grouping(const program& p, const fusion_rules& rules, const vec<axis_set>& axes)
       : p_(p),
         rules_(rules),
         axes_(axes),
@@ -73,7 +73,6 @@ class grouping {
   static constexpr int reach = 16;
   static constexpr std::size_t most_members = 64;
 
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   template <class F>
   void for_members(const step& s, F f) const {
     if (s.what == step::kind::group)
@@ -246,7 +245,7 @@ class grouping {
 
   const program& p_;
   const fusion_rules& rules_;
-  const std::vector<axis_set>& axes_;
+  const vec<axis_set>& axes_;
   std::vector<char> needed_;   // by op
   std::vector<char> stored_;   // by root value
   std::vector<int> step_of_;   // by root value: the step that writes it

@@ -31,7 +31,6 @@ class chain_joiner {
   }
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   int maker_of(int r) const { return r < 0 ? -1 : maker_[at(r)]; }
 
   /// Chain k takes in those that make its operands, the latest first.

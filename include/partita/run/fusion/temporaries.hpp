@@ -36,7 +36,6 @@ class temporary_placer {
   }
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   static bool keeps_its_place(const block_register& r) {
     return r.where == block_register::kind::constant || r.where == block_register::kind::scalar ||
            (r.where == block_register::kind::memory && r.what == coverage::rows);

@@ -1,12 +1,26 @@
-/// Operands and result of a kernel in the type in which it computes.
+/// Operands and result of a kernel as it computes them: their element type, and their dimensions in
+/// an order.
 #pragma once
-
-#include <algorithm>
 
 #include <partita/run/kernels/context.hpp>
 #include <partita/run/kernels/convert.hpp>
+#include <partita/run/kernels/strided.hpp>
 
 namespace partita::run_detail {
+
+/// `n` elements, 16-bit floats in binary32; whole groups of lanes.
+inline const std::byte* widened(dtype t, const std::byte* x, std::int64_t n, scratch& memory) {
+  if (!is_half(t)) return x;
+  std::byte* wide = memory.take(padded_bytes({dtype::f32, {n}}));
+  const void* in[] = {x};
+  widen_function(t)(round_up(n, lanes), in, wide);
+  return wide;
+}
+/// 16-bit floats that were in binary32.
+inline void narrow(dtype half, const std::byte* wide, std::int64_t n, std::byte* out) {
+  const void* in[] = {wide};
+  narrow_function(half)(round_up(n, lanes), in, out);
+}
 
 /// 16-bit floats are widened to binary32 first and rounded once in the end; all other operands and
 /// results are used where they lie.
@@ -14,21 +28,15 @@ class computed_operands {
  public:
   explicit computed_operands(const kernel_context& c)
       : type(is_half(c.result.element) ? dtype::f32 : c.result.element), c_(c), out_(c.out) {
-    for (std::size_t i = 0; i < c.operands.size(); ++i) {
-      operands_[i] = c.operands[i];
-      if (!is_half(c.result.element)) continue;
-      std::byte* wide = c.memory.take(padded_bytes({dtype::f32, c.types[i].shape}));
-      const void* in[] = {c.operands[i]};
-      widen_function(c.result.element)(round_up(c.types[i].shape.elements(), lanes), in, wide);
-      operands_[i] = wide;
-    }
+    for (std::size_t i = 0; i < c.operands.size(); ++i)
+      operands_[i] =
+          widened(c.result.element, c.operands[i], c.types[i].shape.elements(), c.memory);
     if (is_half(c.result.element)) out_ = c.memory.take(padded_bytes({dtype::f32, c.result.shape}));
   }
   /// To be called when the result is computed.
   void store() const {
-    if (!is_half(c_.result.element)) return;
-    const void* in[] = {out_};
-    narrow_function(c_.result.element)(round_up(c_.result.shape.elements(), lanes), in, c_.out);
+    if (is_half(c_.result.element))
+      narrow(c_.result.element, out_, c_.result.shape.elements(), c_.out);
   }
   template <class T>
   const T* operand(std::size_t i) const {
@@ -46,5 +54,31 @@ class computed_operands {
   const std::byte* operands_[2] = {};
   std::byte* out_;
 };
+
+/// The dimensions of a tensor in an order, some of them from the end: a copy, or the tensor itself
+/// if it lies so already.
+inline const std::byte* in_order(dtype t, const shape& s, const int* order, const bool* reversed,
+                                 const std::byte* x, scratch& memory) {
+  const strides from(s);
+  shape sorted;
+  bool same = true;
+  for (int i = 0; i < s.rank; ++i) {
+    sorted.push_back(s[order[i]]);
+    same = same && order[i] == i && !(reversed && reversed[i] && s[order[i]] > 1);
+  }
+  if (same) return x;
+  const strides to(sorted);
+  box b;
+  std::int64_t start = 0;
+  for (int i = 0; i < s.rank; ++i) {
+    const std::int64_t stride = from[order[i]];
+    const bool back = reversed && reversed[i];
+    if (back) start += (sorted[i] - 1) * stride;
+    b.push_back(sorted[i], back ? -stride : stride, to[i]);
+  }
+  std::byte* copy = memory.take(padded_bytes({t, s}));
+  b.copy(size_of(t), x + start * size_of(t), copy);
+  return copy;
+}
 
 }  // namespace partita::run_detail

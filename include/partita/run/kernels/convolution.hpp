@@ -179,32 +179,6 @@ void convolve(const conv_plan& p, const T* x, const T* weights, T* out, scratch&
                    weights + g * columns, out + g * columns, rows, columns, memory);
 }
 
-/// The dimensions of a tensor in an order, some of them from the end: a copy, or the tensor itself
-/// if it lies so already.
-inline const std::byte* in_order(dtype t, const shape& s, const int* order, const bool* reversed,
-                                 const std::byte* x, scratch& memory) {
-  const strides from(s);
-  shape sorted;
-  bool same = true;
-  for (int i = 0; i < s.rank; ++i) {
-    sorted.push_back(s[order[i]]);
-    same = same && order[i] == i && !(reversed && reversed[i] && s[order[i]] > 1);
-  }
-  if (same) return x;
-  const strides to(sorted);
-  box b;
-  std::int64_t start = 0;
-  for (int i = 0; i < s.rank; ++i) {
-    const std::int64_t stride = from[order[i]];
-    const bool back = reversed && reversed[i];
-    if (back) start += (sorted[i] - 1) * stride;
-    b.push_back(sorted[i], back ? -stride : stride, to[i]);
-  }
-  std::byte* copy = memory.take(padded_bytes({t, s}));
-  b.copy(size_of(t), x + start * size_of(t), copy);
-  return copy;
-}
-
 /// 16-bit floats are multiplied and summed in binary32 and rounded once; integers wrap.
 inline void convolution_kernel(const kernel_context& c) {
   const shape &ls = c.types[0].shape, &rs = c.types[1].shape, &to = c.result.shape;

@@ -8,6 +8,7 @@
 #include <Eigen/Core>
 
 #include <partita/op/registry.hpp>
+#include <partita/run/kernels/computed.hpp>
 #include <partita/run/kernels/elementwise.hpp>
 #include <partita/run/kernels/strided.hpp>
 
@@ -213,47 +214,25 @@ void dot_kernel_of(const dot_plan& p, const std::byte* a, const std::byte* b, st
 
 /// 16-bit floats are multiplied and summed in binary32 and rounded once.
 inline void dot_general_kernel(const kernel_context& c) {
-  const std::int64_t total = c.result.shape.elements();
-  if (total == 0) return;
+  if (c.result.shape.elements() == 0) return;
   const dot_plan p(c.types[0].shape, c.types[1].shape, c.attrs);
   if (p.depth == 0) {
     std::memset(c.out, 0, static_cast<std::size_t>(c.result.bytes()));
     return;
   }
-  const std::byte* a = c.operands[0];
-  const std::byte* b = c.operands[1];
-  const dtype t = c.result.element;
-  if (is_half(t)) {
-    std::byte* wide[2] = {};
-    for (std::size_t i = 0; i < 2; ++i) {
-      wide[i] = c.memory.take(padded_bytes({dtype::f32, c.types[i].shape}));
-      const void* in[] = {c.operands[i]};
-      widen_function(t)(round_up(c.types[i].shape.elements(), lanes), in, wide[i]);
-    }
-    std::byte* out = c.memory.take(padded_bytes({dtype::f32, c.result.shape}));
-    dot_kernel_of<float>(p, wide[0], wide[1], out, c.memory);
-    const void* in[] = {out};
-    return narrow_function(t)(round_up(total, lanes), in, c.out);
-  }
+  const computed_operands wide(c);
   // Sums and products of integers wrap: signed or not, they are the same bits.
-  switch (t) {
-    case dtype::f32:
-      return dot_kernel_of<float>(p, a, b, c.out, c.memory);
-    case dtype::f64:
-      return dot_kernel_of<double>(p, a, b, c.out, c.memory);
-    default:
-      break;
-  }
-  switch (size_of(t)) {
-    case 1:
-      return dot_kernel_of<std::uint8_t>(p, a, b, c.out, c.memory);
-    case 2:
-      return dot_kernel_of<std::uint16_t>(p, a, b, c.out, c.memory);
-    case 4:
-      return dot_kernel_of<std::int32_t>(p, a, b, c.out, c.memory);
-    default:
-      return dot_kernel_of<std::int64_t>(p, a, b, c.out, c.memory);
-  }
+  const auto run = [&]<class T>(std::type_identity<T>) {
+    dot_kernel_of<T>(p, wide.operand<std::byte>(0), wide.operand<std::byte>(1),
+                     wide.output<std::byte>(), c.memory);
+  };
+  if (wide.type == dtype::f32)
+    run(std::type_identity<float>{});
+  else if (wide.type == dtype::f64)
+    run(std::type_identity<double>{});
+  else
+    with_bits(size_of(wide.type), run);
+  wide.store();
 }
 
 }  // namespace partita::run_detail

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <type_traits>
 
@@ -13,6 +14,7 @@
 #include <partita/run/kernels/context.hpp>
 #include <partita/run/kernels/convert.hpp>
 #include <partita/run/kernels/math.hpp>
+#include <partita/run/kernels/strided.hpp>
 
 namespace partita::run_detail {
 
@@ -24,31 +26,23 @@ namespace partita::run_detail {
 
 // Sums, differences, products and quotients of floats are links of chains (chain.hpp), and so are
 // exp, logistic and tanh of binary32.
-struct add_lanes {
+/// `F`: a function object such as std::plus<>; integers wrap.
+template <class F>
+struct arithmetic_lanes {
+  template <class T>
+  static T one(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>)
+      return F()(x, y);
+    else
+      return static_cast<T>(F()(wrapping<T>(x), wrapping<T>(y)));
+  }
+};
+struct add_lanes : arithmetic_lanes<std::plus<>> {
   using on_booleans = or_lanes;
-  template <class T>
-  static T one(T x, T y) {
-    if constexpr (std::is_floating_point_v<T>)
-      return x + y;
-    else
-      return static_cast<T>(wrapping<T>(x) + wrapping<T>(y));
-  }
 };
-struct subtract_lanes {
-  template <std::integral T>
-  static T one(T x, T y) {
-    return static_cast<T>(wrapping<T>(x) - wrapping<T>(y));
-  }
-};
-struct multiply_lanes {
+struct subtract_lanes : arithmetic_lanes<std::minus<>> {};
+struct multiply_lanes : arithmetic_lanes<std::multiplies<>> {
   using on_booleans = and_lanes;
-  template <class T>
-  static T one(T x, T y) {
-    if constexpr (std::is_floating_point_v<T>)
-      return x * y;
-    else
-      return static_cast<T>(wrapping<T>(x) * wrapping<T>(y));
-  }
 };
 struct divide_lanes {
   /// x / 0 is -1 (all bits), least / -1 wraps; StableHLO leaves both open.
@@ -86,28 +80,21 @@ auto float_bits(T x) {
 }
 /// IEEE 754 (2019) maximum and minimum: a NaN in either operand is the result (of two, the first),
 /// and -0 is less than +0, so that the result does not depend on the order of the operands.
-struct maximum_lanes {
+template <bool Maximum>
+struct extreme_lanes {
   template <std::integral T>
   static T one(T x, T y) {
-    return x > y ? x : y;
+    return (Maximum ? x > y : x < y) ? x : y;
   }
   template <std::floating_point T>
   static T one(T x, T y) {
-    const T chosen = ((x != x) | (x > y)) ? x : y;
-    return x == y ? std::bit_cast<T>(float_bits(x) & float_bits(y)) : chosen;
+    const T chosen = ((x != x) | (Maximum ? x > y : x < y)) ? x : y;
+    const auto a = float_bits(x), b = float_bits(y);
+    return x == y ? std::bit_cast<T>(Maximum ? a & b : a | b) : chosen;
   }
 };
-struct minimum_lanes {
-  template <std::integral T>
-  static T one(T x, T y) {
-    return x < y ? x : y;
-  }
-  template <std::floating_point T>
-  static T one(T x, T y) {
-    const T chosen = ((x != x) | (x < y)) ? x : y;
-    return x == y ? std::bit_cast<T>(float_bits(x) | float_bits(y)) : chosen;
-  }
-};
+using maximum_lanes = extreme_lanes<true>;
+using minimum_lanes = extreme_lanes<false>;
 struct clamp_lanes {
   template <class T>
   static T one(T low, T x, T high) {
@@ -115,10 +102,7 @@ struct clamp_lanes {
   }
 };
 struct abs_lanes {
-  template <class X>
-  static auto lanes(const X& x) {
-    return x.abs();
-  }
+  static auto lanes(const auto& x) { return x.abs(); }
   template <std::integral T>
   static T one(T x) {
     return x < 0 ? negate_lanes::one(x) : x;
@@ -170,16 +154,12 @@ void map_block(std::int64_t n, const void* const* in, void* out) {
   }
 }
 
-template <ops::direction D>
+/// `Holds`: a function object such as std::less<>.
+template <class Holds>
 struct compare_lanes {
   template <class T>
   static std::uint8_t one(T x, T y) {
-    if constexpr (D == ops::direction::eq) return x == y;
-    if constexpr (D == ops::direction::ne) return x != y;
-    if constexpr (D == ops::direction::lt) return x < y;
-    if constexpr (D == ops::direction::le) return x <= y;
-    if constexpr (D == ops::direction::gt) return x > y;
-    if constexpr (D == ops::direction::ge) return x >= y;
+    return Holds()(x, y);
   }
 };
 
@@ -219,32 +199,24 @@ constexpr block_function compare_function(ops::direction d, dtype t) {
   using enum ops::direction;
   switch (d) {
     case eq:
-      return map_function<compare_lanes<eq>, 2>(t);
+      return map_function<compare_lanes<std::equal_to<>>, 2>(t);
     case ne:
-      return map_function<compare_lanes<ne>, 2>(t);
+      return map_function<compare_lanes<std::not_equal_to<>>, 2>(t);
     case lt:
-      return map_function<compare_lanes<lt>, 2>(t);
+      return map_function<compare_lanes<std::less<>>, 2>(t);
     case le:
-      return map_function<compare_lanes<le>, 2>(t);
+      return map_function<compare_lanes<std::less_equal<>>, 2>(t);
     case gt:
-      return map_function<compare_lanes<gt>, 2>(t);
+      return map_function<compare_lanes<std::greater<>>, 2>(t);
     case ge:
-      return map_function<compare_lanes<ge>, 2>(t);
+      return map_function<compare_lanes<std::greater_equal<>>, 2>(t);
   }
   return nullptr;
 }
 constexpr block_function select_function(dtype t) {
-  switch (size_of(computed(t))) {
-    case 1:
-      return &select_block<std::uint8_t>;
-    case 2:
-      return &select_block<std::uint16_t>;
-    case 4:
-      return &select_block<std::uint32_t>;
-    case 8:
-      return &select_block<std::uint64_t>;
-  }
-  return nullptr;
+  return with_bits(size_of(computed(t)), []<class T>(std::type_identity<T>) -> block_function {
+    return &select_block<T>;
+  });
 }
 
 }  // namespace partita::run_detail

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include <partita/op/fold.hpp>
-#include <partita/run/kernels/context.hpp>
-#include <partita/run/kernels/convert.hpp>
+#include <partita/run/kernels/computed.hpp>
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/kernels/movement.hpp>
 #include <partita/run/kernels/reduce_precision.hpp>
@@ -144,7 +143,7 @@ class fold_lines {
   void run() {
     if (columns_ == 0) return;
     for (auto d : parts_.dims) rows_ *= c_.types[0].shape[static_cast<int>(d)];
-    for (std::size_t i = 0; i < c_.types.size(); ++i) data_.push_back(widened(i, packed(i)));
+    for (std::size_t i = 0; i < c_.types.size(); ++i) data_.push_back(packed(i));
     while (parts() > 1) halve(parts());
     const std::vector<std::byte*> made = reserve(columns_);
     for (std::int64_t at = 0; at < columns_; at += most_lanes) {
@@ -161,7 +160,7 @@ class fold_lines {
   const op::fold::parts parts_;
   const std::int64_t columns_;
   std::int64_t rows_ = 1;
-  std::vector<std::byte*> data_;  ///< by operand; 16-bit floats in binary32
+  std::vector<const std::byte*> data_;  ///< by operand; 16-bit floats in binary32
 
   dtype computed(std::size_t i) const {
     const dtype t = c_.types[i].element;
@@ -178,40 +177,22 @@ class fold_lines {
     return list;
   }
 
-  /// An operand, its reduced dimensions first.
-  std::byte* packed(std::size_t i) const {
-    const shape& from = c_.types[i].shape;
-    shape to;
-    for (int pass = 0; pass < 2; ++pass)
+  /// An operand, its reduced dimensions first; 16-bit floats in binary32.
+  const std::byte* packed(std::size_t i) const {
+    const auto& [element, from] = c_.types[i];
+    int order[max_rank], at = 0;
+    for (const bool reduced : {true, false})
       for (int d = 0; d < from.rank; ++d)
-        if (parts_.reduces(d) == (pass == 0)) to.push_back(from[d]);
-    const strides s(from), t(to);
-    box b;
-    int at = 0;
-    for (int pass = 0; pass < 2; ++pass)
-      for (int d = 0; d < from.rank; ++d)
-        if (parts_.reduces(d) == (pass == 0)) b.push_back(from[d], s[d], t[at++]);
-    std::byte* copy = memory(c_.types[i].element, from.elements());
-    if (from.elements() > 0) b.copy(size_of(c_.types[i].element), c_.operands[i], copy);
-    return copy;
-  }
-  std::byte* widened(std::size_t i, std::byte* x) const {
-    const dtype t = c_.types[i].element;
-    if (!is_half(t)) return x;
-    const std::int64_t count = rows_ * columns_;
-    std::byte* wide = memory(dtype::f32, count);
-    const void* in[] = {x};
-    widen_function(t)(round_up(count, lanes), in, wide);
-    return wide;
+        if (parts_.reduces(d) == reduced) order[at++] = d;
+    const std::byte* x = in_order(element, from, order, nullptr, c_.operands[i], c_.memory);
+    return widened(element, x, rows_ * columns_, c_.memory);
   }
   void store(std::size_t i, const std::byte* x) const {
     const dtype t = c_.types[i].element;
-    if (!is_half(t)) {
+    if (is_half(t))
+      narrow(t, x, columns_, c_.outs[i]);
+    else
       std::memcpy(c_.outs[i], x, static_cast<std::size_t>(columns_ * size_of(t)));
-      return;
-    }
-    const void* in[] = {x};
-    narrow_function(t)(round_up(columns_, lanes), in, c_.outs[i]);
   }
 
   /// Rows become `count` rows, each of which combines a part of them, and those that are left.
@@ -230,13 +211,13 @@ class fold_lines {
     }
     const std::int64_t width = count * columns_;
     fold_function f(c_, parts_, width);
-    reduce(f, turned, each, width, 0, width, to, 0);
-    data_ = to;
+    reduce(f, {turned.begin(), turned.end()}, each, width, 0, width, to, 0);
+    data_.assign(to.begin(), to.end());
     rows_ = count + left;
   }
   /// Combines rows of `stride` elements, of each the `width` elements from `from` on, into what
   /// stands at `at` of `to`.
-  void reduce(fold_function& f, const std::vector<std::byte*>& data, std::int64_t rows,
+  void reduce(fold_function& f, const std::vector<const std::byte*>& data, std::int64_t rows,
               std::int64_t stride, std::int64_t from, std::int64_t width,
               const std::vector<std::byte*>& to, std::int64_t at) const {
     const auto load = [&](std::int64_t row, int side) {

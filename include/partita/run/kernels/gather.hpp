@@ -1,10 +1,10 @@
 /// gather and scatter: windows at computed places.
 #pragma once
 
-#include <limits>
 
 #include <partita/op/registry.hpp>
 #include <partita/run/kernels/combine.hpp>
+#include <partita/run/kernels/computed.hpp>
 #include <partita/run/kernels/strided.hpp>
 
 namespace partita::run_detail {
@@ -172,17 +172,12 @@ inline void scatter_kernel(const kernel_context& c) {
   const auto update = op::scatter::update_of(c.attrs);
   const std::byte* parts = c.operands[indices + 1];
   std::byte* out = c.out;
-  const auto widened = [&](const std::byte* x, const tensor_type& type, std::byte* to) {
-    const void* in[] = {x};
-    widen_function(t)(round_up(type.shape.elements(), lanes), in, to);
-  };
   const bool wide = is_half(t) && update != ops::scatter_update::assign;
   if (wide) {
-    std::byte* wide_parts = c.memory.take(padded_bytes({dtype::f32, update_type.shape}));
-    widened(parts, update_type, wide_parts);
-    parts = wide_parts;
+    parts = widened(t, parts, update_type.shape.elements(), c.memory);
     out = c.memory.take(padded_bytes({dtype::f32, c.result.shape}));
-    if (has_input) widened(c.operands[0], c.result, out);
+    const void* in[] = {c.operands[0]};
+    if (has_input) widen_function(t)(round_up(c.result.shape.elements(), lanes), in, out);
   } else if (has_input) {
     std::memcpy(out, c.operands[0], static_cast<std::size_t>(c.result.bytes()));
   }
@@ -199,10 +194,7 @@ inline void scatter_kernel(const kernel_context& c) {
       });
     });
   }
-  if (wide) {
-    const void* in[] = {out};
-    narrow_function(t)(round_up(c.result.shape.elements(), lanes), in, c.out);
-  }
+  if (wide) narrow(t, out, c.result.shape.elements(), c.out);
 }
 
 }  // namespace partita::run_detail

@@ -4,6 +4,7 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 
 #include <partita/run/array.hpp>
@@ -14,24 +15,17 @@ namespace partita::run_detail {
 template <class T>
 using wrapping = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
 
-struct and_lanes {
+/// `F`: a function object such as std::bit_and<>.
+template <class F>
+struct bitwise_lanes {
   template <std::integral T>
   static T one(T x, T y) {
-    return static_cast<T>(x & y);
+    return static_cast<T>(F()(x, y));
   }
 };
-struct or_lanes {
-  template <std::integral T>
-  static T one(T x, T y) {
-    return static_cast<T>(x | y);
-  }
-};
-struct xor_lanes {
-  template <std::integral T>
-  static T one(T x, T y) {
-    return static_cast<T>(x ^ y);
-  }
-};
+using and_lanes = bitwise_lanes<std::bit_and<>>;
+using or_lanes = bitwise_lanes<std::bit_or<>>;
+using xor_lanes = bitwise_lanes<std::bit_xor<>>;
 struct boolean_not_lanes {
   static std::uint8_t one(std::uint8_t x) { return x == 0; }
 };

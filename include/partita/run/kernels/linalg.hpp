@@ -7,8 +7,7 @@
 #include <Eigen/Core>
 
 #include <partita/op/registry.hpp>
-#include <partita/run/kernels/context.hpp>
-#include <partita/run/kernels/convert.hpp>
+#include <partita/run/kernels/computed.hpp>
 #include <partita/run/kernels/strided.hpp>
 
 namespace partita::run_detail {
@@ -20,20 +19,13 @@ using row_major = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMaj
 /// floats are widened, and the result is rounded once.
 template <class F>
 void in_computed_type(const kernel_context& c, const F& f) {
-  const dtype t = c.result.element;
-  if (t == dtype::f64) return f(std::type_identity<double>{}, c.operands.data(), c.out);
-  if (t == dtype::f32) return f(std::type_identity<float>{}, c.operands.data(), c.out);
-  const std::byte* wide[2] = {};
-  for (std::size_t i = 0; i < c.operands.size(); ++i) {
-    std::byte* copy = c.memory.take(padded_bytes({dtype::f32, c.types[i].shape}));
-    const void* in[] = {c.operands[i]};
-    widen_function(t)(round_up(c.types[i].shape.elements(), lanes), in, copy);
-    wide[i] = copy;
-  }
-  std::byte* out = c.memory.take(padded_bytes({dtype::f32, c.result.shape}));
-  f(std::type_identity<float>{}, static_cast<const std::byte* const*>(wide), out);
-  const void* in[] = {out};
-  narrow_function(t)(round_up(c.result.shape.elements(), lanes), in, c.out);
+  const computed_operands wide(c);
+  const std::byte* const in[] = {wide.operand<std::byte>(0), wide.operand<std::byte>(1)};
+  if (wide.type == dtype::f64)
+    f(std::type_identity<double>{}, in, wide.output<std::byte>());
+  else
+    f(std::type_identity<float>{}, in, wide.output<std::byte>());
+  wide.store();
 }
 
 /// Matrices are copied to where they are aligned, so that a result does not depend on the position

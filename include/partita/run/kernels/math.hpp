@@ -95,80 +95,44 @@ struct erf_lanes {
   }
 };
 struct sine_lanes {
-  template <class X>
-  static auto lanes(const X& x) {
-    return x.sin();
-  }
+  static auto lanes(const auto& x) { return x.sin(); }
 };
 struct cosine_lanes {
-  template <class X>
-  static auto lanes(const X& x) {
-    return x.cos();
-  }
+  static auto lanes(const auto& x) { return x.cos(); }
 };
 
 /// Correctly rounded; Eigen's own approximates on some machines.
 struct sqrt_lanes {
-  template <std::floating_point T>
-  static T one(T x) {
-    return std::sqrt(x);
-  }
+  static auto one(std::floating_point auto x) { return std::sqrt(x); }
 };
 struct rsqrt_lanes {
-  template <std::floating_point T>
-  static T one(T x) {
-    return T(1) / std::sqrt(x);
-  }
+  static auto one(std::floating_point auto x) { return 1 / std::sqrt(x); }
 };
 /// Eigen's own loses the sign of a zero on some machines.
 struct floor_lanes {
-  template <std::floating_point T>
-  static T one(T x) {
-    return std::floor(x);
-  }
+  static auto one(std::floating_point auto x) { return std::floor(x); }
 };
 struct ceil_lanes {
-  template <std::floating_point T>
-  static T one(T x) {
-    return std::ceil(x);
-  }
+  static auto one(std::floating_point auto x) { return std::ceil(x); }
 };
 struct round_nearest_even_lanes {
-  template <std::floating_point T>
-  static T one(T x) {
-    return std::nearbyint(x);
-  }
+  static auto one(std::floating_point auto x) { return std::nearbyint(x); }
 };
 struct round_nearest_away_lanes {
-  template <std::floating_point T>
-  static T one(T x) {
-    return std::round(x);
-  }
+  static auto one(std::floating_point auto x) { return std::round(x); }
 };
 
 struct expm1_lanes {
-  template <std::floating_point T>
-  static T one(T x) {
-    return std::expm1(x);
-  }
+  static auto one(std::floating_point auto x) { return std::expm1(x); }
 };
 struct log1p_lanes {
-  template <std::floating_point T>
-  static T one(T x) {
-    return std::log1p(x);
-  }
+  static auto one(std::floating_point auto x) { return std::log1p(x); }
 };
 struct cbrt_lanes {
-  template <std::floating_point T>
-  static T one(T x) {
-    return std::cbrt(x);
-  }
+  static auto one(std::floating_point auto x) { return std::cbrt(x); }
 };
 struct tan_lanes {
-  template <std::floating_point T>
-  static T one(T x) {
-    return std::tan(x);
-  }
+  static auto one(std::floating_point auto x) { return std::tan(x); }
 };
 struct atan2_lanes {
   template <std::floating_point T>

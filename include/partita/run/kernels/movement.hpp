@@ -35,59 +35,55 @@ inline void iota_kernel(const kernel_context& c) {
   });
 }
 
-inline void broadcast_kernel(const kernel_context& c) {
-  const shape& from = c.types[0].shape;
+/// Element (i0, i1, ...) of the result is element `first` + i0 * from[0] + ... of the operand.
+inline void copy_strided(const kernel_context& c, const strides& from, std::int64_t first = 0) {
   const shape& to = c.result.shape;
   if (to.elements() == 0) return;
-  const strides f(from), t(to);
-  std::int64_t from_stride[max_rank] = {};
-  for (int i = 0; i < from.rank; ++i)
-    if (from[i] != 1) from_stride[c.attrs[static_cast<std::size_t>(i)]] = f[i];
+  const strides t(to);
   box b;
-  for (int d = 0; d < to.rank; ++d) b.push_back(to[d], from_stride[d], t[d]);
-  b.copy(size_of(c.result.element), c.operands[0], c.out);
+  for (int d = 0; d < to.rank; ++d) b.push_back(to[d], from[d], t[d]);
+  const std::int64_t size = size_of(c.result.element);
+  b.copy(size, c.operands[0] + first * size, c.out);
+}
+
+inline void broadcast_kernel(const kernel_context& c) {
+  const shape& from = c.types[0].shape;
+  const strides f(from);
+  strides by;
+  for (int i = 0; i < from.rank; ++i)
+    if (from[i] != 1) by[static_cast<int>(c.attrs[at(i)])] = f[i];
+  copy_strided(c, by);
 }
 
 inline void transpose_kernel(const kernel_context& c) {
-  const shape& to = c.result.shape;
-  if (to.elements() == 0) return;
-  const strides f(c.types[0].shape), t(to);
-  box b;
-  for (int d = 0; d < to.rank; ++d)
-    b.push_back(to[d], f[static_cast<int>(c.attrs[static_cast<std::size_t>(d)])], t[d]);
-  b.copy(size_of(c.result.element), c.operands[0], c.out);
+  const strides f(c.types[0].shape);
+  strides by;
+  for (int d = 0; d < c.result.shape.rank; ++d) by[d] = f[static_cast<int>(c.attrs[at(d)])];
+  copy_strided(c, by);
 }
 
 inline void slice_kernel(const kernel_context& c) {
-  const shape& from = c.types[0].shape;
-  const shape& to = c.result.shape;
-  if (to.elements() == 0) return;
-  const strides f(from), t(to);
-  const std::int64_t size = size_of(c.result.element);
-  std::int64_t offset = 0;
-  box b;
-  for (int d = 0; d < to.rank; ++d) {
-    const op::slice::bounds at(c.attrs.data(), c.attrs.size(), to.rank, d);
-    b.push_back(to[d], at.stride * f[d], t[d]);
-    offset += at.start * f[d];
+  const int rank = c.result.shape.rank;
+  strides by(c.types[0].shape);
+  std::int64_t first = 0;
+  for (int d = 0; d < rank; ++d) {
+    const op::slice::bounds bounds(c.attrs.data(), c.attrs.size(), rank, d);
+    first += bounds.start * by[d];
+    by[d] *= bounds.stride;
   }
-  b.copy(size, c.operands[0] + offset * size, c.out);
+  copy_strided(c, by, first);
 }
 
 inline void reverse_kernel(const kernel_context& c) {
   const shape& s = c.result.shape;
-  if (s.elements() == 0) return;
-  const strides step(s);
-  std::int64_t from[max_rank], offset = 0;
-  for (int d = 0; d < s.rank; ++d) from[d] = step[d];
-  for (auto d : c.attrs) {
-    from[d] = -from[d];
-    offset += (s[static_cast<int>(d)] - 1) * step[static_cast<int>(d)];
+  strides by(s);
+  std::int64_t first = 0;
+  for (const std::int64_t attr : c.attrs) {
+    const auto d = static_cast<int>(attr);
+    first += (s[d] - 1) * by[d];
+    by[d] = -by[d];
   }
-  box b;
-  for (int d = 0; d < s.rank; ++d) b.push_back(s[d], from[d], step[d]);
-  const std::int64_t size = size_of(c.result.element);
-  b.copy(size, c.operands[0] + offset * size, c.out);
+  copy_strided(c, by, first);
 }
 
 inline void roll_kernel(const kernel_context& c) {

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include <partita/op/registry.hpp>
 #include <partita/run/kernels/chain.hpp>
 #include <partita/run/kernels/combine.hpp>
+#include <partita/run/kernels/computed.hpp>
 #include <partita/run/kernels/sort.hpp>
-#include <partita/run/kernels/strided.hpp>
 
 namespace partita::run_detail {
 
@@ -97,20 +96,11 @@ class reduction {
 
   const std::byte* operand(std::size_t i) const {
     if (direct_) return c_.operands[i];
-    const strides s(from_);
-    box b;
-    shape packed;
-    for (int pass = 0; pass < 2; ++pass)
+    int order[max_rank], at = 0;
+    for (const bool reduced_ones : {false, true})
       for (int d = 0; d < from_.rank; ++d)
-        if (is_reduced(d) == (pass == 1)) packed.push_back(from_[d]);
-    const strides t(packed);
-    int at = 0;
-    for (int pass = 0; pass < 2; ++pass)
-      for (int d = 0; d < from_.rank; ++d)
-        if (is_reduced(d) == (pass == 1)) b.push_back(from_[d], s[d], t[at++]);
-    std::byte* copy = c_.memory.take(padded_bytes(c_.types[i]));
-    if (from_.elements() > 0) b.copy(size_of(c_.types[i].element), c_.operands[i], copy);
-    return copy;
+        if (is_reduced(d) == reduced_ones) order[at++] = d;
+    return in_order(c_.types[i].element, from_, order, nullptr, c_.operands[i], c_.memory);
   }
 
  private:
@@ -186,25 +176,16 @@ inline void reduce_kernel(const kernel_context& c) {
   const reduction r(c);
   const shape& from = c.types[0].shape;
   const dtype element = c.types[0].element;
-  const std::byte* x = r.operand(0);
+  const std::byte* x = widened(element, r.operand(0), from.elements(), c.memory);
   std::byte* out = c.out;
-  if (is_half(element)) {
-    std::byte* wide = c.memory.take(padded_bytes({dtype::f32, from}));
-    const void* in[] = {x};
-    widen_function(element)(round_up(from.elements(), lanes), in, wide);
-    x = wide;
-    out = c.memory.take(padded_bytes({dtype::f32, c.result.shape}));
-  }
+  if (is_half(element)) out = c.memory.take(padded_bytes({dtype::f32, c.result.shape}));
   with_computed_type(element, [&]<class T>(std::type_identity<T>) {
     with_combiner<T>(static_cast<combiner>(c.attrs[0]), [&](auto f) {
       reduce_middle<decltype(f)>(reinterpret_cast<const T*>(x), r.outer, r.reduced, r.inner,
                                  reinterpret_cast<T*>(out));
     });
   });
-  if (is_half(element)) {
-    const void* in[] = {out};
-    narrow_function(element)(round_up(c.result.shape.elements(), lanes), in, c.out);
-  }
+  if (is_half(element)) narrow(element, out, c.result.shape.elements(), c.out);
 }
 
 }  // namespace partita::run_detail

@@ -40,28 +40,12 @@ void reduce_precision_of(const kernel_context& c, int exponent, int mantissa) {
 }
 
 inline void reduce_precision_kernel(const kernel_context& c) {
-  switch (c.result.element) {
-    case dtype::f64:
-      return reduce_precision_of<std::uint64_t>(c, 11, 52);
-    case dtype::bf16:
-      return reduce_precision_of<std::uint16_t>(c, 8, 7);
-    case dtype::f16:
-      return reduce_precision_of<std::uint16_t>(c, 5, 10);
-    case dtype::f32:
-      return reduce_precision_of<std::uint32_t>(c, 8, 23);
-    case dtype::i8:
-    case dtype::i16:
-    case dtype::i32:
-    case dtype::i64:
-    case dtype::u8:
-    case dtype::u16:
-    case dtype::u32:
-    case dtype::u64:
-    case dtype::boolean:
-      break;
-  }
-  throw error(concat("P001 internal error: reduce_precision of ", name_of(c.result.element),
-                     "; please report"));
+  const dtype t = c.result.element;
+  if (t == dtype::f64) return reduce_precision_of<std::uint64_t>(c, 11, 52);
+  if (t == dtype::f32) return reduce_precision_of<std::uint32_t>(c, 8, 23);
+  if (t == dtype::bf16) return reduce_precision_of<std::uint16_t>(c, 8, 7);
+  if (t == dtype::f16) return reduce_precision_of<std::uint16_t>(c, 5, 10);
+  throw error(concat("P001 internal error: reduce_precision of ", name_of(t), "; please report"));
 }
 
 }  // namespace partita::run_detail

@@ -51,24 +51,15 @@ int total_order_of(T a, T b) {
 }
 
 using order_function = int (*)(const std::byte* line, std::int64_t i, std::int64_t j);
-template <class T>
+template <class T, bool Total>
 int order_in_line(const std::byte* line, std::int64_t i, std::int64_t j) {
   const auto* x = reinterpret_cast<const T*>(line);
-  return order_of(x[i], x[j]);
+  return Total ? total_order_of(x[i], x[j]) : order_of(x[i], x[j]);
 }
-template <class T>
-int total_order_in_line(const std::byte* line, std::int64_t i, std::int64_t j) {
-  const auto* x = reinterpret_cast<const T*>(line);
-  return total_order_of(x[i], x[j]);
-}
-inline order_function total_order_function_of(dtype t) {
+template <bool Total = false>
+order_function order_function_of(dtype t) {
   return with_type(t == dtype::boolean ? dtype::u8 : t, []<class T>(std::type_identity<T>) {
-    return static_cast<order_function>(&total_order_in_line<T>);
-  });
-}
-inline order_function order_function_of(dtype t) {
-  return with_type(t == dtype::boolean ? dtype::u8 : t, []<class T>(std::type_identity<T>) {
-    return static_cast<order_function>(&order_in_line<T>);
+    return static_cast<order_function>(&order_in_line<T, Total>);
   });
 }
 
@@ -119,10 +110,8 @@ inline void sort_kernel(const kernel_context& c) {
     for (std::size_t i = 0; i < n; ++i) {
       const auto size = static_cast<std::size_t>(size_of(c.types[i].element));
       for (std::int64_t k = 0; k < lines.length; ++k)
-        std::memcpy(
-            c.outs[i] + static_cast<std::size_t>(lines.begin(l) + k * lines.stride) * size,
-            line[i].data() + static_cast<std::size_t>(position[static_cast<std::size_t>(k)]) * size,
-            size);
+        std::memcpy(c.outs[i] + static_cast<std::size_t>(lines.begin(l) + k * lines.stride) * size,
+                    line[i].data() + static_cast<std::size_t>(position[at(k)]) * size, size);
     }
   }
 }
@@ -132,7 +121,7 @@ inline void top_k_kernel(const kernel_context& c) {
   const std::int64_t n = from[from.rank - 1], k = c.attrs[0];
   if (c.result.shape.elements() == 0) return;
   const std::int64_t sizes[] = {size_of(c.types[0].element), size_of(c.types[1].element)};
-  const order_function value_order = total_order_function_of(c.types[0].element);
+  const order_function value_order = order_function_of<true>(c.types[0].element);
   const order_function position_order = order_function_of(c.types[1].element);
   std::vector<std::int64_t> place(static_cast<std::size_t>(n));
   for (std::int64_t l = 0; l < from.elements() / n; ++l) {
@@ -148,7 +137,7 @@ inline void top_k_kernel(const kernel_context& c) {
     for (std::int64_t i = 0; i < k; ++i)
       for (std::size_t r = 0; r < 2; ++r)
         std::memcpy(c.outs[r] + (l * k + i) * sizes[r],
-                    (r == 0 ? values : positions) + place[static_cast<std::size_t>(i)] * sizes[r],
+                    (r == 0 ? values : positions) + place[at(i)] * sizes[r],
                     static_cast<std::size_t>(sizes[r]));
   }
 }

@@ -12,10 +12,7 @@
 namespace partita::run_detail {
 
 struct erfc_lanes {
-  template <std::floating_point T>
-  static T one(T x) {
-    return std::erfc(x);
-  }
+  static auto one(std::floating_point auto x) { return std::erfc(x); }
 };
 
 /// Source    Giles, "Approximating the erfinv function", GPU Computing Gems 2, 2011, table 5, in

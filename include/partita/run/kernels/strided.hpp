@@ -6,10 +6,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <partita/ir/shape.hpp>
 
 namespace partita::run_detail {
+
+/// Calls `f(std::type_identity<T>{})` for the unsigned integer T of so many bytes.
+template <class F>
+constexpr decltype(auto) with_bits(std::int64_t bytes, F&& f) {
+  if (bytes == 1) return f(std::type_identity<std::uint8_t>{});
+  if (bytes == 2) return f(std::type_identity<std::uint16_t>{});
+  if (bytes == 4) return f(std::type_identity<std::uint32_t>{});
+  return f(std::type_identity<std::uint64_t>{});
+}
 
 /// Row-major strides of a shape, in elements.
 struct strides {
@@ -42,16 +52,9 @@ class box {
   }
   /// Copies the box; `size` is that of an element, in bytes.
   void copy(std::int64_t size, const void* from, void* to) const {
-    switch (size) {
-      case 1:
-        return run(static_cast<const std::uint8_t*>(from), static_cast<std::uint8_t*>(to), 0);
-      case 2:
-        return run(static_cast<const std::uint16_t*>(from), static_cast<std::uint16_t*>(to), 0);
-      case 4:
-        return run(static_cast<const std::uint32_t*>(from), static_cast<std::uint32_t*>(to), 0);
-      default:
-        return run(static_cast<const std::uint64_t*>(from), static_cast<std::uint64_t*>(to), 0);
-    }
+    with_bits(size, [&]<class T>(std::type_identity<T>) {
+      run(static_cast<const T*>(from), static_cast<T*>(to), 0);
+    });
   }
   /// Number of elements if they are contiguous on both sides, else -1.
   std::int64_t contiguous() const {

@@ -19,12 +19,6 @@ class device_set {
     for (int a = 0; a < m.rank; ++a) s.extent_[a] = m.size(a);
     return s;
   }
-  static device_set one(const mesh& m, const coordinates& c) {
-    device_set s(m);
-    for (int a = 0; a < m.rank; ++a) s.extent_[a] = 1;
-    s.first_ = c;
-    return s;
-  }
   /// Block `process` of `count` blocks of consecutive device numbers.
   ///
   /// Errors    R016 the blocks are no boxes of the mesh

@@ -35,7 +35,7 @@ class slot_pool {
   const std::vector<std::int64_t>& bytes() const { return bytes_; }
 
  private:
-  std::int64_t size(int slot) const { return bytes_[static_cast<std::size_t>(slot)]; }
+  std::int64_t size(int slot) const { return bytes_[at(slot)]; }
 
   std::vector<std::int64_t> bytes_;
   std::vector<int> free_;
@@ -46,7 +46,7 @@ class memory_plan {
  public:
   /// `axes`: over which each value varies; `outermost`: may outputs be handed out as arrays?
   memory_plan(const program& p, const fusion_rules& rules, const grouping& groups,
-              const device_set& devices, const std::vector<axis_set>& axes, bool outermost)
+              const device_set& devices, const vec<axis_set>& axes, bool outermost)
       : p_(p),
         devices_(devices),
         axes_(axes),
@@ -74,7 +74,6 @@ class memory_plan {
 
  private:
   static constexpr int forever = std::numeric_limits<int>::max();
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   void hand_out(const fusion_rules& rules) {
     for (const auto& out : p_.outputs) {
@@ -108,9 +107,9 @@ class memory_plan {
 
   const program& p_;
   const device_set& devices_;
-  const std::vector<axis_set>& axes_;  // by value
-  std::vector<int> slot_;              // by root value
-  std::vector<char> handed_out_;       // by root value
+  const vec<axis_set>& axes_;     // by value
+  std::vector<int> slot_;         // by root value
+  std::vector<char> handed_out_;  // by root value
   slot_pool slots_;
 };
 

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
 #include <partita/spmd/varying.hpp>
 
@@ -14,30 +12,6 @@ struct coordinates {
   std::int64_t at[max_axes] = {};
 };
 
-/// Number of coordinates over the axes of a set.
-constexpr std::int64_t copies_over(const mesh& m, axis_set s) {
-  std::int64_t n = 1;
-  for (int a = 0; a < m.rank; ++a)
-    if (s.contains(a)) n *= m.size(a);
-  return n;
-}
-/// The copy that a device at `c` has; copies are numbered in row-major order.
-constexpr std::int64_t copy_at(const mesh& m, axis_set s, const coordinates& c) {
-  std::int64_t n = 0;
-  for (int a = 0; a < m.rank; ++a)
-    if (s.contains(a)) n = n * m.size(a) + c.at[a];
-  return n;
-}
-/// Coordinates of a copy; 0 on the axes over which it does not vary.
-constexpr coordinates coordinates_of(const mesh& m, axis_set s, std::int64_t copy) {
-  coordinates c;
-  for (int a = m.rank; a-- > 0;)
-    if (s.contains(a)) {
-      c.at[a] = copy % m.size(a);
-      copy /= m.size(a);
-    }
-  return c;
-}
 /// The piece that a device at `c` has along a dimension.
 constexpr std::int64_t piece_of(const mesh& m, const layout& l, int dim, const coordinates& c) {
   std::int64_t n = 0;
@@ -70,20 +44,6 @@ constexpr coordinates member_at(const mesh& m, const layout& axes, std::int64_t 
     i /= size;
   }
   return c;
-}
-
-/// See spmd/varying.hpp.
-inline std::vector<axis_set> varying_values(const program& p, const mesh& m,
-                                            std::span<const axis_set> inputs) {
-  const vec<axis_set> axes = partita::varying_values(p, m, {inputs.data(), inputs.size()});
-  return {axes.begin(), axes.end()};
-}
-inline std::vector<axis_set> varying_wires(const program& p, op_id o, const mesh& m,
-                                           const wire_list& list,
-                                           const std::vector<axis_set>& operands) {
-  const vec<axis_set> axes =
-      partita::varying_wires(p, o, m, list, {operands.data(), operands.size()});
-  return {axes.begin(), axes.end()};
 }
 
 }  // namespace partita::run_detail

@@ -1,8 +1,6 @@
 /// Reductions of blocks, in a fixed order: what makes every transport give the same bits.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include <partita/op/combine.hpp>
@@ -57,12 +55,7 @@ class accumulator {
 };
 
 inline void fill_with_identity(combiner c, const tensor_type& t, std::byte* out) {
-  const std::int64_t bits = identity_bits(c, t.element);
-  with_type(t.element, [&]<class T>(std::type_identity<T>) {
-    const T value = is_floating(t.element) ? convert_element<T>(std::bit_cast<double>(bits))
-                                           : convert_element<T>(bits);
-    std::fill_n(reinterpret_cast<T*>(out), t.shape.elements(), value);
-  });
+  fill(t.element, identity_bits(c, t.element), t.shape.elements(), out);
 }
 
 /// True if a value combined with itself is the value.

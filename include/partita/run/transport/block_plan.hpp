@@ -1,8 +1,6 @@
 /// Which blocks a process sends to which, and where it finds those that it receives.
 #pragma once
 
-#include <algorithm>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -32,34 +30,36 @@ struct block {
 /// Law: both sides add the blocks of a message in the same order.
 class block_plan {
  public:
-  /// A received block: its bytes in the buffer of `run`.
+  /// A received block: its message, or -1 if it is not received, and its first byte in that.
   struct received {
-    std::int64_t peer = -1, offset = 0;
+    std::int64_t message = -1, offset = 0;
   };
 
   void send(std::int64_t peer, const block& b, std::int64_t element_bytes) {
-    outgoing& m = find(sends_, peer);
+    outgoing& m = to_peer(sends_, peer);
     m.bytes = round_up(m.bytes, element_bytes);
     m.blocks.push_back({b, m.bytes});
     m.bytes += b.box.elements() * element_bytes;
   }
   received receive(std::int64_t peer, std::int64_t elements, std::int64_t element_bytes) {
-    incoming& m = find(receives_, peer);
+    incoming& m = to_peer(receives_, peer);
     m.bytes = round_up(m.bytes, element_bytes);
-    const received at{peer, m.bytes};
+    const received at{&m - receives_.data(), m.bytes};
     m.bytes += elements * element_bytes;
     return at;
   }
-  /// Places the messages in the receive buffer, and so the blocks; after the last one.
-  void settle(std::span<received> blocks) {
+  /// Places the messages in the receive buffer; after the last block.
+  void settle() {
     std::int64_t end = 0;
     for (incoming& m : receives_) {
       m.begin = end;
       end += round_up(m.bytes, alignment);
     }
     buffer_bytes_ = end + alignment + lanes * 8;  // whole groups of lanes are read
-    for (received& b : blocks)
-      if (b.peer >= 0) b.offset += find(receives_, b.peer).begin;
+  }
+  /// A received block in the buffer that `start` or `run` returned.
+  const std::byte* find(const std::byte* buffer, const received& b) const {
+    return buffer + receives_[static_cast<std::size_t>(b.message)].begin + b.offset;
   }
   bool empty() const { return sends_.empty() && receives_.empty(); }
   bool receives() const { return !receives_.empty(); }
@@ -113,7 +113,7 @@ class block_plan {
   };
 
   template <class List>
-  static typename List::value_type& find(List& list, std::int64_t peer) {
+  static typename List::value_type& to_peer(List& list, std::int64_t peer) {
     for (auto& m : list)
       if (m.peer == peer) return m;
     list.push_back({peer});

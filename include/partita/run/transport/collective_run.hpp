@@ -1,7 +1,6 @@
 /// Collectives on blocks: the same code for an emulated mesh, for threads and for MPI.
 #pragma once
 
-#include <array>
 #include <span>
 #include <vector>
 
@@ -69,8 +68,6 @@ class collective_run {
   /// than two.
   static constexpr std::int64_t small_bytes = 4096;
 
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
   // ---- Planning --------------------------------------------------------------------------------
 
   /// The device whose operand a result takes: a sender differs from the receiver only along axes
@@ -82,44 +79,34 @@ class collective_run {
       if (operands_[k].from_axes.contains(e.axis)) c.at[e.axis] = there.at[e.axis];
     return c;
   }
-  /// Calls f(operand, receiver, source) for each block of each result of a process.
-  template <class F>
-  void for_blocks(const device_set& receiver, const F& f) const {
-    for (std::size_t k = 0; k < operands_.size(); ++k)
-      for (std::int64_t j = 0; j < receiver.copies(operands_[k].to_axes); ++j) {
-        const coordinates here = receiver.coordinates_of(operands_[k].to_axes, j);
-        for (std::int64_t i = 0; i < boxes_[k].senders(here); ++i)
-          f(k, here, source_of(k, here, i));
-      }
-  }
   /// Finds the blocks that this process sends and receives; of a reduction in parts, the part of
   /// each operand that the receiver sums.
   void plan() {
     const std::int64_t me = devices_.this_process();
+    first_block_.resize(operands_.size());
     for (std::int64_t q = 0; q < processes(); ++q) {
       const device_set receiver = devices_.member(what_.along(), q);
-      const std::int64_t to = receiver.this_process();
-      if (to == me) number_ = q;
-      for_blocks(receiver, [&](std::size_t k, const coordinates& here, const coordinates& source) {
-        const std::int64_t owner = devices_.process_of(source),
-                           size = size_of(operands_[k].from.element);
-        const block b = block_for(k, here, q, source, owner == me);
-        if (to == me)
-          from_.push_back(owner == me ? block_plan::received{}
-                                      : first_.receive(owner, b.box.elements(), size));
-        else if (owner == me)
-          first_.send(to, b, size);
-      });
+      if (receiver.this_process() == me) number_ = q;
+      for (std::size_t k = 0; k < operands_.size(); ++k)
+        for (std::int64_t j = 0; j < receiver.copies(operands_[k].to_axes); ++j) {
+          const coordinates here = receiver.coordinates_of(operands_[k].to_axes, j);
+          if (receiver.this_process() == me) first_block_[k].push_back(from_.size());
+          for (std::int64_t i = 0; i < boxes_[k].senders(here); ++i)
+            plan_block(k, here, source_of(k, here, i), q, receiver.this_process());
+        }
     }
-    first_.settle(from_);
-    std::int64_t next = 0;
-    for (std::size_t k = 0; k < operands_.size(); ++k) {
-      first_block_.emplace_back();
-      for (std::int64_t j = 0; j < devices_.copies(operands_[k].to_axes); ++j) {
-        first_block_[k].push_back(next);
-        next += boxes_[k].senders(devices_.coordinates_of(operands_[k].to_axes, j));
-      }
-    }
+    first_.settle();
+  }
+  void plan_block(std::size_t k, const coordinates& here, const coordinates& source,
+                  std::int64_t member, std::int64_t to) {
+    const std::int64_t me = devices_.this_process(), owner = devices_.process_of(source),
+                       size = size_of(operands_[k].from.element);
+    const block b = block_for(k, here, member, source, owner == me);
+    if (to == me)
+      from_.push_back(owner == me ? block_plan::received{}
+                                  : first_.receive(owner, b.box.elements(), size));
+    else if (owner == me)
+      first_.send(to, b, size);
   }
   block block_for(std::size_t k, const coordinates& here, std::int64_t member,
                   const coordinates& source, bool mine) const {
@@ -159,7 +146,6 @@ class collective_run {
   }
   /// The second round of a reduction in parts: the sums go to all.
   void plan_sums() {
-    std::vector<block_plan::received> places;
     for (std::int64_t q = 0; q < processes(); ++q) {
       const std::int64_t other = devices_.member(what_.along(), q).this_process();
       if (q == number_) continue;
@@ -168,12 +154,10 @@ class collective_run {
           const std::int64_t size = size_of(operands_[k].to.element);
           const part theirs = part_of(k, q);
           second_.send(other, block_of(k, j, part_of(k, number_)), size);
-          sums_.push_back({k, j, theirs});
-          places.push_back(second_.receive(other, theirs.end - theirs.begin, size));
+          sums_.push_back({k, j, theirs, second_.receive(other, theirs.end - theirs.begin, size)});
         }
     }
-    second_.settle(places);
-    for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].offset = places[i].offset;
+    second_.settle();
   }
   /// One operand with one copy, all of which goes to every member: the transport's gather.
   bool can_gather() const {
@@ -227,24 +211,19 @@ class collective_run {
                    const std::byte* from, const std::byte* received) const {
     const collective_operand& x = operands_[k];
     if (gathers_) {
-      const std::int64_t member = member_number(source_of(k, here, i));
+      const device_set all = device_set::all(devices_.mesh());
+      const std::int64_t member = all.copy_at(what_.along(), source_of(k, here, i));
       return {received + member * x.from.bytes(), &boxes_[k].box(), {}};
     }
     if (received != nullptr) {
-      const block_plan::received& b = from_[at(first_block_[k][at(j)] + i)];
-      if (b.peer >= 0) return {received + b.offset, &boxes_[k].box(), {}};
+      const block_plan::received& b = from_[first_block_[k][at(j)] + at(i)];
+      if (b.message >= 0) return {first_.find(received, b), &boxes_[k].box(), {}};
     }
-    const std::int64_t copy = devices_.copy_at(x.from_axes, source_of(k, here, i));
-    return {from + copy * padded_bytes(x.from), &x.from.shape, boxes_[k].begin_in_operand(here)};
+    const std::int64_t copy = devices_.copy_at(x.from_axes, source_of(k, here, i)),
+                       skipped = summed(k).begin * size_of(x.from.element);
+    return {from + copy * padded_bytes(x.from) + skipped, &x.from.shape,
+            boxes_[k].begin_in_operand(here)};
   }
-  /// Of a group along all of the collective's axes, each process of which has one device of it.
-  std::int64_t member_number(const coordinates& c) const {
-    std::int64_t n = 0;
-    for (int a = 0; a < devices_.mesh().rank; ++a)
-      if (what_.along().contains(a)) n = n * devices_.mesh().size(a) + c.at[a];
-    return n;
-  }
-
   /// Computes copy j of result k.
   void compute(std::size_t k, std::int64_t j, const std::byte* from, const std::byte* received,
                std::byte* out, scratch& memory) const {
@@ -252,7 +231,6 @@ class collective_run {
     if (x.to.shape.elements() == 0) return;
     const coordinates here = devices_.coordinates_of(x.to_axes, j);
     const std::int64_t size = size_of(x.to.element), senders = boxes_[k].senders(here);
-    if (in_parts_) return reduce_part(k, j, here, from, received, out, memory);
     if (what_.reduces()) return reduce(k, j, here, from, received, out, memory);
     if (senders == 0) return fill_with_identity(what_.combine, x.to, out);
     for (std::int64_t i = 0; i < senders; ++i) {
@@ -261,17 +239,23 @@ class collective_run {
                boxes_[k].begin_in_result(boxes_[k].sender(here, i)).at, out);
     }
   }
+  /// The elements that this process reduces.
+  part summed(std::size_t k) const {
+    return in_parts_ ? part_of(k, number_) : part{0, operands_[k].to.shape.elements()};
+  }
   void reduce(std::size_t k, std::int64_t j, const coordinates& here, const std::byte* from,
               const std::byte* received, std::byte* out, scratch& memory) const {
     const collective_operand& x = operands_[k];
     // All members hold the same copy, and equal values combine to the value.
     const bool one_is_all =
         idempotent(what_.combine) && (axes_of(devices_.mesh(), what_.axes) & x.from_axes).empty();
-    accumulator sum(what_.combine, x.to.element, x.to.shape.elements(), memory);
+    const part mine = summed(k);
+    if (mine.begin == mine.end) return;
+    accumulator sum(what_.combine, x.to.element, mine.end - mine.begin, memory);
     std::byte* cut = nullptr;
     for (std::int64_t i = 0; i < (one_is_all ? 1 : boxes_[k].senders(here)); ++i) {
       const found_block b = find(k, j, here, i, from, received);
-      if (*b.around == boxes_[k].box()) {
+      if (in_parts_ || *b.around == boxes_[k].box()) {
         sum.add(b.first);
         continue;
       }
@@ -280,22 +264,7 @@ class collective_run {
                boxes_[k].box(), nullptr, cut);
       sum.add(cut);
     }
-    sum.store(out);
-  }
-  /// The sum of this process's part, in its place in the result.
-  void reduce_part(std::size_t k, std::int64_t j, const coordinates& here, const std::byte* from,
-                   const std::byte* received, std::byte* out, scratch& memory) const {
-    const collective_operand& x = operands_[k];
-    const part mine = part_of(k, number_);
-    const std::int64_t begin = mine.begin * size_of(x.to.element);
-    if (mine.begin == mine.end) return;
-    accumulator sum(what_.combine, x.to.element, mine.end - mine.begin, memory);
-    for (std::int64_t i = 0; i < boxes_[k].senders(here); ++i) {
-      const block_plan::received& b = from_[at(first_block_[k][at(j)] + i)];
-      const std::int64_t copy = devices_.copy_at(x.from_axes, source_of(k, here, i));
-      sum.add(b.peer >= 0 ? received + b.offset : from + copy * padded_bytes(x.from) + begin);
-    }
-    sum.store(out + begin);
+    sum.store(out + mine.begin * size_of(x.to.element));
   }
   /// The sums of the other processes.
   void finish_parts(transport& t, std::span<std::byte* const> to, scratch& messages) const {
@@ -308,7 +277,8 @@ class collective_run {
       const tensor_type& type = operands_[each.tensor].to;
       const std::int64_t size = size_of(type.element);
       std::memcpy(to[each.tensor] + each.copy * padded_bytes(type) + each.elements.begin * size,
-                  received + each.offset, at((each.elements.end - each.elements.begin) * size));
+                  second_.find(received, each.place),
+                  at((each.elements.end - each.elements.begin) * size));
     }
   }
 
@@ -317,7 +287,7 @@ class collective_run {
     std::size_t tensor = 0;
     std::int64_t copy = 0;
     part elements;
-    std::int64_t offset = 0;
+    block_plan::received place;
   };
 
   device_set devices_;
@@ -327,8 +297,8 @@ class collective_run {
   bool alone_ = true, in_parts_ = false, gathers_ = false;
   std::int64_t number_ = 0;  // of this process in its group
   block_plan first_, second_;
-  std::vector<block_plan::received> from_;              // by block; peer -1: on this process
-  std::vector<std::vector<std::int64_t>> first_block_;  // by operand and copy
+  std::vector<block_plan::received> from_;             // by block; message -1: on this process
+  std::vector<std::vector<std::size_t>> first_block_;  // by operand and copy
   std::vector<received_sum> sums_;
 };
 

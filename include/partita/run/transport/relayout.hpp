@@ -3,9 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -41,10 +39,7 @@ class relayout {
   relayout(const placement& from, const placement& to, std::int64_t this_process)
       : from_(from), to_(to), me_(this_process) {
     for (std::int64_t i = 0; i < to.processes(); ++i) plan(to.process(i));
-    std::vector<block_plan::received> places;
-    for (const incoming_block& b : received_) places.push_back(b.at);
-    messages_.settle(places);
-    for (std::size_t i = 0; i < places.size(); ++i) received_[i].at = places[i];
+    messages_.settle();
   }
 
   /// A move on its way: what it reads and writes.
@@ -71,8 +66,9 @@ class relayout {
   std::vector<array> finish(transport& t, started s) const {
     if (s.messages.ticket >= 0) t.finish(s.messages.ticket);
     for (const incoming_block& b : received_)
-      copy_box(size_of(to_.local.element), b.box, b.box, nullptr, s.messages.received + b.at.offset,
-               to_.local.shape, b.to.at, const_cast<std::byte*>(s.targets[at(b.target)].bytes()));
+      copy_box(size_of(to_.local.element), b.box, b.box, nullptr,
+               messages_.find(s.messages.received, b.at), to_.local.shape, b.to.at,
+               const_cast<std::byte*>(s.targets[at(b.target)].bytes()));
     return std::move(s.targets);
   }
   std::vector<array> run(transport& t, std::vector<array> shards) const {
@@ -93,8 +89,6 @@ class relayout {
     position to;
     shape box;
   };
-
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   void plan(const device_set& receiver) {
     for (std::int64_t j = 0; j < receiver.copies(to_.varies); ++j) {

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <deque>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -58,20 +57,11 @@ class thread_transport final : public transport {
   thread_transport(const device_set& devices, thread_mailbox& shared)
       : transport(devices), shared_(shared) {}
 
-  ticket start_gather(axis_set along, const std::byte* mine, std::int64_t bytes,
-                      std::byte* all) override {
-    std::vector<message> in;
-    for (std::int64_t i = 0; i < devices().processes(along); ++i) {
-      const std::int64_t peer = devices().member(along, i).this_process();
-      shared_.send(devices().this_process(), peer, mine, bytes);
-      in.push_back({peer, all + i * bytes, bytes});
-    }
-    return keep(std::move(in));
-  }
   ticket start_exchange(std::span<const message> sends,
                         std::span<const message> receives) override {
     for (const message& m : sends) shared_.send(devices().this_process(), m.peer, m.data, m.bytes);
-    return keep({receives.begin(), receives.end()});
+    pending_[next_] = {receives.begin(), receives.end()};
+    return next_++;
   }
   void finish(ticket t) override {
     for (const message& m : pending_.at(t))
@@ -80,11 +70,6 @@ class thread_transport final : public transport {
   }
 
  private:
-  ticket keep(std::vector<message> receives) {
-    pending_[next_] = std::move(receives);
-    return next_++;
-  }
-
   thread_mailbox& shared_;
   std::map<ticket, std::vector<message>> pending_;
   ticket next_ = 0;

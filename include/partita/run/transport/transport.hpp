@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -48,10 +49,23 @@ class transport {
   const device_set& devices() const { return devices_; }
 
   /// Every member of the group gets the blocks of all, in the order of members: all + i * bytes.
+  /// Here by messages.
   ///
   /// Errors    whatever it throws ends the run
   virtual ticket start_gather(axis_set along, const std::byte* mine, std::int64_t bytes,
-                              std::byte* all) = 0;
+                              std::byte* all) {
+    std::vector<message> out, in;
+    for (std::int64_t i = 0; i < devices_.processes(along); ++i) {
+      const std::int64_t peer = devices_.member(along, i).this_process();
+      if (peer == devices_.this_process()) {
+        std::memcpy(all + i * bytes, mine, static_cast<std::size_t>(bytes));
+        continue;
+      }
+      out.push_back({peer, const_cast<std::byte*>(mine), bytes});
+      in.push_back({peer, all + i * bytes, bytes});
+    }
+    return start_exchange(out, in);
+  }
   /// Sends to and receives from any processes, at most one message in each direction per peer.
   /// Both sides agree on the bytes.
   virtual ticket start_exchange(std::span<const message> sends,
@@ -64,11 +78,6 @@ class transport {
   void exchange(std::span<const message> sends, std::span<const message> receives) {
     finish(start_exchange(sends, receives));
   }
-  /// One message out and one in; a message of a negative peer is left out.
-  void send_receive(const message& out, const message& in) {
-    exchange({&out, out.peer < 0 ? 0u : 1u}, {&in, in.peer < 0 ? 0u : 1u});
-  }
-
   /// True if the engine below reduces blocks of this type by itself: the bits may then differ.
   virtual bool reduces(combiner, dtype) const { return false; }
   /// Every member of the group gets the combination of the blocks of all.
@@ -92,15 +101,11 @@ inline std::vector<std::byte> gathered(transport& t, axis_set along, const std::
 class in_process final : public transport {
  public:
   explicit in_process(const mesh& m) : transport(device_set::all(m)) {}
-  ticket start_gather(axis_set, const std::byte*, std::int64_t, std::byte*) override { fail(); }
-  ticket start_exchange(std::span<const message>, std::span<const message>) override { fail(); }
-  void finish(ticket) override {}
-
- private:
-  [[noreturn]] static void fail() {
+  ticket start_exchange(std::span<const message>, std::span<const message>) override {
     throw error(concat("internal error: a process that holds all devices communicates; please ",
                        "report it"));
   }
+  void finish(ticket) override {}
 };
 
 }  // namespace partita::run_detail
