@@ -1,7 +1,6 @@
 /// gather and scatter: windows at computed places.
 #pragma once
 
-
 #include <partita/op/registry.hpp>
 #include <partita/run/kernels/combine.hpp>
 #include <partita/run/kernels/computed.hpp>
