@@ -10,7 +10,7 @@ namespace pt = partita;
 
 namespace {
 /// The text that a failing CHECK prints.
-std::string shown(const pt::closeness& c) { return doctest::toString(c).c_str(); }
+std::string shown(const auto& x) { return doctest::toString(x).c_str(); }
 }  // namespace
 
 TEST_CASE("all_close says which element, both values, how far, and how many") {
@@ -62,4 +62,13 @@ TEST_CASE("all_close of runs says which output") {
   CHECK(shown(pt::all_close(xt::xarray<float>{1, 5}, one))
             .starts_with("output 0 \"result\": 1 of 2"));
   CHECK(shown(pt::all_close(r, one)) == "3 outputs, not 1");
+}
+
+TEST_CASE("arrays print as values") {
+  CHECK(shown(pt::array(2.5f)) == "2.5");
+  CHECK(shown(pt::array(pt::tensor_type{pt::dtype::boolean, {}})) == "0");
+  CHECK(shown(pt::array(pt::tensor_type{pt::dtype::i32, {2, 0}})) == "tensor<2x0xi32> ");
+  CHECK(shown(pt::array(xt::xarray<float>{{1, 2}, {3, 4}})) == "tensor<2x2xf32> 1 2 3 4");
+  CHECK(shown(pt::array(xt::xarray<double>{1, 2, 3, 4, 5, 6, 7, 8, 9})) ==
+        "tensor<9xf64> 1 2 3 4 5 6 7 8 ... (1 more)");
 }

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <ostream>
 #include <string_view>
 #include <type_traits>
 
@@ -36,3 +37,21 @@ inline void print_position(text& out, const shape& s, std::int64_t i) {
 }
 
 }  // namespace partita::run_detail
+
+namespace partita {
+
+/// A scalar as its value, another array as its type and its first elements, row-major:
+/// `tensor<3x8xf32> 1 2 3 4 5 6 7 8 ... (16 more)`.
+inline std::ostream& operator<<(std::ostream& out, const array& a) {
+  constexpr std::int64_t most = 8;
+  text t;
+  if (a.shape().rank > 0) t << a.type() << ' ';
+  for (std::int64_t i = 0; i < a.size() && i < most; ++i) {
+    t << (i > 0 ? " " : "");
+    run_detail::print_element(t, a, i);
+  }
+  if (a.size() > most) t << " ... (" << a.size() - most << " more)";
+  return out << t.view();
+}
+
+}  // namespace partita

@@ -12,6 +12,7 @@
 
 #include <partita/ir/program.hpp>
 #include <partita/run/compare.hpp>
+#include <partita/run/element_text.hpp>
 
 namespace partita {
 
