@@ -97,6 +97,12 @@ void fail(const pt::mpi::world& world, std::string_view how) {
   if (is("few")) x.pop_back();
   if (is("many")) x.push_back(x[0]);
   if (is("next")) run(first, x[1]);
+  if (is("state")) {
+    std::vector<pt::sharded_array> values = first.values();
+    values[0].name = "w";
+    values[0].global = {pt::dtype::f32, {9, 8}};
+    run(pt::sharded_state(std::move(values)), x[0]);
+  }
   if (is("name")) run.place([](const auto& r) { return pt::array(r.local); }, {"weight"});
   if (is("placed")) run.place([](const auto& r) { return pt::array(r.global); }, {"w"});
   if (is("foreign"))

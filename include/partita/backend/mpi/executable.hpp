@@ -270,7 +270,11 @@ class executable {
         throw error(concat("J005 mpi: the argument holds the outputs of a run; pass its next(), ",
                            "the state for the next run"));
       for (const sharded_array& v : s.values())
-        if (const int i = find(v.name); i >= 0 && s.for_input(v.name) == &v) put(i, v);
+        if (const int i = find(v.name); i >= 0 && s.for_input(v.name) == &v) {
+          run_detail::need_input_type("value of a state", v.name, v.global,
+                                      e_.part_->inputs()[at(i)].global);
+          put(i, v);
+        }
     }
     void add(const results& r) {
       for (int k = 0; k < r.size(); ++k) {
