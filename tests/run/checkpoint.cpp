@@ -301,7 +301,7 @@ TEST_CASE("checkpoint: training goes on under another mesh") {
     const pt::checkpoint_reader in(path);
     CHECK(in.step() == 100);
     CHECK(in.manifest().mesh == "{\"B\":4, \"M\":2}");
-    CHECK(in.manifest().library == "partita " + std::string(pt::library_version));
+    CHECK(in.manifest().written_by == "partita " + std::string(pt::library_version));
     const auto w1 = in.need("params.w1", {pt::dtype::f32, {pt::dyn, 10}});
     CHECK(w1.layout == "[{\"B\"}, {\"M\"}]");
     CHECK(w1.shard == pt::shape{2, 5});

@@ -33,7 +33,7 @@ struct checkpoint_entry {
 struct checkpoint_manifest {
   checkpoint_format format = checkpoint_format::zarr;
   std::int64_t step = 0;
-  std::string mesh, library;
+  std::string mesh, written_by;
   std::int64_t file_bytes = 0;  ///< see checkpoint_options
   std::vector<checkpoint_entry> arrays;
 };
@@ -46,8 +46,8 @@ using run_detail::json_numbers;
 using run_detail::json_text;
 
 inline text manifest_text(const checkpoint_manifest& m) {
-  text out = R"({"partita_checkpoint":1,"library":)";
-  out << json_text(m.library) << R"(,"format":)"
+  text out = R"({"partita_checkpoint":1,"written_by":)";
+  out << json_text(m.written_by) << R"(,"format":)"
       << (m.format == checkpoint_format::zarr ? R"("zarr")" : R"("safetensors")") << R"(,"step":)"
       << m.step << R"(,"file_bytes":)" << m.file_bytes << R"(,"mesh":)" << json_text(m.mesh)
       << R"(,"arrays":[)";
@@ -81,7 +81,7 @@ class manifest_reader {
     json_.need_member("{", "partita_checkpoint");
     if (const std::uint64_t version = json_.number(); version != 1)
       in_.fail("K002", "the checkpoint has version ", version, "; version 1 can be read");
-    m.library = string("library");
+    m.written_by = string("written_by");
     const std::string format = string("format");
     m.format = format == "zarr" ? checkpoint_format::zarr : checkpoint_format::safetensors;
     if (m.format != checkpoint_format::zarr && format != "safetensors")
