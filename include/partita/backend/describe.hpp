@@ -19,8 +19,9 @@ inline bool find_collective(const program& p, const run_detail::transport_use& w
   return false;
 }
 
-/// `all_reduce "M" of "h" (tactic "MP")`; of an op that is no collective its name and its value's.
-/// `notes`: of the collectives of `local`, which are about the core program.
+/// Names the op that a process works on: a collective as `all_gather <"B"> of %w1 (tactic "Z3")`,
+/// another op by its name and that of its value. `notes` belong to the collectives of `local` and
+/// refer to the core program.
 inline text describe(const program& source, const core_program& core,
                      const vec<tactic_report>& tactics, const vec<collective_note>& notes,
                      const program& local, const run_detail::transport_use& use) {

@@ -12,7 +12,7 @@
 
 namespace partita {
 
-/// A tensor of which this process holds the shards of its devices.
+/// A sharded tensor. This process holds the shards of its own devices.
 struct sharded_array {
   std::string name;
   tensor_type global;  ///< without padding

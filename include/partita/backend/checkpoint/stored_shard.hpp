@@ -1,4 +1,4 @@
-/// Which bytes of which file hold which elements of a global array.
+/// Maps the elements of global arrays to bytes of files.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,7 @@ struct slab {
   std::uint64_t begin = 0;  ///< byte in the file
 };
 
-/// The elements that a slab and an array in memory have in common; none if there are none.
+/// The elements that a slab and an array in memory have in common; empty if they are disjoint.
 struct common_box {
   shape extents;
   run_detail::position in_slab, in_array;

@@ -21,7 +21,7 @@ inline double seconds_now() {
 /// What a rank waits for.
 struct waiting {
   std::int64_t call = 0;            ///< counted from 1, of this rank; 0: not counted
-  std::function<text()> what = {};  ///< `all_reduce <"M"> of "h"`
+  std::function<text()> what = {};  ///< `all_gather <"B"> of %w1`
   /// All members of a group take part: which of them have not arrived is not known.
   bool of_group = false;
 };

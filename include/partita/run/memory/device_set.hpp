@@ -1,4 +1,4 @@
-/// The devices whose shards a process holds, and the number of copies of a value that follows.
+/// The devices whose shards a process holds, and the copies of a value that it keeps for them.
 #pragma once
 
 #include <cstdint>

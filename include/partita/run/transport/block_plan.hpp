@@ -63,11 +63,6 @@ class block_plan {
   }
   bool empty() const { return sends_.empty() && receives_.empty(); }
   bool receives() const { return !receives_.empty(); }
-  std::int64_t bytes_sent() const {
-    std::int64_t n = 0;
-    for (const auto& m : sends_) n += m.bytes;
-    return n;
-  }
 
   /// Messages on their way.
   struct started {

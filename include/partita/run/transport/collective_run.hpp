@@ -57,11 +57,6 @@ class collective_run {
       });
     if (in_parts_) finish_parts(t, to, messages);
   }
-  /// Bytes that this process sends each time.
-  std::int64_t bytes_sent() const {
-    if (gathers_) return (devices_.processes(what_.along()) - 1) * operands_[0].from.bytes();
-    return first_.bytes_sent() + second_.bytes_sent();
-  }
 
  private:
   /// All members combine all operands of an all_reduce up to this size: one message is then faster
