@@ -7,6 +7,7 @@
 #include <partita/spmd/parse.hpp>
 
 #include "../data.hpp"
+#include "device_programs.hpp"
 
 namespace pt = partita;
 using data::str;
@@ -478,18 +479,7 @@ TEST_CASE("devices that disagree about a loop or a branch are told, not asked al
       return std::string(e.what());
     }
   };
-  const char* loop = R"(func @main(%x: tensor<1xf64>) attributes {mesh = {"B":2}} {
-  %y = while(%x) do (%h: tensor<1xf64>) {
-    %x2 = reduce(%h) {max, dims=[0]} : tensor<f64>
-    %x3 = constant {10} : tensor<f64>
-    %x4 = compare(%x2, %x3) {lt} : tensor<i1>
-    return %x4 : tensor<i1>
-  } do (%h: tensor<1xf64>) {
-    %x2 = add(%h, %h) : tensor<1xf64>
-    return %x2 : tensor<1xf64>
-  } : tensor<1xf64>
-  return %y : tensor<1xf64>
-})";
+  const char* loop = device_programs::doubled_until_10;
   CHECK(run(loop, {2}, numbers({2}, 3, 0)) == std::vector<double>{12, 12});
   CHECK(failure(loop, numbers({2}, 3, 1)) ==
         "R014 run: the condition of while (%y) differs between devices: all have to take the same "

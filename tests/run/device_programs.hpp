@@ -12,6 +12,22 @@ namespace device_programs {
 
 namespace pt = partita;
 
+/// Each device of {"B":2} doubles its element until it is 10 or more: the devices disagree about
+/// the condition unless they have equal elements.
+inline constexpr const char* doubled_until_10 =
+    R"(func @main(%x: tensor<1xf64>) attributes {mesh = {"B":2}} {
+  %y = while(%x) do (%h: tensor<1xf64>) {
+    %x2 = reduce(%h) {max, dims=[0]} : tensor<f64>
+    %x3 = constant {10} : tensor<f64>
+    %x4 = compare(%x2, %x3) {lt} : tensor<i1>
+    return %x4 : tensor<i1>
+  } do (%h: tensor<1xf64>) {
+    %x2 = add(%h, %h) : tensor<1xf64>
+    return %x2 : tensor<1xf64>
+  } : tensor<1xf64>
+  return %y : tensor<1xf64>
+})";
+
 /// The message of the error that `f` throws, or "no error".
 template <class F>
 std::string message_of(F f) {
