@@ -37,8 +37,7 @@ struct simulation {
   double model_flops = 0;    ///< of products, without recomputed ones
   double bytes = 0;          ///< read and written by kernels
   double ideal = 0;          ///< seconds of all products at the device's peak
-  double model_ideal =
-      0;  ///< seconds of the products without recomputed ones, at peak
+  double model_ideal = 0;    ///< seconds of products without recomputed ones, at peak
   std::int64_t messages[max_axes] = {};  ///< sent, by axis of the program's mesh
   failure error;
 
