@@ -1,6 +1,7 @@
 /// Values that stay on their devices between the runs of a backend.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,43 +31,45 @@ struct sharded_array {
   const std::vector<array>& shards() const { return held.copies; }
 };
 
-/// The arguments and results of a run of a backend: sharded arrays by name.
+/// The arguments and results of a run of a backend: sharded arrays by name. `Array` is the type
+/// that the backend keeps on its devices; it has a `name`.
 ///
 /// Errors    R004 no such value
-class sharded_state {
+template <class Array>
+class basic_sharded_state {
  public:
-  sharded_state() = default;
-  explicit sharded_state(std::vector<sharded_array> values) : values_(std::move(values)) {}
+  basic_sharded_state() = default;
+  explicit basic_sharded_state(std::vector<Array> values) : values_(std::move(values)) {}
   /// Makes a state of the outputs of a run. `inputs` has, by output, the name of the input whose
   /// next value it is.
-  sharded_state(std::vector<sharded_array> values,
-                std::shared_ptr<const std::vector<std::string>> inputs)
+  basic_sharded_state(std::vector<Array> values,
+                      std::shared_ptr<const std::vector<std::string>> inputs)
       : values_(std::move(values)), inputs_(std::move(inputs)) {}
 
-  const std::vector<sharded_array>& values() const { return values_; }
+  const std::vector<Array>& values() const { return values_; }
   /// Returns the value of this name.
-  const sharded_array& operator[](std::string_view name) const {
-    if (const sharded_array* found = find(name)) return *found;
+  const Array& operator[](std::string_view name) const {
+    if (const Array* found = find(name)) return *found;
     std::vector<std::string_view> names;
     for (const auto& each : values_) names.push_back(each.name);
     throw error(concat("R004 results: no value named \"", name, "\"; ", known_names(name, names)));
   }
-  const sharded_array* find(std::string_view name) const {
+  const Array* find(std::string_view name) const {
     for (const auto& each : values_)
       if (each.name == name) return &each;
     return nullptr;
   }
   /// Returns the state for the next run. Outputs that are the next values of inputs get the names
   /// of these. Other outputs stay readable and are not passed on.
-  sharded_state next() const {
-    sharded_state s = *this;
+  basic_sharded_state next() const {
+    basic_sharded_state s = *this;
     s.passed_on_ = true;
     for (std::size_t i = 0; inputs_ != nullptr && i < values_.size(); ++i)
       if (!(*inputs_)[i].empty()) s.values_[i].name = (*inputs_)[i];
     return s;
   }
   /// Returns the value for an input; null if the state lacks it.
-  const sharded_array* for_input(std::string_view name) const {
+  const Array* for_input(std::string_view name) const {
     for (std::size_t i = 0; i < values_.size(); ++i)
       if (values_[i].name == name && (inputs_ == nullptr || !(*inputs_)[i].empty()))
         return &values_[i];
@@ -76,10 +79,12 @@ class sharded_state {
   bool is_input() const { return inputs_ == nullptr || passed_on_; }
 
  private:
-  std::vector<sharded_array> values_;
+  std::vector<Array> values_;
   std::shared_ptr<const std::vector<std::string>> inputs_;  // null: the values are inputs
   bool passed_on_ = false;
 };
+
+using sharded_state = basic_sharded_state<sharded_array>;
 
 /// The shard that a process is asked for when a state is placed shard by shard.
 struct shard_request {
@@ -88,5 +93,17 @@ struct shard_request {
   run_detail::position begin;  ///< of the shard in the global array
   tensor_type local;  ///< of the elements that exist: smaller than a shard at the end of the array
 };
+
+namespace backend_detail {
+/// The request for the shard of an array at these coordinates of its mesh.
+template <class Array>
+shard_request requested(const Array& v, const mesh& m, const run_detail::coordinates& c) {
+  shard_request r{v.name, v.global, run_detail::start_of(m, v.sharding, v.local.shape, c), v.local};
+  for (int i = 0; i < v.local.shape.rank; ++i)
+    r.local.shape[i] =
+        std::clamp<std::int64_t>(v.global.shape[i] - r.begin.at[i], 0, v.local.shape[i]);
+  return r;
+}
+}  // namespace backend_detail
 
 }  // namespace partita

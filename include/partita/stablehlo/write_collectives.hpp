@@ -400,8 +400,19 @@ inline constexpr written_op written_collectives[] = {
     {&def<op::done>, &write_done},
     {&def<op::reduce_scatter>, &write_reduce_scatter},
 };
+/// Writes the results of a collective that have no elements as constants, since the specification
+/// wants at least one element along a gathered dimension. Returns false if a result has elements.
+constexpr bool write_empty_results(body_writer& w, op_id o) {
+  const op_node& n = w.p.op(o);
+  for (int r = 0; r < n.result_count; ++r)
+    if (w.p.type(n.result + r).shape.elements() > 0) return false;
+  for (int r = 0; r < n.result_count; ++r)
+    w.names[static_cast<std::size_t>(n.result + r)] = w.constant(w.p.type(n.result + r), 0);
+  return n.result_count > 0;
+}
 /// The same as write_op for the ops that only programs for devices have.
 constexpr bool write_collective(body_writer& w, op_id o) {
+  if (w.p.op(o).def->collective && write_empty_results(w, o)) return true;
   const std::uint64_t id = w.p.op(o).def->id;
   for (const auto& each : written_collectives)
     if (each.op->id == id) return each.write(w, o), true;
