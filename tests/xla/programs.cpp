@@ -99,10 +99,6 @@ int main() {
     return 77;
   }
   xla_test t(pt::xla::client({}, {.devices = 4}));
-  check_models(t);
-  check_control(t);
-  check_movement(t);
-  check_types(t);
-  check_next_state(t);
+  check_all(t);
   return t.differing() == 0 ? 0 : 1;
 }

@@ -211,6 +211,17 @@ class device_buffer {
     return a.event;
   }
 
+  /// Starts to copy the buffer to another device.
+  std::shared_ptr<device_buffer> copied_to(PJRT_Device* device, std::string_view name) const {
+    need_there(name);
+    auto a = pjrt_args<PJRT_Buffer_CopyToDevice_Args>();
+    a.buffer = buffer_;
+    a.dst_device = device;
+    client_->need(client_->api().PJRT_Buffer_CopyToDevice(&a), "E006", "\"", name,
+                  "\" is copied to another device");
+    return std::make_shared<device_buffer>(client_, a.dst_buffer);
+  }
+
   PJRT_Buffer* buffer() const { return buffer_; }
   const pjrt_client& client() const { return *client_; }
   /// To be called when a run takes over the memory.

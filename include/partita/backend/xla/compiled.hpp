@@ -114,17 +114,22 @@ class pjrt_executable {
       client_->plugin().destroy(failed);
   }
 
-  /// Starts a run. `arguments[d][i]` is input i on device d; so are the results, by output. A
-  /// failure during the run shows when a result is read.
+  std::size_t devices() const { return device_count_; }
+  /// Starts a run. `arguments[d][i]` is input i on device d; results are alike. `kept`: inputs that
+  /// stay valid although the program may reuse their memory. A failure during the run shows when a
+  /// result is read.
   ///
   /// Errors    E006 the run does not start
   void run(const std::vector<std::vector<PJRT_Buffer*>>& arguments,
-           std::vector<std::vector<PJRT_Buffer*>>& results) const {
+           std::vector<std::vector<PJRT_Buffer*>>& results,
+           const std::vector<std::int64_t>& kept) const {
     std::vector<PJRT_Buffer* const*> in;
     std::vector<PJRT_Buffer**> out;
     for (const auto& list : arguments) in.push_back(list.data());
     for (auto& list : results) out.push_back(list.data());
     auto options = pjrt_args<PJRT_ExecuteOptions>();
+    options.non_donatable_input_indices = kept.data();
+    options.num_non_donatable_input_indices = kept.size();
     auto a = pjrt_args<PJRT_LoadedExecutable_Execute_Args>();
     a.executable = loaded_;
     a.options = &options;
