@@ -197,7 +197,7 @@ class stateful {
       return std::move(given_);
     }
     /// Returns a state of the inputs that have arguments.
-    sharded_state placed() {
+    state placed() {
       settle();
       std::vector<Array> list;
       for (std::size_t i = 0; i < have_.size(); ++i)
