@@ -1,4 +1,4 @@
-/// Conflicts in the order of execution, which change op by op.
+/// Conflicts in execution order, updated op by op.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,14 @@
 
 namespace partita {
 
-/// A conflict that was found, or is one no more.
+/// A conflict that appeared or was resolved.
 struct conflict_change {
   conflict what;
+  /// True if the conflict appeared, false if it was resolved.
   bool found = true;
 };
 
-/// The conflicts that are open, those of an op together.
+/// The open conflicts; those of one op are adjacent.
 class conflict_list {
   struct node {
     conflict what;
@@ -47,14 +48,14 @@ class conflict_list {
     while (i-- > 0) at = nodes_[at].behind;
     return nodes_[at].what;
   }
-  /// Calls f(conflict) for those of one op.
+  /// Calls f(conflict) for each conflict of one op.
   template <class F>
   constexpr void for_each_of(op_id o, const F& f) const {
     for (int at = first_of(o); is_of(at, o); at = nodes_[at].behind) f(nodes_[at].what);
   }
 
-  /// The conflicts of an op are these now; `previous` is the last op before it that has some, or
-  /// -1. What has changed is appended to `log`. Cost: linear in the op's conflicts.
+  /// Replaces the conflicts of op `o` by `now` and appends the differences to `log`. `previous` is
+  /// the last op before `o` that has conflicts, or -1. Cost: linear in the op's conflicts.
   constexpr void replace(op_id o, op_id previous, vec<conflict> now, vec<conflict_change>& log) {
     const std::size_t logged = log.size();
     for_each_of(o, [&](const conflict& old) {
@@ -90,8 +91,8 @@ class conflict_list {
 
  private:
   vec<node> nodes_;
-  vec<int> unused_;    ///< of nodes_
-  vec<int> first_of_;  ///< by op: its first one, or -1
+  vec<int> unused_;    ///< indices of free elements of `nodes_`
+  vec<int> first_of_;  ///< by op: the index of its first conflict, or -1
   int first_ = -1;
   std::size_t size_ = 0;
 
@@ -100,7 +101,7 @@ class conflict_list {
   }
   constexpr bool is_of(int at, op_id o) const { return at >= 0 && nodes_[at].what.op == o; }
   constexpr int& link_behind(int at) { return at < 0 ? first_ : nodes_[at].behind; }
-  /// Gives its number. `before`: behind which one; -1: the first.
+  /// Inserts a conflict after number `before` (-1: at the front) and returns its number.
   constexpr int insert(const conflict& k, int before) {
     int at = static_cast<int>(nodes_.size());
     if (unused_.empty()) {
