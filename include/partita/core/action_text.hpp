@@ -83,7 +83,7 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     }
     if (verb != "tile" && verb != "atomic") {
       f.record("S008", "replay: cannot read the action text: \"", verb,
-               "\" is none of tile, atomic, propagate");
+               "\" is not an action; tile, atomic or propagate expected");
       break;
     }
     expect("<%");
@@ -102,7 +102,7 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     if (verb == "tile") {
       scanner in(until(","));
       if (!in.integer(dim) || !in.done() || dim < 0 || dim > max_dim)
-        f.record("S008", "replay: \"", in.all(), "\" is no dimension");
+        f.record("S008", "replay: \"", in.all(), "\" is not a dimension");
       expect(", ");
     }
     expect("\"");

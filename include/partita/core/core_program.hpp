@@ -92,7 +92,7 @@ class core_program : public loop_program {
                  " along axis ", axis_text(common(axis, a)), ", by ", introduced(*old),
                  "; it cannot be sliced on dimension ", dim, " too; ", ways_out(v, dim, *old));
       } else if (on < 0) {
-        f.record("S004", "tile: \"", describe(v), "\" is kept whole along axis ",
+        f.record("S004", "tile: \"", describe(v), "\" is kept replicated along axis ",
                  axis_text(common(axis, a)), ", by ", introduced(*old),
                  "; no action undoes an earlier one; ", ways_out(v, dim, *old));
       }
@@ -313,7 +313,7 @@ class core_program : public loop_program {
                  describe_tactic(tactic), " pads it for axis ", axis_text(named.at(axis)),
                  " of size ", named.size(axis), ", ", describe_tactic(r.tactic),
                  " refuses to pad dimension ", r.dim, " of \"", describe(r.value),
-                 "\", which is as large as it; choose one policy for both");
+                 "\", which grows with it; choose one policy for both");
         return f;
       }
     core_detail::padder padder(*this, edit(), the_class, pieces);

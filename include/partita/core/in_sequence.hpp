@@ -229,7 +229,7 @@ class sequencing {
       sliced_[o] = any && good;
       if (any && !good)
         result_.notes.push_back(concat(c_.p.op(o).def->name, " of ", named_results(control(o)),
-                                       " runs once, on whole values: what it does inside needs "
+                                       " runs once, on unsliced values: its nested programs need "
                                        "the results of all steps"));
     }
   }
@@ -281,7 +281,7 @@ class sequencing {
       stages_ = stage;
       if (stage > 1 && waits_for >= 0)
         result_.notes.push_back(concat("loop ", stage, " starts where \"", c_.describe(waits_for),
-                                       "\" is needed whole (", c_.p.op(o).def->name, ')'));
+                                       "\" is needed unsliced (", c_.p.op(o).def->name, ')'));
     }
   }
   /// True if a value produced in steps is used after them or between two scans.

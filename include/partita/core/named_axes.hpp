@@ -56,16 +56,16 @@ struct named_axes {
     const bool read =
         in.accept(":(") && in.integer(s.pre) && in.accept(")") && in.integer(s.size) && in.done();
     if (!read || s.pre < 1 || s.size < 1) {
-      f.record("S021", who, ": \"", name, "\" is no sub-axis of axis \"", base,
+      f.record("S021", who, ": \"", name, "\" is not a sub-axis of axis \"", base,
                "\", which has size ", whole, "; \"", base,
                ":(pre)size\" is needed, both at least 1, pre x size a divisor of ", whole);
     } else if (whole % s.pre != 0) {
       f.record("S022", who, ": sub-axis \"", name, "\": axis \"", base, "\" has size ", whole,
-               ", which ", s.pre, " does not divide; before a part of it stand ", divisors(whole));
+               ", which ", s.pre, " does not divide; pre can be ", divisors(whole));
     } else if (whole / s.pre % s.size != 0) {
       f.record("S022", who, ": sub-axis \"", name, "\": axis \"", base, "\" has size ", whole,
-               ", which ", s.pre, " x ", s.size, " does not divide; behind (", s.pre,
-               ") a size of ", divisors(whole / s.pre), " is possible");
+               ", which ", s.pre, " x ", s.size, " does not divide; after (", s.pre, ") a size of ",
+               divisors(whole / s.pre), " is possible");
     } else {
       return number(s);
     }
