@@ -1,4 +1,4 @@
-/// What a piece lacks of those before it, where an op runs along a dimension that is cut.
+/// The contribution of preceding shards to an op that accumulates along a sharded dimension.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace partita::spmd_detail {
 
-/// Appends to a device-local program what completes `y`, which the op `like` makes of its piece x;
-/// gives the result. `what` gathers along the dimension of the factor `f`, `note(bytes)` is told of
-/// what it is given.
+/// Appends to a device-local program the ops that complete `y`, which op `like` computes from its
+/// shard `x`, and returns the result. `what` gathers along the result dimension of factor `f`;
+/// `note(bytes)` receives the operand size of the gather.
 ///
 /// totals = all_gather(last position of the running combination)
 /// y => y (combined with) all_slice(exclusive running combination of totals)

@@ -1,4 +1,5 @@
-/// What brings values into their layouts, followed through the changes of a program.
+/// Incremental layouts: the collectives that convert values, updated after each change of a
+/// program.
 #pragma once
 
 #include <cstdint>
@@ -10,32 +11,31 @@
 
 namespace partita {
 
-/// Goes through the collectives that `lower` makes of a program, fused, before passes that rewrite,
-/// without building what they are part of; after a change of the program only through what depends
-/// on it: how operands and results of the changed ops lie, and what else uses those.
+/// Visits the collectives that `lower` would emit for a program with fusion, before the rewriting
+/// passes, without lowering it. After a change of the program it visits only the collectives that
+/// may differ: those of operands and results of the changed ops, and of other uses of these values.
 ///
-/// An account keeps the books. It is told of each value, each operand (by its place in the
-/// program's list of operands) and each op that is looked at, again or for the first time:
+/// The results go to an account. It is called for each value, each operand (by its index in the
+/// program's operand list) and each op that is visited, repeatedly or for the first time:
 ///
 /// ```cpp
-/// void clear();                        // everything is told anew
-/// void grow();                         // there may be more ops and values than before
-/// void value(v, finish);               // finish(f) calls f(collective, layout behind it) and
-/// gives
-///                                      // how the value lies then; to be called once
-/// void operand(place, v, bring);       // bring(f) calls f(reshard_step)
-/// void op(o, layouts);                 // its loops, or the sums that it takes over
+/// void clear();                   // everything will be reported again
+/// void grow();                    // there may be more ops and values than before
+/// void value(v, finish);          // finish(f) calls f(collective, layout after it),
+///                                 // returns the final layout; call it once
+/// void operand(place, v, bring);  // bring(f) calls f(reshard_step)
+/// void op(o, layouts);            // its loops, or the sums that it takes over
 /// ```
 ///
-/// Cost: linear in what is looked at, at first in the whole program.
+/// Cost: linear in the visited ops, which are the entire program at first.
 template <class Account>
 class layout_changes {
  public:
   constexpr layout_changes(const core_program& c, const passes& rules, Account& account)
       : c_(c), layouts_(c, rules), repeated_(c), account_(account) {}
 
-  /// Looks at what has changed since the last call according to the program's log of changes, at
-  /// first at all.
+  /// Visits everything that changed since the last call, according to the program's log of changes;
+  /// the first call visits the program.
   constexpr void update() {
     vec<op_id> changed;
     is_changed_.resize(c_.p.ops.size(), 0);
@@ -43,7 +43,7 @@ class layout_changes {
     for (; read_ < c_.changes.size(); ++read_) all = note(c_.changes[read_], changed) || all;
     look(changed, all);
   }
-  /// The same for changes that are told: ops that have changed, in either direction, or -1 for all.
+  /// The same for given changes: ops that have changed, in either direction, or -1 for all.
   constexpr void update(const vec<op_id>& told) {
     vec<op_id> changed;
     is_changed_.resize(c_.p.ops.size(), 0);
@@ -52,7 +52,7 @@ class layout_changes {
     look(changed, all);
   }
   constexpr const spmd_detail::local_layouts& layouts() const { return layouts_; }
-  /// How a value lies on a device, behind the collective that finishes its sum.
+  /// The layout of a value on a device, after the collective that finishes its sum.
   constexpr const layout& have(value_id v) const { return have_[v]; }
 
  private:
@@ -61,11 +61,11 @@ class layout_changes {
   spmd_detail::repeated_operands repeated_;
   Account& account_;
   vec<layout> have_;                ///< by value
-  vec<char> is_known_;              ///< by value: was it looked at, without a sum to finish?
-  vec<char> is_changed_, is_done_;  ///< by op, by value: in `update`
-  std::size_t read_ = 0;            ///< of the log of changes
+  vec<char> is_known_;              ///< by value: true if it was visited and had no sum to finish
+  vec<char> is_changed_, is_done_;  ///< by op, by value: used in `update`
+  std::size_t read_ = 0;            ///< position in the log of changes
 
-  /// Gives whether all ops have changed.
+  /// Records a changed op; returns true if all ops have changed.
   constexpr bool note(op_id o, vec<op_id>& changed) {
     if (o < 0) return true;
     if (is_changed_[o] != 0) return false;
@@ -112,7 +112,8 @@ class layout_changes {
       done.push_back(v);
       if (!finish(v)) return;
       look_at_users(v);
-      const op_id o = c_.p.producers[v];  // (It may gather its operands in place of its sum.)
+      // it may gather its operands instead of scattering its sum
+      const op_id o = c_.p.producers[v];
       if (c_.p.ops[o].def->id == def<op::scatter>.id && is_changed_[o] == 0) look_at_operands(o);
     };
     for (std::size_t k = 0; k < changed.size(); ++k) {
@@ -129,7 +130,7 @@ class layout_changes {
     for (std::size_t i = 0; i < done.size(); ++i) is_done_[done[i]] = 0;
   }
 
-  /// Gives whether the value lies otherwise than before.
+  /// Visits the sum of a value; returns true if the value's layout changed.
   constexpr bool finish(value_id v) {
     const layout made = layouts_.sums.made(v);
     const bool finished = layouts_.finished(v);
@@ -148,7 +149,7 @@ class layout_changes {
     have_[v] = have;
     return true;
   }
-  /// Ops that use a value but have not changed themselves.
+  /// Visits the ops that use a value and have not changed themselves.
   constexpr void look_at_users(value_id v) {
     const auto uses = c_.uses(v);
     for (std::size_t i = 0; i < uses.size(); ++i) {
@@ -178,7 +179,7 @@ class layout_changes {
         account_.operand(n.operand_begin + i, values[i], [](const auto&) {});
     }
   }
-  /// Does a slice take its elements from those who have them?
+  /// True if an op is a slice that the owners of its elements send; then reports the sum to `f`.
   template <class F>
   constexpr bool take(op_id o, const layout& have, const layout& want, const F& f) const {
     const layout along = spmd_detail::taken_along(c_, o, have, want);
@@ -190,7 +191,7 @@ class layout_changes {
     f(sum);
     return true;
   }
-  /// Does the table of a lookup stay where it is?
+  /// True if an op is a gather whose table stays in place; then reports its collectives to `f`.
   template <class F>
   constexpr bool look_up(const use& u, const F& f) const {
     if (u.operand != 0) return false;

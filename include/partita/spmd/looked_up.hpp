@@ -1,5 +1,5 @@
-/// Lookups, and their updates, whose rows and whose batch are cut along the same axes: indices
-/// move, the table stays.
+/// Gathers of rows, and scatters into rows, whose rows and batch are sharded along the same axes:
+/// the indices are sent and the table stays in place.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,25 @@
 
 namespace partita::spmd_detail {
 
-/// How a lookup is done where the axes that cut the rows of its table cut its indices and its
-/// result, too, so that no loop of the op is over the rows.
+/// The plan for a gather whose table rows are sharded along the same axes as its indices and its
+/// result, so that no loop of the op is over the rows.
 ///
 /// gather(all_gather(t), i) => reduce_scatter(gather of own rows(t, all_gather(i)))
 ///
-/// Of n devices each sends (n - 1) times its pieces of i and of the result in place of (n - 1)
-/// times its piece of t: taken where that is less.
+/// Each of n devices sends (n - 1) times its shards of i and of the result instead of (n - 1) times
+/// its shard of t. Used if that is less.
 struct row_lookup {
-  int factor = -1;        ///< over the rows; -1: the lookup is none of these
+  int factor = -1;        ///< over the rows; -1: not applicable
   collective indices;     ///< gathers the indices
-  collective result;      ///< scatters the sum of what devices have looked up
-  layout indices_lie;     ///< before
-  layout made;            ///< how what they have looked up lies
+  collective result;      ///< reduce-scatters the gathered rows
+  layout indices_lie;     ///< layout of the indices before
+  layout made;            ///< layout of the gathered rows before the sum
   std::int64_t rows = 0;  ///< of the table
 
   constexpr explicit operator bool() const { return factor >= 0; }
 };
 
-/// The dimension of `l` that the axes of `along` cut, all of one, behind those of `rest`; or
-/// no_dim.
+/// The dimension of `l` that all axes of `along` slice, after those of `rest`, or no_dim.
 constexpr int dim_behind(const layout& l, const layout& along, layout& rest) {
   const int d = l.dim_of(along[0].axis);
   layout all;
@@ -41,7 +40,7 @@ constexpr int dim_behind(const layout& l, const layout& along, layout& rest) {
   return d >= 0 && all == l ? d : int{no_dim};
 }
 
-/// `have`: how the operands lie.
+/// Plans a gather with a stationary table. `have(v)` returns the layout of an operand.
 template <class Have>
 constexpr row_lookup looked_up(const core_program& c, op_id o, const local_layouts& layouts,
                                const Have& have) {
@@ -90,23 +89,24 @@ constexpr row_lookup looked_up(const core_program& c, op_id o, const local_layou
   return found;
 }
 
-/// How updates of rows are done where what they sum up would be scattered over rows along the axes
-/// that cut the updates.
+/// The plan for a scatter into rows whose sum would be scattered over the rows along the axes that
+/// shard the updates.
 ///
 /// reduce_scatter(scatter(i, u)) => scatter to own rows(all_gather(i), all_gather(u))
 ///
-/// Of n devices each sends (n - 1) times its pieces of i and u in place of (n - 1) times its piece
-/// of the rows: taken where that is less.
+/// Each of n devices sends (n - 1) times its shards of i and u instead of (n - 1) times its shard
+/// of the rows. Used if that is less.
 struct row_update {
-  int factor = -1;         ///< over the rows; -1: the op is none of these
+  int factor = -1;         ///< over the rows; -1: not applicable
   collective operands[2];  ///< gather indices and updates
-  layout lie[2];           ///< how they lie then
-  layout made;             ///< how the result lies
+  layout lie[2];           ///< their layouts after the gathers
+  layout made;             ///< layout of the result
   std::int64_t rows = 0;   ///< of the result
 
   constexpr explicit operator bool() const { return factor >= 0; }
 };
 
+/// Plans a scatter with stationary rows.
 constexpr row_update updated(const core_program& c, op_id o, const local_layouts& layouts) {
   const op_node& n = c.p.ops[o];
   if (n.def->id != def<op::scatter>.id || n.operand_count != 2 || !layouts.keeps_rows() ||

@@ -27,19 +27,21 @@ namespace partita {
 
 namespace spmd_detail {
 
-/// Walks through a program in order of execution and builds the device-local one.
+/// Traverses a program in execution order and builds the device-local program.
 ///
-/// `Rules` say how values lie (see fused_rules): `given` to parameters and by ops with nested
-/// programs, `wanted` by what leaves a nested program or enters it, and what follows each op.
+/// `Rules` decide the layouts (see fused_rules): `given` for parameters and for results of ops with
+/// nested programs, `wanted` for values that enter or leave a nested program; `finish` emits the
+/// collectives after each op.
 template <class Rules>
 class lowering {
  public:
-  /// `more`: what else the rules are to know.
+  /// `more` are additional arguments of the rules.
   template <class... More>
   constexpr lowering(const core_program& c, const passes& options, const More&... more)
       : c_(c), rules_(c, options, more...), repeated_(c) {}
 
-  /// `more`: values outside of nested programs that become outputs, as they lie.
+  /// `more` are values outside nested programs that become additional outputs, in their current
+  /// layout.
   constexpr lowered run(span<const value_id> more = {}) {
     begin();
     out().ops.reserve(c_.p.ops.size());
@@ -56,7 +58,7 @@ class lowering {
     return end();
   }
 
-  // ---- Parts of a program, each a device program by itself --------------------------------------
+  // ---- Parts of a program, each lowered to a separate device program ----------------------------
 
   constexpr void begin() {
     result_ = {};
@@ -74,12 +76,12 @@ class lowering {
     result_.device.local = static_cast<program&&>(open_.back());
     return static_cast<lowered&&>(result_);
   }
-  /// An input: the piece that lies so of a value. Gives it.
+  /// Adds an input: the shard of a value in the given layout.
   constexpr void take(value_id v, const layout& l, std::string_view name) {
     have_[v] = l;
     local_[v] = parameter(v, l, name);
   }
-  /// An input of its own that is like a value.
+  /// Adds an input with the type of a value and returns it.
   constexpr value_id parameter(value_id v, const layout& l, std::string_view name) {
     result_.device.inputs.push_back(l);
     result_.device.input_types.push_back(c_.true_type(v));
@@ -89,7 +91,7 @@ class lowering {
     out().inputs.push_back(local);
     return local;
   }
-  /// An output: a value as it is to lie.
+  /// Adds an output: a value, converted to the given layout.
   constexpr void give(value_id v, const layout& l, std::string_view name) {
     give(v, bring(v, l, c_.p.producer(v), true), l, name);
   }
@@ -98,9 +100,9 @@ class lowering {
     result_.device.output_types.push_back(c_.true_type(v));
     out().outputs.push_back({local, out().intern(name)});
   }
-  /// An op with its operands as they are now.
+  /// Lowers an op with the current local values of its operands.
   constexpr void lower(op_id o) { lower_op(o); }
-  /// A value that was taken is to lie as its op would leave it.
+  /// Converts a value added by `take` to the layout that its producer would give it.
   constexpr void lay_out(value_id v) {
     const layout made = rules_.layouts.sums.made(v);
     local_[v] = bring(v, made, c_.p.producer(v));
@@ -126,14 +128,14 @@ class lowering {
   Rules rules_;
   repeated_operands repeated_;
   lowered result_;
-  vec<layout> have_;     ///< by core value: how its local value is laid out
+  vec<layout> have_;     ///< by core value: the layout of its local value
   vec<value_id> local_;  ///< by core value
   vec<value_id> operands_;
-  halo_numbers borders_;      ///< that were sent
+  halo_numbers borders_;      ///< borders received so far
   vec<value_id> received_;    ///< by border: the local value
-  vec<program> open_;         ///< the program being built, and those around it
-  vec<vec<op_id>> by_scope_;  ///< only with nested programs
-  vec<int> control_;          ///< by marker: its place in the list; only with nested programs
+  vec<program> open_;         ///< the program being built, and the programs around it
+  vec<vec<op_id>> by_scope_;  ///< by nested program; only if there are any
+  vec<int> control_;          ///< by marker: its index in the list; only with nested programs
 
   constexpr program& out() { return open_.back(); }
   constexpr tensor_type local_type(value_id v, const layout& l) const {
@@ -141,11 +143,11 @@ class lowering {
   }
 
   constexpr void lower_op(op_id o) {
-    // (Few calls: `check` asks for this.)
+    // Few calls, because `check` runs this in constant evaluation.
     const op_node& n = c_.p.ops[o];
     switch (n.def->role) {
       case op_role::wire:
-        return;  // with its op
+        return;  // lowered with its op
       case op_role::control:
         return lower_control(c_.nested.controls[control_[o]]);
       case op_role::parameter:
@@ -184,7 +186,7 @@ class lowering {
     }
     for (int r = 0; r < n.result_count; ++r) rules_.finish(*this, v + r);
   }
-  /// A slice whose elements come from those who have them. Gives whether it is one.
+  /// Lowers a slice whose elements are sent by their owners; returns false for other ops.
   constexpr bool lower_taken(op_id o) {
     const op_node& n = c_.p.ops[o];
     if (n.def->id != def<op::slice>.id) return false;
@@ -201,7 +203,7 @@ class lowering {
     rules_.finish(*this, v);
     return true;
   }
-  /// A lookup to which the indices come. Gives whether it is one.
+  /// Lowers a gather whose table stays in place; returns false for other ops.
   constexpr bool lower_looked_up(op_id o) {
     const op_node& n = c_.p.ops[o];
     if (!Rules::shares || n.def->id != def<op::gather>.id) return false;
@@ -216,7 +218,7 @@ class lowering {
     rules_.finish(*this, v);
     return true;
   }
-  /// Updates that come to the rows which they are of. Gives whether they are.
+  /// Lowers a scatter whose rows stay in place; returns false for other ops.
   constexpr bool lower_updated(op_id o) {
     const op_node& n = c_.p.ops[o];
     if (!Rules::shares || n.def->id != def<op::scatter>.id) return false;
@@ -229,7 +231,7 @@ class lowering {
                local_type(n.result, found.made));
     return true;
   }
-  /// A collective in place of one of a larger table.
+  /// Appends a collective that replaces one of a larger value.
   constexpr value_id send_for(op_id o, const collective& what, value_id local, value_id of) {
     const tensor_type from = out().type(local);
     const value_id made =
@@ -238,7 +240,7 @@ class lowering {
     note(what, collective_reason::looked_up, of, o, from.bytes());
     return made;
   }
-  /// What an op makes of its rows that lie here, cut along these axes.
+  /// Lowers an op on the rows that this device owns, sharded along these axes.
   constexpr void lower_rows(op_id o, int factor, std::int64_t count, const layout& along,
                             const tensor_type& made) {
     located_loops rows;
@@ -262,7 +264,7 @@ class lowering {
     out().inputs.push_back(local_[v]);
     rules_.after_parameter(*this, o);
   }
-  /// The next result of the op that was appended last: the piece of `v`.
+  /// Appends the next result of the op appended last: the shard of `v`.
   constexpr void append_local(value_id v) {
     program& to = open_.back();
     const layout& have = have_[v];
@@ -271,8 +273,8 @@ class lowering {
   }
   constexpr const op_marks& marks(op_id o) const { return c_.p.ops[o].marks; }
 
-  /// An op some of whose loops see more than their own pieces: the operands are extended, one
-  /// dimension after the other, and the op's attributes are those of its piece.
+  /// Lowers an op with halos: extends the operands, one dimension at a time, and uses the
+  /// attributes of one piece.
   constexpr void lower_with_halos(op_id o) {
     const op_node& n = c_.p.ops[o];
     const auto given = c_.p.attrs(o);
@@ -296,8 +298,8 @@ class lowering {
     }
     local_[n.result] = y;
   }
-  /// Extends an operand along one dimension. `of`: its number, to begin with -1. Borders that an
-  /// earlier op received are there.
+  /// Extends an operand along one dimension. `of` is the number of the extended operand, initially
+  /// -1. Borders that an earlier op received are reused.
   constexpr void extend(op_id o, int k, const halo_loops& h, int& of) {
     const halo_cut& cut = h.cut;
     const halo_range& r = cut.ranges[k];
@@ -325,7 +327,7 @@ class lowering {
       received_.resize(static_cast<std::size_t>(borders_.count()), -1);
     return received_[border];
   }
-  /// An op some of whose loops have to know where their pieces start. Gives whether it is one.
+  /// Lowers an op whose loops need the offsets of their pieces; returns false for other ops.
   constexpr bool lower_located(op_id o) {
     if (rules_.layouts.sums.view().nests[o].count == 0 && !c_.padded()) return false;
     const vec<located_loops> all = c_.located_of(o);
@@ -348,7 +350,7 @@ class lowering {
     for (int r = 0; r < n.result_count; ++r) pad_to(n.result + r, n.marks);
     return true;
   }
-  /// A dimension that is padded, but not cut, is seen in its true size.
+  /// Restricts a dimension that is padded but not sharded to its true size.
   constexpr void trim(op_id o, const located_piece& whole, vec<tensor_type>& results) {
     const op_node& n = c_.p.ops[o];
     const factor& f = c_.map.at(o, whole.factor);
@@ -359,7 +361,7 @@ class lowering {
     for (int r = 0; r < n.result_count; ++r)
       if (const int d = c_.map.result_dim(f, r); d != no_dim) results[r].shape[d] = whole.size;
   }
-  /// Zeros behind what was made in its true size.
+  /// Pads a value that was produced in its true size with zeros.
   constexpr void pad_to(value_id v, const op_marks& marks) {
     const tensor_type from = out().type(local_[v]), to = local_type(v, have_[v]);
     if (from == to) return;
@@ -403,7 +405,7 @@ class lowering {
     for (int r = 0; r < n.result_count; ++r)
       local_[n.result + r] = copy.renamed[work.p.outputs[r].value];
   }
-  /// What an op made of pieces is gathered or exchanged, and is its operands again.
+  /// Gathers or exchanges the results of an op on shards and applies the op to them again.
   constexpr void reduce_again(op_id o) {
     if (!has_again(c_, o)) return;
     again_exchange exchange;
@@ -431,7 +433,7 @@ class lowering {
     if (exchange.shares()) return append_shares(o, exchange);
     for (int r = 0; r < n.result_count; ++r) append_local(n.result + r);
   }
-  /// The results of an op, of which each device has made its share.
+  /// Appends the results of an op if each device produced only its part of them.
   constexpr void append_shares(op_id o, const again_exchange& exchange) {
     const op_node& n = c_.p.ops[o];
     for (value_id v = n.result; v < n.result + n.result_count; ++v) {
@@ -440,7 +442,7 @@ class lowering {
       local_[v] = out().append_result(local_type(v, share));
     }
   }
-  /// A piece lacks what those before it are, combined: their totals are gathered.
+  /// Adds the combined totals of the preceding shards, which are gathered.
   constexpr void add_carry(op_id o) {
     const collective what = gather_carry(c_, o);
     if (what.axes.count == 0) return;
@@ -451,7 +453,7 @@ class lowering {
         out(), n, *f, what, c_.mesh, operands_[0], local_[n.result],
         [&](std::int64_t bytes) { note(what, collective_reason::carry, n.result, o, bytes); });
   }
-  /// A piece of an iota lacks its start: where it lies among the pieces.
+  /// Adds the offset of the shard to a sharded iota.
   constexpr void add_offset(op_id o) {
     const value_id v = c_.p.op(o).result;
     std::int64_t distance = 0;
@@ -473,7 +475,8 @@ class lowering {
     local_[v] = append_for(out(), marks(o), def<op::add>, operands, {}, whole);
   }
 
-  /// An op with nested programs: its operands, inputs, outputs and results lie as its wires do.
+  /// Lowers an op with nested programs: its operands, inputs, outputs and results get the layouts
+  /// of its wires.
   constexpr void lower_control(const flat_program::control_info& k) {
     const auto enter = [&](const use& u) {
       return bring(c_.p.operand(u.op, u.operand), rules_.wanted(u), u.op);
@@ -514,7 +517,7 @@ class lowering {
     out().outputs.push_back({local_[each.value], name});
   }
 
-  /// Appends a collective on a local value of `v`, for op `o`; gives its result.
+  /// Appends a collective on a local value of `v`, on behalf of op `o`, and returns its result.
   constexpr value_id emit(const collective& what, value_id local, value_id v, op_id o,
                           collective_reason reason, const layout& after) {
     const std::int64_t bytes = out().type(local).bytes();
@@ -533,14 +536,14 @@ class lowering {
     result_.counts.count(what.kind, times);
     result_.notes.push_back({what.kind, reason, v, o, tactic, bytes, times, what.along()});
   }
-  /// Finishes a sum by a collective, which stands for the value then.
+  /// Finishes a sum by a collective, whose result becomes the local value.
   constexpr void finish_by(const collective& what, value_id v, op_id o, const layout& after) {
     const auto reason = what.kind == collective::all_gather ? collective_reason::again
                                                             : collective_reason::sum_finished;
     local_[v] = emit(what, local_[v], v, o, reason, after);
   }
-  /// Brings a value from the layout it has into the layout an op needs.
-  /// `gives`: that op makes it, and gives it so.
+  /// Converts a value from its current layout to the layout that op `o` needs. `gives`: `o`
+  /// produces the value and must deliver it in that layout.
   constexpr value_id bring(value_id v, const layout& want, op_id o, bool gives = false) {
     value_id local = local_[v];
     if (rules_.layouts.stays(have_[v], want)) {
@@ -560,9 +563,11 @@ class lowering {
   }
 };
 
-/// Slices are fused with gathers and reductions; types of arguments and results are local.
+/// Rules of the fused lowering: slices are fused with gathers and reductions; arguments and results
+/// have local types.
 struct fused_rules {
-  static constexpr bool shares = true;  ///< are results left to `finish` as devices' shares?
+  /// True if `finish` may leave a result divided among devices.
+  static constexpr bool shares = true;
   local_layouts layouts;
 
   constexpr fused_rules(const core_program& c, const passes& options) : layouts(c, options) {
@@ -575,7 +580,7 @@ struct fused_rules {
     layouts.sums.find(true);
   }
 
-  /// How a value lies behind the op that makes it, its sum finished.
+  /// The layout of a value after its producer, with its sum finished.
   constexpr layout lies(value_id v) const {
     return layouts.finish(v, layouts.sums.made(v), [](const collective&, const layout&) {});
   }
@@ -594,8 +599,9 @@ struct fused_rules {
   }
 };
 
-/// Every op for itself, as in section 6.1: arguments, results and what enters or leaves a nested
-/// program are whole; what leaves its group of loops is summed and gathered at once.
+/// Rules of the mechanical lowering, as in section 6.1, op by op: arguments, results, and values
+/// that enter or leave a nested program are global. Values that leave their group of loops are
+/// summed and gathered at once.
 struct mechanical_rules {
   static constexpr bool shares = false;
   local_layouts layouts;
@@ -634,7 +640,8 @@ constexpr lowered lowered_by(const Core& c, const passes& options, span<const va
   return lowering<Rules>(c, options).run(more);
 }
 
-/// Passes can rewrite only what was fused. (Uses that are alike share where there is fusion.)
+/// Checks that passes which rewrite the program have a fused program. (Sharing among alike uses is
+/// silently off without fusion.)
 constexpr failure check_options(const lowering_options& options) {
   failure f = options.passes.validate();
   if (!options.passes.rewrite_more() || options.fuse) return f;
@@ -648,10 +655,9 @@ constexpr failure check_options(const lowering_options& options) {
   return f;
 }
 
-/// Runs the passes that rewrite a lowered program, over it, its notes and its counts.
+/// Runs the passes that rewrite a lowered program, and updates its notes and counts.
 ///
-/// Where all that is on is the sharing of uses that are alike, and there are none, nothing is done,
-/// and nothing said of it.
+/// Does and reports nothing if only the sharing of alike uses is on and no uses are alike.
 constexpr void run_passes(lowered& l, const program& source, const passes& on) {
   if (!on.rewrite_more() && !has_shared_pair(l.device.local, on.shared())) return;
   if (on.stationary_above > 0) keep_stationary(l, source, on);
@@ -670,23 +676,23 @@ constexpr void run_passes(lowered& l, const program& source, const passes& on) {
 
 }  // namespace spmd_detail
 
-/// Lowers a program whose loops are settled, and runs the passes. Type preserving: local types
-/// times the pieces of their layouts are the types of the source. Cost: linear in ops, independent
-/// of the mesh's size.
+/// Lowers a program whose loops are final, and runs the passes. Local types multiplied by the
+/// number of shards of their layouts are the types of the source.
 ///
-/// Errors    in lowered::error: C001 a size is negative, C002 a pass without `fuse`, C003
-///           the bound of memory is too low
+/// `more` are values that become additional outputs, in the layout they happen to have.
 ///
-/// (A template, so that who only includes this does not pay for compiling what it is made of.)
+/// It is a template so that including this header does not compile the lowering.
 ///
-/// `more`: values that are outputs too, as they lie, without having a say in how.
+/// Cost      linear in ops, independent of the mesh's size
+/// Errors    in lowered::error: C001 a size is negative, C002 a pass without `fuse`, C003 the
+///           memory bound is too low
 template <class Core>
 constexpr lowered lower(const Core& c, const lowering_options& options = {},
                         span<const value_id> more = {}) {
   lowered l;
   l.error = spmd_detail::check_options(options);
   if (l.error) return l;
-  if (options.fuse)  // (GCC 12 destroys the result of `?:` before it is assigned.)
+  if (options.fuse)  // GCC 12 destroys the result of `?:` before it is assigned
     l = spmd_detail::lowered_by<spmd_detail::fused_rules>(c, options.passes, more);
   else
     l = spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes, more);
@@ -696,8 +702,8 @@ constexpr lowered lower(const Core& c, const lowering_options& options = {},
   return l;
 }
 
-/// What each pass that is on does, in their order; the lowering is done again for each of those
-/// that are part of it.
+/// Reports the effect of each pass that is on, in order. The program is lowered again for each pass
+/// that is part of the lowering.
 template <class Core>
 constexpr vec<pass_report> pass_reports(const Core& c, const passes& options = {}) {
   vec<pass_report> list;

@@ -1,4 +1,4 @@
-/// Slices of what lies in pieces: elements of few pieces are sent by those who have them.
+/// Slices of sharded values: the elements of few shards are sent by their owners.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@
 
 namespace partita::spmd_detail {
 
-/// Elements start, start + stride, ... of a dimension, so many.
+/// Elements start, start + stride, ... of a dimension, `count` in total.
 struct taken_run {
   std::int64_t start = 0, stride = 1, count = 0;
 
@@ -30,12 +30,12 @@ struct taken_run {
   constexpr taken_run(std::int64_t first, std::int64_t step, std::int64_t n)
       : start(first), stride(step), count(n) {}
 
-  /// The blocks, of so many elements, that have the first one and the last one.
+  /// The blocks that contain the first and the last element, for blocks of size `block`.
   constexpr std::int64_t first_block(std::int64_t block) const { return start / block; }
   constexpr std::int64_t last_block(std::int64_t block) const {
     return (start + (count - 1) * stride) / block;
   }
-  /// Those that block number `i` has, counted from its start.
+  /// The elements in block number `i`, relative to the block's start.
   constexpr taken_run in_block(std::int64_t i, std::int64_t block) const {
     const std::int64_t begin = i * block, skipped = begin > start ? steps(begin - start) : 0;
     const std::int64_t first = start + skipped * stride, left = steps(begin + block - first);
@@ -44,20 +44,21 @@ struct taken_run {
   }
 
  private:
-  /// So many steps are at least that far.
+  /// The minimum number of steps that cover a distance.
   constexpr std::int64_t steps(std::int64_t distance) const {
     return (distance + stride - 1) / stride;
   }
 };
 
-/// In more pieces than these the elements of one slice are not looked for.
+/// The maximum number of shards in which the elements of a slice are looked for.
 inline constexpr std::int64_t most_holders = 8;
 
-/// A slice that has no loop over axes which cut dimensions of its operand: those axes, with their
-/// dimensions, along which it takes elements of few pieces. They are summed up, each from the one
-/// device that has it, where that sends less than a gather of all pieces; none otherwise.
+/// For a slice without loops over some axes that shard its operand, returns those axes, with their
+/// dimensions, along which it reads elements of few shards. These elements are summed over the
+/// devices, where only the owner of an element contributes it, if that sends less than a gather of
+/// all shards. Otherwise returns an empty layout.
 ///
-/// all_gather(x)[a:b] => all_reduce(x[a:b] where it lies, zeros elsewhere)
+/// all_gather(x)[a:b] => all_reduce(x[a:b] on the owners, zeros elsewhere)
 constexpr layout taken_along(const core_program& c, op_id o, const layout& have,
                              const layout& want) {
   layout along, rest;
@@ -81,7 +82,7 @@ constexpr layout taken_along(const core_program& c, op_id o, const layout& have,
   return taken < all ? along : layout{};
 }
 
-/// What finishes such a sum.
+/// The collective that finishes such a sum.
 constexpr collective sum_of_taken(const core_program& c, op_id o, const layout& along) {
   collective what;
   what.kind = collective::all_reduce;
@@ -90,13 +91,14 @@ constexpr collective sum_of_taken(const core_program& c, op_id o, const layout& 
   return what;
 }
 
-/// Appends to a device-local program what a slice takes of this device's piece, among zeros.
+/// Appends to a device-local program the elements of a slice that this device owns, and zeros for
+/// the others.
 class taking {
  public:
   constexpr taking(program& out, const core_program& c, op_id o, const layout& along)
       : out_(out), c_(c), o_(o), along_(along) {}
 
-  /// Dimension after dimension; those that are not cut are sliced as ever.
+  /// Slices one dimension at a time; unsharded dimensions are sliced as usual.
   constexpr value_id operator()(value_id x) {
     for (int d = 0; d < out_.type(x).shape.rank; ++d) {
       const taken_run run(c_.p, o_, d);
@@ -146,7 +148,7 @@ class taking {
     const value_id operands[] = {x};
     return append(def<op::slice>, operands, {attrs, (run.stride == 1 ? 2 : 3) * rank}, t);
   }
-  /// x on device number `i` along the axes, nothing on the others.
+  /// x on device number `i` along the axes, zeros on the others.
   constexpr value_id only_on(std::int64_t i, const axis_list& axes, value_id x) {
     const tensor_type t = out_.type(x);
     const std::int64_t number[] = {i}, eq[] = {static_cast<std::int64_t>(ops::direction::eq)},
