@@ -699,7 +699,7 @@ class check {
     }
     for (const auto& note : l.notes) {
       seen.taken += note.reason == pt::collective_reason::taken;
-      seen.looked_up += note.reason == pt::collective_reason::looked_up;
+      seen.looked_up += note.reason == pt::collective_reason::stationary_rows;
     }
     seen.conflicts += static_cast<long>(core.conflicts.size());
     seen.add(c_.p);

@@ -71,7 +71,7 @@ class explainer {
       out << " takes elements of few pieces over ";
       print_axis_set(out, n.axes, c_.mesh);
       out << ", from those who have them";
-    } else if (n.reason == collective_reason::looked_up) {
+    } else if (n.reason == collective_reason::stationary_rows) {
       say_call(out, n.op);
       out << " moves it in place of a larger table, whose rows stay where they are";
     } else if (n.reason == collective_reason::given) {

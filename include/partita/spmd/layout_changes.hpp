@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include <partita/spmd/local_layouts.hpp>
-#include <partita/spmd/looked_up.hpp>
+#include <partita/spmd/row_lookup.hpp>
 #include <partita/spmd/taken.hpp>
 #include <partita/support/vec.hpp>
 
@@ -139,8 +139,8 @@ class layout_changes {
     layout have = made;
     account_.value(v, [&](const auto& f) {
       if (finished) return have;
-      if (const auto update = spmd_detail::updated(c_, c_.p.producers[v], layouts_))
-        have = update.made;
+      if (const auto update = spmd_detail::find_row_update(c_, c_.p.producers[v], layouts_))
+        have = update.op_layout;
       else
         have = layouts_.finish(v, made, f);
       return have;
@@ -196,7 +196,7 @@ class layout_changes {
   constexpr bool look_up(const use& u, const F& f) const {
     if (u.operand != 0) return false;
     const spmd_detail::row_lookup found =
-        spmd_detail::looked_up(c_, u.op, layouts_, [&](value_id v) { return have_[v]; });
+        spmd_detail::find_row_lookup(c_, u.op, layouts_, [&](value_id v) { return have_[v]; });
     if (!found) return false;
     const auto send = [&](const collective& what, value_id of, const layout& lies) {
       reshard_step s;
@@ -205,8 +205,8 @@ class layout_changes {
       s.after = lies;
       f(s);
     };
-    send(found.indices, c_.p.operand(u.op, 1), found.indices_lie);
-    send(found.result, c_.p.op(u.op).result, found.made);
+    send(found.indices, c_.p.operand(u.op, 1), found.indices_layout);
+    send(found.result, c_.p.op(u.op).result, found.op_layout);
     return true;
   }
   constexpr void look_at_operand(const use& u, const layout& want) {
@@ -217,10 +217,10 @@ class layout_changes {
     account_.operand(place, v, [&](const auto& f) {
       if (!layouts_.stays(have, want) && !take(u.op, have, want, f) && !look_up(u, f))
         layouts_.bring(v, have, want, f);
-      if (const auto update = spmd_detail::updated(c_, u.op, layouts_)) {
+      if (const auto update = spmd_detail::find_row_update(c_, u.op, layouts_)) {
         reshard_step gather;
         gather.what = update.operands[u.operand];
-        gather.after = update.lie[u.operand];
+        gather.after = update.operand_layouts[u.operand];
         f(gather);
       }
     });

@@ -14,8 +14,8 @@
 #include <partita/spmd/collectives.hpp>
 #include <partita/spmd/halo.hpp>
 #include <partita/spmd/local_layouts.hpp>
-#include <partita/spmd/looked_up.hpp>
 #include <partita/spmd/lowered.hpp>
+#include <partita/spmd/row_lookup.hpp>
 #include <partita/spmd/run_passes.hpp>
 #include <partita/spmd/stationary.hpp>
 #include <partita/spmd/taken.hpp>
@@ -158,7 +158,7 @@ class lowering {
     operands_.clear();
     const pending_sums& sums = rules_.layouts.sums;
     const value_id* const values = sums.view().operands + n.operand_begin;
-    if (lower_taken(o) || lower_looked_up(o)) return;
+    if (lower_taken(o) || lower_row_lookup(o)) return;
     const bool repeats = may_repeat(values, n.operand_count);
     for (int i = 0; i < n.operand_count; ++i) {
       const layout want = sums.required({o, i});
@@ -173,7 +173,7 @@ class lowering {
       local_[v] = operands_[0];
     } else if (const true_taps taps(c_, o); taps.any()) {
       local_[v] = taps.append(out(), operands_, c_.p.attrs(o), local_type(v, have_[v]));
-    } else if (lower_updated(o)) {
+    } else if (lower_row_update(o)) {
       return;
     } else if (!lower_located(o)) {
       append_copy(open_.back(), c_.p, o, operands_, c_.p.attrs(o));
@@ -204,31 +204,32 @@ class lowering {
     return true;
   }
   /// Lowers a gather whose table stays in place; returns false for other ops.
-  constexpr bool lower_looked_up(op_id o) {
+  constexpr bool lower_row_lookup(op_id o) {
     const op_node& n = c_.p.ops[o];
     if (!Rules::shares || n.def->id != def<op::gather>.id) return false;
-    const row_lookup found = looked_up(c_, o, rules_.layouts, [&](value_id x) { return have_[x]; });
+    const row_lookup found =
+        find_row_lookup(c_, o, rules_.layouts, [&](value_id x) { return have_[x]; });
     if (!found) return false;
     const value_id table = c_.p.operand(o, 0), indices = c_.p.operand(o, 1), v = n.result;
     operands_.push_back(local_[table]);
     operands_.push_back(send_for(o, found.indices, local_[indices], indices));
-    lower_rows(o, found.factor, found.rows, found.result.axes, local_type(v, found.made));
+    lower_rows(o, found.factor, found.rows, found.result.axes, local_type(v, found.op_layout));
     local_[v] = send_for(o, found.result, local_[v], v);
     have_[v] = rules_.layouts.sums.made(v);
     rules_.finish(*this, v);
     return true;
   }
   /// Lowers a scatter whose rows stay in place; returns false for other ops.
-  constexpr bool lower_updated(op_id o) {
+  constexpr bool lower_row_update(op_id o) {
     const op_node& n = c_.p.ops[o];
     if (!Rules::shares || n.def->id != def<op::scatter>.id) return false;
-    const row_update found = updated(c_, o, rules_.layouts);
+    const row_update found = find_row_update(c_, o, rules_.layouts);
     if (!found) return false;
     for (int k = 0; k < 2; ++k)
       operands_[k] = send_for(o, found.operands[k], operands_[k], c_.p.operand(o, k));
-    have_[n.result] = found.made;
+    have_[n.result] = found.op_layout;
     lower_rows(o, found.factor, found.rows, found.operands[0].axes,
-               local_type(n.result, found.made));
+               local_type(n.result, found.op_layout));
     return true;
   }
   /// Appends a collective that replaces one of a larger value.
@@ -237,7 +238,7 @@ class lowering {
     const value_id made =
         append(out(), what, local, {from.element, what.after(from.shape, c_.mesh)});
     out().ops.back().marks = marks(o);
-    note(what, collective_reason::looked_up, of, o, from.bytes());
+    note(what, collective_reason::stationary_rows, of, o, from.bytes());
     return made;
   }
   /// Lowers an op on the rows that this device owns, sharded along these axes.

@@ -22,15 +22,15 @@ struct row_lookup {
   int factor = -1;        ///< over the rows; -1: not applicable
   collective indices;     ///< gathers the indices
   collective result;      ///< reduce-scatters the gathered rows
-  layout indices_lie;     ///< layout of the indices before
-  layout made;            ///< layout of the gathered rows before the sum
+  layout indices_layout;  ///< layout of the indices before
+  layout op_layout;       ///< layout of the gathered rows before the sum
   std::int64_t rows = 0;  ///< of the table
 
   constexpr explicit operator bool() const { return factor >= 0; }
 };
 
 /// The dimension of `l` that all axes of `along` slice, after those of `rest`, or no_dim.
-constexpr int dim_behind(const layout& l, const layout& along, layout& rest) {
+constexpr int dim_of_innermost(const layout& l, const layout& along, layout& rest) {
   const int d = l.dim_of(along[0].axis);
   layout all;
   for (const auto& e : l)
@@ -42,8 +42,8 @@ constexpr int dim_behind(const layout& l, const layout& along, layout& rest) {
 
 /// Plans a gather with a stationary table. `have(v)` returns the layout of an operand.
 template <class Have>
-constexpr row_lookup looked_up(const core_program& c, op_id o, const local_layouts& layouts,
-                               const Have& have) {
+constexpr row_lookup find_row_lookup(const core_program& c, op_id o, const local_layouts& layouts,
+                                     const Have& have) {
   const op_node& n = c.p.ops[o];
   if (n.def->id != def<op::gather>.id || !layouts.keeps_rows()) return {};
   const layout want = layouts.sums.required({o, 0}), table = have(c.p.operand(o, 0)),
@@ -55,15 +55,15 @@ constexpr row_lookup looked_up(const core_program& c, op_id o, const local_layou
   for (const auto& e : table)
     (want.dim_of(e.axis) == e.dim ? kept : along).push_back(e.axis, e.dim);
   layout rest;
-  const int d = dim_behind(table, along, rest);
+  const int d = dim_of_innermost(table, along, rest);
   if (!(kept == want) || d == no_dim || want.pieces(c.mesh, d) > 1 ||
       c.true_shape(c.p.operand(o, 0))[d] != c.p.type(c.p.operand(o, 0)).shape[d])
     return {};
-  found.indices_lie = layouts.sums.required({o, 1});
+  found.indices_layout = layouts.sums.required({o, 1});
   layout gathered;
-  const int i = dim_behind(found.indices_lie, along, gathered),
-            r = dim_behind(made, along, found.made);
-  if (i == no_dim || r == no_dim || !(have(c.p.operand(o, 1)) == found.indices_lie)) return {};
+  const int i = dim_of_innermost(found.indices_layout, along, gathered),
+            r = dim_of_innermost(made, along, found.op_layout);
+  if (i == no_dim || r == no_dim || !(have(c.p.operand(o, 1)) == found.indices_layout)) return {};
   const factor* const factors = c.map.factors_of(o);
   bool batch = false;
   for (int f = 0; f < c.map.ops[o].count; ++f) {
@@ -75,7 +75,7 @@ constexpr row_lookup looked_up(const core_program& c, op_id o, const local_layou
     return tensor_type{c.p.type(v).element, l.local(c.p.type(v).shape, c.mesh)}.bytes();
   };
   if (!batch || found.factor < 0 ||
-      saturating_add(bytes(c.p.operand(o, 1), found.indices_lie), bytes(n.result, made)) >=
+      saturating_add(bytes(c.p.operand(o, 1), found.indices_layout), bytes(n.result, made)) >=
           bytes(c.p.operand(o, 0), table))
     return {};
   found.rows = factors[found.factor].size;
@@ -97,17 +97,17 @@ constexpr row_lookup looked_up(const core_program& c, op_id o, const local_layou
 /// Each of n devices sends (n - 1) times its shards of i and u instead of (n - 1) times its shard
 /// of the rows. Used if that is less.
 struct row_update {
-  int factor = -1;         ///< over the rows; -1: not applicable
-  collective operands[2];  ///< gather indices and updates
-  layout lie[2];           ///< their layouts after the gathers
-  layout made;             ///< layout of the result
-  std::int64_t rows = 0;   ///< of the result
+  int factor = -1;            ///< over the rows; -1: not applicable
+  collective operands[2];     ///< gather indices and updates
+  layout operand_layouts[2];  ///< their layouts after the gathers
+  layout op_layout;           ///< layout of the result
+  std::int64_t rows = 0;      ///< of the result
 
   constexpr explicit operator bool() const { return factor >= 0; }
 };
 
 /// Plans a scatter with stationary rows.
-constexpr row_update updated(const core_program& c, op_id o, const local_layouts& layouts) {
+constexpr row_update find_row_update(const core_program& c, op_id o, const local_layouts& layouts) {
   const op_node& n = c.p.ops[o];
   if (n.def->id != def<op::scatter>.id || n.operand_count != 2 || !layouts.keeps_rows() ||
       c.p.operand(o, 0) == c.p.operand(o, 1) || layouts.finished(n.result) ||
@@ -116,22 +116,22 @@ constexpr row_update updated(const core_program& c, op_id o, const local_layouts
   row_update found;
   collective sum;
   int steps = 0;
-  found.made = layouts.finish(n.result, layouts.sums.made(n.result),
-                              [&](const collective& what, const layout&) {
-                                sum = what;
-                                ++steps;
-                              });
+  found.op_layout = layouts.finish(n.result, layouts.sums.made(n.result),
+                                   [&](const collective& what, const layout&) {
+                                     sum = what;
+                                     ++steps;
+                                   });
   if (steps != 1 || sum.kind != collective::reduce_scatter) return {};
   const layout& along = sum.axes;
   const int d = along[0].dim;
   layout rest;
-  if (dim_behind(found.made, along, rest) != d || rest.pieces(c.mesh, d) > 1 ||
+  if (dim_of_innermost(found.op_layout, along, rest) != d || rest.pieces(c.mesh, d) > 1 ||
       c.true_shape(n.result)[d] != c.p.type(n.result).shape[d])
     return {};
   const factor* const factors = c.map.factors_of(o);
   int dims[2] = {};
   for (int k = 0; k < 2; ++k) {
-    dims[k] = dim_behind(layouts.sums.required({o, k}), along, found.lie[k]);
+    dims[k] = dim_of_innermost(layouts.sums.required({o, k}), along, found.operand_layouts[k]);
     if (dims[k] == no_dim) return {};
     found.operands[k].kind = collective::all_gather;
     for (const auto& e : along) found.operands[k].axes.push_back(e.axis, dims[k]);
@@ -149,7 +149,7 @@ constexpr row_update updated(const core_program& c, op_id o, const local_layouts
   if (!batch || found.factor < 0 ||
       saturating_add(bytes(c.p.operand(o, 0), layouts.sums.required({o, 0})),
                      bytes(c.p.operand(o, 1), layouts.sums.required({o, 1}))) >=
-          bytes(n.result, found.made))
+          bytes(n.result, found.op_layout))
     return {};
   found.rows = factors[found.factor].size;
   return found;
