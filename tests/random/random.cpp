@@ -698,7 +698,7 @@ class check {
       seen.became += &core.was(o) != core.p.op(o).def;
     }
     for (const auto& note : l.notes) {
-      seen.taken += note.reason == pt::collective_reason::taken;
+      seen.taken += note.reason == pt::collective_reason::owner_slice;
       seen.looked_up += note.reason == pt::collective_reason::stationary_rows;
     }
     seen.conflicts += static_cast<long>(core.conflicts.size());

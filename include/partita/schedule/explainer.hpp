@@ -66,7 +66,7 @@ class explainer {
       say_call(out, n.op);
       out << " needs the totals of all pieces over ";
       print_axis_set(out, n.axes, c_.mesh);
-    } else if (n.reason == collective_reason::taken) {
+    } else if (n.reason == collective_reason::owner_slice) {
       say_call(out, n.op);
       out << " takes elements of few pieces over ";
       print_axis_set(out, n.axes, c_.mesh);

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include <partita/spmd/local_layouts.hpp>
+#include <partita/spmd/owner_slice.hpp>
 #include <partita/spmd/row_lookup.hpp>
-#include <partita/spmd/taken.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -181,11 +181,12 @@ class layout_changes {
   }
   /// True if an op is a slice that the owners of its elements send; then reports the sum to `f`.
   template <class F>
-  constexpr bool take(op_id o, const layout& have, const layout& want, const F& f) const {
-    const layout along = spmd_detail::taken_along(c_, o, have, want);
+  constexpr bool send_from_owners(op_id o, const layout& have, const layout& want,
+                                  const F& f) const {
+    const layout along = spmd_detail::owner_slice_axes(c_, o, have, want);
     if (along.count == 0) return false;
     reshard_step sum;
-    sum.what = spmd_detail::sum_of_taken(c_, o, along);
+    sum.what = spmd_detail::owner_slice_sum(c_, o, along);
     sum.of = c_.p.op(o).result;
     sum.after = layouts_.sums.made(sum.of);
     f(sum);
@@ -193,7 +194,7 @@ class layout_changes {
   }
   /// True if an op is a gather whose table stays in place; then reports its collectives to `f`.
   template <class F>
-  constexpr bool look_up(const use& u, const F& f) const {
+  constexpr bool keep_rows(const use& u, const F& f) const {
     if (u.operand != 0) return false;
     const spmd_detail::row_lookup found =
         spmd_detail::find_row_lookup(c_, u.op, layouts_, [&](value_id v) { return have_[v]; });
@@ -215,7 +216,7 @@ class layout_changes {
     const value_id v = program.operands[place];
     const layout& have = have_[v];
     account_.operand(place, v, [&](const auto& f) {
-      if (!layouts_.stays(have, want) && !take(u.op, have, want, f) && !look_up(u, f))
+      if (!layouts_.stays(have, want) && !send_from_owners(u.op, have, want, f) && !keep_rows(u, f))
         layouts_.bring(v, have, want, f);
       if (const auto update = spmd_detail::find_row_update(c_, u.op, layouts_)) {
         reshard_step gather;

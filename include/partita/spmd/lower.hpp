@@ -15,10 +15,10 @@
 #include <partita/spmd/halo.hpp>
 #include <partita/spmd/local_layouts.hpp>
 #include <partita/spmd/lowered.hpp>
+#include <partita/spmd/owner_slice.hpp>
 #include <partita/spmd/row_lookup.hpp>
 #include <partita/spmd/run_passes.hpp>
 #include <partita/spmd/stationary.hpp>
-#include <partita/spmd/taken.hpp>
 #include <partita/spmd/true_taps.hpp>
 #include <partita/support/checked.hpp>
 #include <partita/support/vec.hpp>
@@ -158,7 +158,7 @@ class lowering {
     operands_.clear();
     const pending_sums& sums = rules_.layouts.sums;
     const value_id* const values = sums.view().operands + n.operand_begin;
-    if (lower_taken(o) || lower_row_lookup(o)) return;
+    if (lower_owner_slice(o) || lower_row_lookup(o)) return;
     const bool repeats = may_repeat(values, n.operand_count);
     for (int i = 0; i < n.operand_count; ++i) {
       const layout want = sums.required({o, i});
@@ -187,19 +187,19 @@ class lowering {
     for (int r = 0; r < n.result_count; ++r) rules_.finish(*this, v + r);
   }
   /// Lowers a slice whose elements are sent by their owners; returns false for other ops.
-  constexpr bool lower_taken(op_id o) {
+  constexpr bool lower_owner_slice(op_id o) {
     const op_node& n = c_.p.ops[o];
     if (n.def->id != def<op::slice>.id) return false;
     const value_id x = c_.p.operand(o, 0), v = n.result;
-    const layout along = taken_along(c_, o, have_[x], rules_.layouts.sums.required({o, 0}));
+    const layout along = owner_slice_axes(c_, o, have_[x], rules_.layouts.sums.required({o, 0}));
     if (along.count == 0) return false;
     have_[v] = rules_.layouts.sums.made(v);
-    local_[v] = taking(out(), c_, o, along)(local_[x]);
-    const collective sum = sum_of_taken(c_, o, along);
+    local_[v] = owner_slice(out(), c_, o, along)(local_[x]);
+    const collective sum = owner_slice_sum(c_, o, along);
     const std::int64_t bytes = out().type(local_[v]).bytes();
     local_[v] = append(out(), sum, local_[v], local_type(v, have_[v]));
     out().ops.back().marks = n.marks;
-    note(sum, collective_reason::taken, x, o, bytes);
+    note(sum, collective_reason::owner_slice, x, o, bytes);
     rules_.finish(*this, v);
     return true;
   }

@@ -21,7 +21,7 @@ enum class collective_reason : std::uint8_t {
   goes_around,      ///< shards pass by the products that need them, see ring.hpp
   again,            ///< the results of an op on shards are operands of the op again
   carry,            ///< a shard needs the totals of the preceding shards
-  taken,            ///< a slice reads elements of few shards, which their owners send
+  owner_slice,      ///< a slice reads elements of few shards, which their owners send
   stationary_rows,  ///< indices are sent to the rows of a table, and the rows are sent back
   given,            ///< the receivers of the op's result expect it in another layout
   whole_needed      ///< an op has no loop over the axis (or `any`) and needs the unsharded operand
