@@ -107,7 +107,7 @@ class running_books : public running_steps {
       const value_id v = c_.p.ops[o].result + r;
       again_[o] += seconds_of(layouts_->exchange_again(o).first, bytes(v, layouts_->sums.made(v)));
     }
-    if (const collective carry = spmd_detail::gather_carry(c_, o); carry.axes.count > 0) {
+    if (const collective carry = spmd_detail::gather_totals(c_, o); carry.axes.count > 0) {
       const value_id v = c_.p.ops[o].result;
       const layout& made = layouts_->sums.made(v);
       const std::int64_t rows = made.local(c_.p.type(v).shape, c_.mesh)[carry.axes[0].dim];

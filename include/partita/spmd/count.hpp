@@ -119,7 +119,7 @@ struct collective_books {
   vec<int> exchanged_;    ///< by op: the number of exchanges of its results
 
   constexpr int carries(op_id o) const {
-    return spmd_detail::gather_carry(c_, o).axes.count > 0 ? 1 : 0;
+    return spmd_detail::gather_totals(c_, o).axes.count > 0 ? 1 : 0;
   }
   constexpr void count_again(collective::kind_type kind, int& before, int now, op_id o) {
     if (before == now) return;

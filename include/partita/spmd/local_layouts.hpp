@@ -286,7 +286,7 @@ constexpr void for_each_halo_message(const core_program& c, const pending_sums& 
 
 /// The gather of the shards' totals along a dimension in which an op accumulates; without axes if
 /// the dimension is not sharded.
-constexpr collective gather_carry(const core_program& c, op_id o) {
+constexpr collective gather_totals(const core_program& c, op_id o) {
   collective what;
   what.kind = collective::all_gather;
   const factor* const factors = c.map.factors_of(o);

@@ -10,7 +10,6 @@
 #include <partita/op/arithmetic.hpp>
 #include <partita/op/pad.hpp>
 #include <partita/op/reshape.hpp>
-#include <partita/spmd/carry.hpp>
 #include <partita/spmd/collectives.hpp>
 #include <partita/spmd/halo.hpp>
 #include <partita/spmd/local_layouts.hpp>
@@ -18,6 +17,7 @@
 #include <partita/spmd/owner_slice.hpp>
 #include <partita/spmd/row_lookup.hpp>
 #include <partita/spmd/run_passes.hpp>
+#include <partita/spmd/shard_prefix.hpp>
 #include <partita/spmd/stationary.hpp>
 #include <partita/spmd/true_taps.hpp>
 #include <partita/support/checked.hpp>
@@ -180,7 +180,7 @@ class lowering {
       for (value_id each = v; each < v + n.result_count; ++each) append_local(each);
       if (sums.view().nests[o].count > 0) {
         add_offset(o);
-        add_carry(o);
+        add_shard_prefix(o);
         reduce_again(o);
       }
     }
@@ -444,13 +444,13 @@ class lowering {
     }
   }
   /// Adds the combined totals of the preceding shards, which are gathered.
-  constexpr void add_carry(op_id o) {
-    const collective what = gather_carry(c_, o);
+  constexpr void add_shard_prefix(op_id o) {
+    const collective what = gather_totals(c_, o);
     if (what.axes.count == 0) return;
     const op_node& n = c_.p.ops[o];
     const factor* f = c_.map.factors_of(o);
     while (f->carry == combiner::stack || f->result_dim != what.axes[0].dim) ++f;
-    local_[n.result] = append_carry(
+    local_[n.result] = append_shard_prefix(
         out(), n, *f, what, c_.mesh, operands_[0], local_[n.result],
         [&](std::int64_t bytes) { note(what, collective_reason::carry, n.result, o, bytes); });
   }

@@ -20,9 +20,9 @@ namespace partita::spmd_detail {
 /// totals = all_gather(last position of the running combination)
 /// y => y (combined with) all_slice(exclusive running combination of totals)
 template <class Note>
-constexpr value_id append_carry(program& out, const op_node& like, const factor& f,
-                                const collective& what, const mesh& m, value_id x, value_id y,
-                                const Note& note) {
+constexpr value_id append_shard_prefix(program& out, const op_node& like, const factor& f,
+                                       const collective& what, const mesh& m, value_id x,
+                                       value_id y, const Note& note) {
   const int dim = f.result_dim;
   const tensor_type piece = out.type(y);
   const auto rank = static_cast<std::size_t>(piece.shape.rank);
