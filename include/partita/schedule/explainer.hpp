@@ -74,7 +74,7 @@ class explainer {
     } else if (n.reason == collective_reason::stationary_rows) {
       say_call(out, n.op);
       out << " moves it in place of a larger table, whose rows stay where they are";
-    } else if (n.reason == collective_reason::given) {
+    } else if (n.reason == collective_reason::receiver_needs_it) {
       say_call(out, n.op);
       out << " makes it, and those to whom it is given take it so";
     } else if (n.reason == collective_reason::moved_instead) {

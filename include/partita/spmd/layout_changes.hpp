@@ -39,7 +39,7 @@ class layout_changes {
   constexpr void update() {
     vec<op_id> changed;
     is_changed_.resize(c_.p.ops.size(), 0);
-    bool all = have_.empty();
+    bool all = layout_of_.empty();
     for (; read_ < c_.changes.size(); ++read_) all = note(c_.changes[read_], changed) || all;
     look(changed, all);
   }
@@ -47,20 +47,20 @@ class layout_changes {
   constexpr void update(const vec<op_id>& told) {
     vec<op_id> changed;
     is_changed_.resize(c_.p.ops.size(), 0);
-    bool all = have_.empty();
+    bool all = layout_of_.empty();
     for (op_id o : told) all = note(o, changed) || all;
     look(changed, all);
   }
   constexpr const spmd_detail::local_layouts& layouts() const { return layouts_; }
   /// The layout of a value on a device, after the collective that finishes its sum.
-  constexpr const layout& have(value_id v) const { return have_[v]; }
+  constexpr const layout& layout_of(value_id v) const { return layout_of_[v]; }
 
  private:
   const core_program& c_;
   spmd_detail::local_layouts layouts_;
   spmd_detail::repeated_operands repeated_;
   Account& account_;
-  vec<layout> have_;                ///< by value
+  vec<layout> layout_of_;           ///< by value
   vec<char> is_known_;              ///< by value: true if it was visited and had no sum to finish
   vec<char> is_changed_, is_done_;  ///< by op, by value: used in `update`
   std::size_t read_ = 0;            ///< position in the log of changes
@@ -84,13 +84,13 @@ class layout_changes {
     }
   }
   constexpr void grow() {
-    have_.resize(c_.p.types.size());
+    layout_of_.resize(c_.p.types.size());
     is_known_.resize(c_.p.types.size(), 0);
     is_done_.resize(c_.p.types.size(), 0);
     account_.grow();
   }
   constexpr void look_at_all() {
-    have_.clear();
+    layout_of_.clear();
     is_known_.clear();
     is_changed_.assign(c_.p.ops.size(), 0);
     is_done_.clear();
@@ -134,7 +134,7 @@ class layout_changes {
   constexpr bool finish(value_id v) {
     const layout made = layouts_.sums.made(v);
     const bool finished = layouts_.finished(v);
-    if (finished && is_known_[v] != 0 && made == have_[v]) return false;
+    if (finished && is_known_[v] != 0 && made == layout_of_[v]) return false;
     is_known_[v] = finished;
     layout have = made;
     account_.value(v, [&](const auto& f) {
@@ -145,8 +145,8 @@ class layout_changes {
         have = layouts_.finish(v, made, f);
       return have;
     });
-    if (have == have_[v]) return false;
-    have_[v] = have;
+    if (have == layout_of_[v]) return false;
+    layout_of_[v] = have;
     return true;
   }
   /// Visits the ops that use a value and have not changed themselves.
@@ -197,7 +197,7 @@ class layout_changes {
   constexpr bool keep_rows(const use& u, const F& f) const {
     if (u.operand != 0) return false;
     const spmd_detail::row_lookup found =
-        spmd_detail::find_row_lookup(c_, u.op, layouts_, [&](value_id v) { return have_[v]; });
+        spmd_detail::find_row_lookup(c_, u.op, layouts_, [&](value_id v) { return layout_of_[v]; });
     if (!found) return false;
     const auto send = [&](const collective& what, value_id of, const layout& lies) {
       reshard_step s;
@@ -214,7 +214,7 @@ class layout_changes {
     const loop_view& program = layouts_.sums.view();
     const int place = program.ops[u.op].operand_begin + u.operand;
     const value_id v = program.operands[place];
-    const layout& have = have_[v];
+    const layout& have = layout_of_[v];
     account_.operand(place, v, [&](const auto& f) {
       if (!layouts_.stays(have, want) && !send_from_owners(u.op, have, want, f) && !keep_rows(u, f))
         layouts_.bring(v, have, want, f);

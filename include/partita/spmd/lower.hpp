@@ -29,9 +29,8 @@ namespace spmd_detail {
 
 /// Traverses a program in execution order and builds the device-local program.
 ///
-/// `Rules` decide the layouts (see fused_rules): `given` for parameters and for results of ops with
-/// nested programs, `wanted` for values that enter or leave a nested program; `finish` emits the
-/// collectives after each op.
+/// `Rules` decide the layouts (see fused_rules): `boundary_layout` for parameters, and for values
+/// that enter or leave a nested program; `finish` emits the collectives after each op.
 template <class Rules>
 class lowering {
  public:
@@ -54,7 +53,7 @@ class lowering {
     else
       for (op_id o : by_scope_[0]) lower_op(o);
     for (const auto& each : c_.p.outputs) lower_output(each);
-    for (value_id v : more) give(v, local_[v], have_[v], c_.p.name(v));
+    for (value_id v : more) add_output(v, local_[v], local_layout_[v], c_.p.name(v));
     return end();
   }
 
@@ -68,7 +67,7 @@ class lowering {
     open_.clear();
     open_.push_back(program{});
     if (!local_.empty()) return;
-    have_.resize(c_.p.types.size());
+    local_layout_.resize(c_.p.types.size());
     local_.resize(c_.p.types.size(), -1);
     if (!c_.nested.controls.empty()) find_scopes();
   }
@@ -77,8 +76,8 @@ class lowering {
     return static_cast<lowered&&>(result_);
   }
   /// Adds an input: the shard of a value in the given layout.
-  constexpr void take(value_id v, const layout& l, std::string_view name) {
-    have_[v] = l;
+  constexpr void add_input(value_id v, const layout& l, std::string_view name) {
+    local_layout_[v] = l;
     local_[v] = parameter(v, l, name);
   }
   /// Adds an input with the type of a value and returns it.
@@ -92,21 +91,21 @@ class lowering {
     return local;
   }
   /// Adds an output: a value, converted to the given layout.
-  constexpr void give(value_id v, const layout& l, std::string_view name) {
-    give(v, bring(v, l, c_.p.producer(v), true), l, name);
+  constexpr void add_output(value_id v, const layout& l, std::string_view name) {
+    add_output(v, bring(v, l, c_.p.producer(v), true), l, name);
   }
-  constexpr void give(value_id v, value_id local, const layout& l, std::string_view name) {
+  constexpr void add_output(value_id v, value_id local, const layout& l, std::string_view name) {
     result_.device.outputs.push_back(l);
     result_.device.output_types.push_back(c_.true_type(v));
     out().outputs.push_back({local, out().intern(name)});
   }
   /// Lowers an op with the current local values of its operands.
   constexpr void lower(op_id o) { lower_op(o); }
-  /// Converts a value added by `take` to the layout that its producer would give it.
-  constexpr void lay_out(value_id v) {
+  /// Converts a value added by `add_input` to the layout that its producer would give it.
+  constexpr void restore_layout(value_id v) {
     const layout made = rules_.layouts.sums.made(v);
     local_[v] = bring(v, made, c_.p.producer(v));
-    have_[v] = made;
+    local_layout_[v] = made;
   }
   constexpr value_id local_of(value_id v) const { return local_[v]; }
   constexpr program& part() { return out(); }
@@ -128,8 +127,8 @@ class lowering {
   Rules rules_;
   repeated_operands repeated_;
   lowered result_;
-  vec<layout> have_;     ///< by core value: the layout of its local value
-  vec<value_id> local_;  ///< by core value
+  vec<layout> local_layout_;  ///< by core value: the layout of its local value
+  vec<value_id> local_;       ///< by core value
   vec<value_id> operands_;
   halo_numbers borders_;      ///< borders received so far
   vec<value_id> received_;    ///< by border: the local value
@@ -166,13 +165,13 @@ class lowering {
       operands_.push_back(same >= 0 ? operands_[same] : bring(values[i], want, o));
     }
     const value_id v = n.result;
-    for (int r = 0; r < n.result_count; ++r) have_[v + r] = sums.made(v + r);
+    for (int r = 0; r < n.result_count; ++r) local_layout_[v + r] = sums.made(v + r);
     if (c_.has_halo(o)) {
       lower_with_halos(o);
     } else if (n.def->identity && n.operand_count == 1 && !n.def->chooses_memory) {
       local_[v] = operands_[0];
     } else if (const true_taps taps(c_, o); taps.any()) {
-      local_[v] = taps.append(out(), operands_, c_.p.attrs(o), local_type(v, have_[v]));
+      local_[v] = taps.append(out(), operands_, c_.p.attrs(o), local_type(v, local_layout_[v]));
     } else if (lower_row_update(o)) {
       return;
     } else if (!lower_located(o)) {
@@ -191,13 +190,14 @@ class lowering {
     const op_node& n = c_.p.ops[o];
     if (n.def->id != def<op::slice>.id) return false;
     const value_id x = c_.p.operand(o, 0), v = n.result;
-    const layout along = owner_slice_axes(c_, o, have_[x], rules_.layouts.sums.required({o, 0}));
+    const layout along =
+        owner_slice_axes(c_, o, local_layout_[x], rules_.layouts.sums.required({o, 0}));
     if (along.count == 0) return false;
-    have_[v] = rules_.layouts.sums.made(v);
+    local_layout_[v] = rules_.layouts.sums.made(v);
     local_[v] = owner_slice(out(), c_, o, along)(local_[x]);
     const collective sum = owner_slice_sum(c_, o, along);
     const std::int64_t bytes = out().type(local_[v]).bytes();
-    local_[v] = append(out(), sum, local_[v], local_type(v, have_[v]));
+    local_[v] = append(out(), sum, local_[v], local_type(v, local_layout_[v]));
     out().ops.back().marks = n.marks;
     note(sum, collective_reason::owner_slice, x, o, bytes);
     rules_.finish(*this, v);
@@ -208,14 +208,14 @@ class lowering {
     const op_node& n = c_.p.ops[o];
     if (!Rules::shares || n.def->id != def<op::gather>.id) return false;
     const row_lookup found =
-        find_row_lookup(c_, o, rules_.layouts, [&](value_id x) { return have_[x]; });
+        find_row_lookup(c_, o, rules_.layouts, [&](value_id x) { return local_layout_[x]; });
     if (!found) return false;
     const value_id table = c_.p.operand(o, 0), indices = c_.p.operand(o, 1), v = n.result;
     operands_.push_back(local_[table]);
     operands_.push_back(send_for(o, found.indices, local_[indices], indices));
     lower_rows(o, found.factor, found.rows, found.result.axes, local_type(v, found.op_layout));
     local_[v] = send_for(o, found.result, local_[v], v);
-    have_[v] = rules_.layouts.sums.made(v);
+    local_layout_[v] = rules_.layouts.sums.made(v);
     rules_.finish(*this, v);
     return true;
   }
@@ -227,7 +227,7 @@ class lowering {
     if (!found) return false;
     for (int k = 0; k < 2; ++k)
       operands_[k] = send_for(o, found.operands[k], operands_[k], c_.p.operand(o, k));
-    have_[n.result] = found.op_layout;
+    local_layout_[n.result] = found.op_layout;
     lower_rows(o, found.factor, found.rows, found.operands[0].axes,
                local_type(n.result, found.op_layout));
     return true;
@@ -257,8 +257,8 @@ class lowering {
   }
   constexpr void lower_parameter(op_id o) {
     const value_id v = c_.p.ops[o].result;
-    have_[v] = rules_.given(v);
-    result_.device.inputs.push_back(have_[v]);
+    local_layout_[v] = rules_.boundary_layout(v);
+    result_.device.inputs.push_back(local_layout_[v]);
     result_.device.input_types.push_back(c_.true_type(v));
     append_copy(out(), c_.p, o, {}, {});
     append_local(v);
@@ -268,7 +268,7 @@ class lowering {
   /// Appends the next result of the op appended last: the shard of `v`.
   constexpr void append_local(value_id v) {
     program& to = open_.back();
-    const layout& have = have_[v];
+    const layout& have = local_layout_[v];
     local_[v] = to.append_result(c_.p.types[v]);
     if (have.count > 0) have.slice(to.types.back().shape, c_.mesh);
   }
@@ -287,7 +287,7 @@ class lowering {
         if (h.cut.slices(k)) extend(o, k, h, extended[k]);
     value_id y = operands_[0];
     if (!halos.back().cut.identity) {
-      const tensor_type piece = local_type(n.result, have_[n.result]);
+      const tensor_type piece = local_type(n.result, local_layout_[n.result]);
       tensor_type made = piece;
       for (const auto& h : halos)
         if (h.cut.made > 0) made.shape[h.cut.result_dim] = h.cut.made;
@@ -336,7 +336,7 @@ class lowering {
     const op_node& n = c_.p.ops[o];
     vec<tensor_type> results;
     for (int r = 0; r < n.result_count; ++r)
-      results.push_back(local_type(n.result + r, have_[n.result + r]));
+      results.push_back(local_type(n.result + r, local_layout_[n.result + r]));
     vec<located_loops> cut;
     for (const located_loops& each : all) {
       if (each.axes.count > 0)
@@ -364,7 +364,7 @@ class lowering {
   }
   /// Pads a value that was produced in its true size with zeros.
   constexpr void pad_to(value_id v, const op_marks& marks) {
-    const tensor_type from = out().type(local_[v]), to = local_type(v, have_[v]);
+    const tensor_type from = out().type(local_[v]), to = local_type(v, local_layout_[v]);
     if (from == to) return;
     const auto rank = static_cast<std::size_t>(to.shape.rank);
     std::int64_t amounts[3 * max_rank] = {};
@@ -438,7 +438,7 @@ class lowering {
   constexpr void append_shares(op_id o, const again_exchange& exchange) {
     const op_node& n = c_.p.ops[o];
     for (value_id v = n.result; v < n.result + n.result_count; ++v) {
-      layout share = have_[v];
+      layout share = local_layout_[v];
       for (const auto& e : exchange.last.axes) share.push_back(e.axis, e.dim);
       local_[v] = out().append_result(local_type(v, share));
     }
@@ -469,7 +469,7 @@ class lowering {
       axes.push_back(l.axis);
     }
     if (axes.count == 0) return;
-    const tensor_type whole = local_type(v, have_[v]);
+    const tensor_type whole = local_type(v, local_layout_[v]);
     const value_id start = append_shard_start(out(), distance, axes, whole.element);
     out().ops.back().marks = marks(o);
     const value_id operands[] = {local_[v], start};
@@ -480,7 +480,7 @@ class lowering {
   /// of its wires.
   constexpr void lower_control(const flat_program::control_info& k) {
     const auto enter = [&](const use& u) {
-      return bring(c_.p.operand(u.op, u.operand), rules_.wanted(u), u.op);
+      return bring(c_.p.operand(u.op, u.operand), rules_.boundary_layout(u), u.op);
     };
     vec<value_id> operands;
     for (const auto& u : k.operands) operands.push_back(enter(u));
@@ -489,9 +489,9 @@ class lowering {
       const auto& scope = c_.nested.scopes[s];
       open_.push_back(program{});
       for (value_id v : scope.inputs) {
-        have_[v] = rules_.given(v);
-        local_[v] =
-            append_for(out(), marks(k.marker), def<op::parameter>, {}, {}, local_type(v, have_[v]));
+        local_layout_[v] = rules_.boundary_layout(v);
+        local_[v] = append_for(out(), marks(k.marker), def<op::parameter>, {}, {},
+                               local_type(v, local_layout_[v]));
         out().inputs.push_back(local_[v]);
       }
       for (op_id o : by_scope_[s]) lower_op(o);
@@ -504,7 +504,7 @@ class lowering {
     }
     append_copy(out(), c_.p, k.marker, operands, c_.p.attrs(k.marker));
     for (value_id v : k.results) {
-      have_[v] = rules_.given(v);
+      local_layout_[v] = rules_.boundary_layout(v);
       append_local(v);
     }
     for (auto& r : regions) out().append_region(static_cast<program&&>(r));
@@ -512,7 +512,7 @@ class lowering {
   }
 
   constexpr void lower_output(const program_output& each) {
-    result_.device.outputs.push_back(have_[each.value]);
+    result_.device.outputs.push_back(local_layout_[each.value]);
     result_.device.output_types.push_back(c_.true_type(each.value));
     const text_ref name = out().intern(c_.p.view(each.name));
     out().outputs.push_back({local_[each.value], name});
@@ -547,12 +547,12 @@ class lowering {
   /// produces the value and must deliver it in that layout.
   constexpr value_id bring(value_id v, const layout& want, op_id o, bool gives = false) {
     value_id local = local_[v];
-    if (rules_.layouts.stays(have_[v], want)) {
+    if (rules_.layouts.stays(local_layout_[v], want)) {
       result_.fused.cancelled += want.count > 0;
       return local;
     }
-    const bool kept = rules_.layouts.bring(v, have_[v], want, [&](const reshard_step& s) {
-      const auto reason = gives ? collective_reason::given
+    const bool kept = rules_.layouts.bring(v, local_layout_[v], want, [&](const reshard_step& s) {
+      const auto reason = gives ? collective_reason::receiver_needs_it
                           : s.what.kind == collective::all_gather && s.last
                               ? collective_reason::whole_needed
                               : collective_reason::use_needs_it;
@@ -582,21 +582,22 @@ struct fused_rules {
   }
 
   /// The layout of a value after its producer, with its sum finished.
-  constexpr layout lies(value_id v) const {
+  constexpr layout finished_layout(value_id v) const {
     return layouts.finish(v, layouts.sums.made(v), [](const collective&, const layout&) {});
   }
-  constexpr layout given(value_id v) const { return layouts.sums.made(v); }
-  constexpr layout wanted(const use& u) const { return layouts.sums.required(u); }
+  constexpr layout boundary_layout(value_id v) const { return layouts.sums.made(v); }
+  constexpr layout boundary_layout(const use& u) const { return layouts.sums.required(u); }
   template <class Lowering>
   constexpr void after_parameter(Lowering&, op_id) const {}
   template <class Lowering>
   constexpr void finish(Lowering& l, value_id v) const {
     if (layouts.finished(v)) return;
     const op_id maker = layouts.sums.maker(l.c_.p.producer(v));
-    l.have_[v] = layouts.finish(v, l.have_[v], [&](const collective& what, const layout& after) {
-      l.result_.fused.reduce_scatters += what.kind == collective::reduce_scatter;
-      l.finish_by(what, v, maker, after);
-    });
+    l.local_layout_[v] =
+        layouts.finish(v, l.local_layout_[v], [&](const collective& what, const layout& after) {
+          l.result_.fused.reduce_scatters += what.kind == collective::reduce_scatter;
+          l.finish_by(what, v, maker, after);
+        });
   }
 };
 
@@ -613,8 +614,8 @@ struct mechanical_rules {
     layouts.sums.find(false);
   }
 
-  constexpr layout given(value_id) const { return {}; }
-  constexpr layout wanted(const use&) const { return {}; }
+  constexpr layout boundary_layout(value_id) const { return {}; }
+  constexpr layout boundary_layout(const use&) const { return {}; }
   /// loop { yield slice %w }
   template <class Lowering>
   constexpr void after_parameter(Lowering& l, op_id o) const {
@@ -622,7 +623,7 @@ struct mechanical_rules {
     if (!keeps_its_loops(l.c_, o) || layouts.sums.made(v).count == 0) return;
     for (const layout& want : {layouts.sums.made(v), layout{}}) {
       l.local_[v] = l.bring(v, want, o);
-      l.have_[v] = want;
+      l.local_layout_[v] = want;
     }
   }
   template <class Lowering>
@@ -630,9 +631,9 @@ struct mechanical_rules {
     const op_id o = l.c_.p.producer(v);
     if (group[o] >= 0 && !escapes(l.c_, group, v)) return;
     if (const axis_set left = layouts.sums.of(o); !left.empty())
-      l.finish_by(layouts.all_reduce(layouts.sums.combine(o), left), v, o, l.have_[v]);
+      l.finish_by(layouts.all_reduce(layouts.sums.combine(o), left), v, o, l.local_layout_[v]);
     l.local_[v] = l.bring(v, {}, o);
-    l.have_[v] = {};
+    l.local_layout_[v] = {};
   }
 };
 
@@ -680,7 +681,7 @@ constexpr void run_passes(lowered& l, const program& source, const passes& on) {
 /// Lowers a program whose loops are final, and runs the passes. Local types multiplied by the
 /// number of shards of their layouts are the types of the source.
 ///
-/// `more` are values that become additional outputs, in the layout they happen to have.
+/// `more` are values that become additional outputs, in their current layout.
 ///
 /// It is a template so that including this header does not compile the lowering.
 ///

@@ -13,18 +13,18 @@ namespace partita {
 
 /// The reason for a collective.
 enum class collective_reason : std::uint8_t {
-  sum_finished,     ///< a loop reduced its results
-  use_needs_it,     ///< an op needs the operand in another layout than its producer gives it
-  halo,             ///< a loop reads elements of neighbouring shards
-  mirrored,         ///< a loop reads the shard at the mirrored position
-  moved_instead,    ///< the op's other operand is larger and stays in place
-  goes_around,      ///< shards pass by the products that need them, see ring.hpp
-  again,            ///< the results of an op on shards are operands of the op again
-  carry,            ///< a shard needs the totals of the preceding shards
-  owner_slice,      ///< a slice reads elements of few shards, which their owners send
-  stationary_rows,  ///< indices are sent to the rows of a table, and the rows are sent back
-  given,            ///< the receivers of the op's result expect it in another layout
-  whole_needed      ///< an op has no loop over the axis (or `any`) and needs the unsharded operand
+  sum_finished,       ///< a loop reduced its results
+  use_needs_it,       ///< an op needs the operand in another layout than its producer gives it
+  halo,               ///< a loop reads elements of neighbouring shards
+  mirrored,           ///< a loop reads the shard at the mirrored position
+  moved_instead,      ///< the op's other operand is larger and stays in place
+  goes_around,        ///< shards pass by the products that need them, see ring.hpp
+  again,              ///< the results of an op on shards are operands of the op again
+  carry,              ///< a shard needs the totals of the preceding shards
+  owner_slice,        ///< a slice reads elements of few shards, which their owners send
+  stationary_rows,    ///< indices are sent to the rows of a table, and the rows are sent back
+  receiver_needs_it,  ///< the receivers of the op's result need it in another layout
+  whole_needed  ///< an op has no loop over the axis (or `any`) and needs the unsharded operand
 };
 
 /// One collective of the lowered program, and its origin. For combined all_reduces the note is that
