@@ -79,7 +79,7 @@ class core_program : public loop_program {
     }
     f = check_split(axis);
     if (f) return f;
-    const layout have = made(target);
+    const layout have = produced_layout(target);
     const bool own = has_own_nest(target);
     axis_list missing;
     for (int a : parts(axis)) {
@@ -146,7 +146,7 @@ class core_program : public loop_program {
     f = check_split(axis);
     if (f) return f;
     value_id target = holder(v);
-    const layout have = made(target);
+    const layout have = produced_layout(target);
     const bool own = has_own_nest(target);
     bool all = true;
     for (int a : parts(axis)) {
@@ -187,7 +187,7 @@ class core_program : public loop_program {
                                  const axis_list& missing) const {
     const std::int64_t whole = true_shape(target)[dim], size = p.type(target).shape[dim];
     const op_id maker = p.producer(target);
-    const std::int64_t left = size / pieces_at(maker, made(target), dim);
+    const std::int64_t left = size / pieces_at(maker, produced_layout(target), dim);
     std::int64_t pieces = 1;
     text before, which, part, where;
     if (size != whole)
@@ -277,7 +277,7 @@ class core_program : public loop_program {
       out << "put it into an earlier tactic";
     if (dim == no_dim) return out;
     const nest taken = nest_of(p.producer(holder(v)));
-    const std::int64_t left = p.type(v).shape[dim] / made(holder(v)).pieces(mesh, dim);
+    const std::int64_t left = p.type(v).shape[dim] / produced_layout(holder(v)).pieces(mesh, dim);
     for (int other = 0; other < mesh.whole_rank(); ++other) {
       const sub_axis whole = mesh.whole_axis(other);
       bool free = whole.size > 1 && left % whole.size == 0;

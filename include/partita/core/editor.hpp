@@ -95,7 +95,7 @@ class core_editor {
   /// Replaces all uses of `%v` by `%vt = loop ... { yield slice ... %v }`, sliced like `like`, and
   /// returns %vt. Cost: linear in the uses.
   constexpr value_id insert_tiling(value_id v, value_id like) {
-    const layout have = c_.made(like);
+    const layout have = c_.produced_layout(like);
     const op_id o = graph_.insert_tiling(v);
     set_marks(o, op_marks(graph_.p.op(graph_.p.producer(v)).marks));
     take_in(o);

@@ -51,7 +51,8 @@ constexpr vec<int> loop_groups(const core_program& c, bool fuse = true) {
         if (l.factor == any_factor ||
             c.map.result_dim(c.map.at(q, l.factor), c.p.result_index(c.p.operand(o, i))) == no_dim)
           joins = false;
-      joins = joins && c.made(c.p.operand(o, i)) == c.required(o, i) && sees_own_piece(c, o, i);
+      joins = joins && c.produced_layout(c.p.operand(o, i)) == c.required_layout(o, i) &&
+              sees_own_piece(c, o, i);
     }
     if (!joins) current = next++;
     group[static_cast<std::size_t>(o)] = current;
@@ -69,7 +70,7 @@ constexpr bool keeps_its_loops(const core_program& c, op_id o) {
   const value_id v = c.p.op(o).result;
   if (c.returned[static_cast<std::size_t>(v)] || c.uses(v).empty()) return true;
   for (const auto& u : c.uses(v))
-    if (c.required(u.op, u.operand) != c.made(v)) return true;
+    if (c.required_layout(u.op, u.operand) != c.produced_layout(v)) return true;
   return false;
 }
 

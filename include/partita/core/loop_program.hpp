@@ -47,7 +47,7 @@ struct loop_view {
   }
   /// How the loops of an op slice an operand or (end -1 - r) lay out result r, ignoring loops over
   /// the axes in `without` (bits). Loops over reduced factors do not count.
-  constexpr layout lies(op_id o, int end, unsigned without) const {
+  constexpr layout layout_at(op_id o, int end, unsigned without) const {
     layout l;
     const nest_list::row& n = nests[o];
     if ((axes[o] & ~without) == 0) return l;
@@ -65,9 +65,9 @@ struct loop_view {
   }
   /// The layout that the loops of its producer give a value, ignoring loops over the axes in
   /// `without`.
-  constexpr layout made(value_id v, unsigned without = 0) const {
+  constexpr layout produced_layout(value_id v, unsigned without = 0) const {
     const op_id o = producers[v];
-    return lies(o, ops[o].result - v - 1, without);
+    return layout_at(o, ops[o].result - v - 1, without);
   }
 };
 
@@ -271,9 +271,11 @@ class loop_program {
             graph_.all_uses()};
   }
   /// The layout that the loops of its producer give a value.
-  constexpr layout made(value_id v) const { return view().made(v); }
+  constexpr layout produced_layout(value_id v) const { return view().produced_layout(v); }
   /// The layout in which the loops of an op slice one of its operands.
-  constexpr layout required(op_id o, int operand) const { return view().lies(o, operand, 0); }
+  constexpr layout required_layout(op_id o, int operand) const {
+    return view().layout_at(o, operand, 0);
+  }
 
   /// Cuts factor `f` of an op, which has a halo, into `pieces` pieces; `attrs`, those of the op,
   /// becomes that of one piece.
@@ -392,7 +394,7 @@ class loop_program {
   constexpr axis_list parts(int axis) const { return state_.mesh.parts_of(state_.named.at(axis)); }
   /// The dimension on which a value is tiled along all of a named axis, or -1.
   constexpr int dim_of(value_id v, int axis) const {
-    const layout have = made(holder(v));
+    const layout have = produced_layout(holder(v));
     const axis_list list = parts(axis);
     const int dim = list.count > 0 ? have.dim_of(list.axes[0]) : -1;
     for (int a : list)
@@ -401,7 +403,7 @@ class loop_program {
   }
   /// True if a value is tiled along at least a part of a named axis.
   constexpr bool is_tiled(value_id v, int axis) const {
-    const layout have = made(holder(v));
+    const layout have = produced_layout(holder(v));
     for (int a : parts(axis))
       if (have.dim_of(a) >= 0) return true;
     return false;

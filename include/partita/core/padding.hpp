@@ -59,7 +59,8 @@ class padder {
       if (!stays_sliced(v)) continue;
       sliced_.push_back(v);
       for (int d = 0; d < max_rank; ++d)
-        if (class_.made_small(v, d)) divides(need(true_size(v, d), c_.made(v).pieces(c_.mesh, d)));
+        if (class_.made_small(v, d))
+          divides(need(true_size(v, d), c_.produced_layout(v).pieces(c_.mesh, d)));
     }
     const std::int64_t each = unit.value_or(saturated);
     larger_count_ =
@@ -169,7 +170,7 @@ class padder {
   /// value carries the tiling, it must be sliced in the same way.
   constexpr bool stays_sliced(value_id v) const {
     if (c_.holder(v) != v || c_.inserted(p_.producer(v)) == kind::widen) return false;
-    for (const auto& e : c_.made(v))
+    for (const auto& e : c_.produced_layout(v))
       if (class_.made_small(v, e.dim)) return true;
     return false;
   }
@@ -291,7 +292,7 @@ class padder {
       return;
     }
     const place at = behind(v);
-    const layout have = c_.made(v);
+    const layout have = c_.produced_layout(v);
     tensor_type wide_type = p_.type(v);
     std::int64_t amounts[3 * max_rank] = {};
     for (int d = 0; d < rank; ++d) {
@@ -338,7 +339,7 @@ class padder {
       attrs[rank + d] = cut ? before[static_cast<int>(d)] : ops::whole;
       if (cut) smaller.shape[static_cast<int>(d)] = attrs[rank + d];
     }
-    const layout have = c_.made(x);
+    const layout have = c_.produced_layout(x);
     const value_id operands[] = {x};
     const value_id y = append(kind::trim, def<op::slice>, operands, {attrs, 2 * rank}, smaller,
                               shape(c_.true_shape(x)), at);
@@ -400,7 +401,7 @@ class padder {
                           const place& at) {
     const tensor_type t = p_.type(x);
     const shape whole = c_.true_shape(x);
-    const layout have = c_.made(x);
+    const layout have = c_.produced_layout(x);
     value_id inside = flags(at.scope, whole[dim], at.sake);
     if (t.shape.rank > 1) {
       const value_id operands[] = {inside};

@@ -119,9 +119,9 @@ class core_printer {
       append_list(out_, static_cast<int>(scope.inputs.size()), [&](int i) {
         const value_id v = scope.inputs[index(i)];
         out_ << '%' << names_[v] << ": " << c_.p.type(v);
-        if (c_.made(v).count > 0) {
+        if (c_.produced_layout(v).count > 0) {
           out_ << ' ';
-          print_layout(out_, c_.made(v), c_.p.type(v).shape.rank, c_.mesh);
+          print_layout(out_, c_.produced_layout(v), c_.p.type(v).shape.rank, c_.mesh);
         }
       });
       out_ << ") {\n";
@@ -409,7 +409,7 @@ class core_printer {
     out_ << " : ";
     append_list(out_, results, [&](int r) {
       tensor_type local = c_.p.type(v + r);
-      if (n.count > 0) local.shape = c_.made(v + r).local(local.shape, c_.mesh);
+      if (n.count > 0) local.shape = c_.produced_layout(v + r).local(local.shape, c_.mesh);
       out_ << local;
     });
     out_ << '\n';

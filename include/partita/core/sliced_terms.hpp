@@ -94,7 +94,7 @@ class sliced_terms {
     left_ = most_ops;
     if (!can_follow(v, axis, dim)) return false;
     tensor_type piece = now_.types[v];
-    now_.made(v).slice(piece.shape, c_.mesh);
+    now_.produced_layout(v).slice(piece.shape, c_.mesh);
     return saturating_add(reduced_, reduced_) < piece.bytes();
   }
   constexpr bool slices(const use& u, value_id v, int axis, int dim) const {
@@ -128,7 +128,7 @@ class sliced_terms {
   constexpr int factor_for(const use& u, value_id v, int axis, int dim) const {
     const op_node& n = now_.ops[u.op];
     if (!is_plain(n)) return any_factor;
-    if (!alike(now_.lies(u.op, u.operand, 0), now_.made(v), dim)) return any_factor;
+    if (!alike(now_.layout_at(u.op, u.operand, 0), now_.produced_layout(v), dim)) return any_factor;
     const int f = front_factor(c_, now_, u.op, u.operand, dim);
     if (f == any_factor) return any_factor;
     const factor& mine = now_.factors[now_.maps[u.op].begin + f];
@@ -144,7 +144,7 @@ class sliced_terms {
     const value_id made = now_.ops[u.op].result;
     if (mine.combine != combiner::stack) {
       tensor_type piece = now_.types[made];
-      now_.made(made).slice(piece.shape, c_.mesh);
+      now_.produced_layout(made).slice(piece.shape, c_.mesh);
       reduced_ = saturating_add(reduced_, piece.bytes());
       return true;
     }

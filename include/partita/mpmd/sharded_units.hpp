@@ -289,10 +289,11 @@ class unit_lowerer {
   /// left out there.
   constexpr layout lies(const lowering& l, value_id v) const {
     if (state_of_[v] >= 0) v = state_of_[v];
-    const layout want = is_kept(v)          ? wanted_by_all(l.rules(), v)
-                        : slice_of_[v] >= 0 ? l.rules().layouts.sums.required({slice_of_[v], 0})
-                        : sent_[v] != 0     ? sent_layout(l.rules(), v)
-                                            : l.rules().finished_layout(v);
+    const layout want = is_kept(v) ? wanted_by_all(l.rules(), v)
+                        : slice_of_[v] >= 0
+                            ? l.rules().layouts.sums.required_layout({slice_of_[v], 0})
+                        : sent_[v] != 0 ? sent_layout(l.rules(), v)
+                                        : l.rules().finished_layout(v);
     layout fits;
     shape left = p_.type(v).shape;
     for (const auto& e : want) {

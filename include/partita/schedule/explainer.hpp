@@ -223,7 +223,7 @@ class explainer {
   /// Why no loop can slice the value as it is sliced along an axis, if its op says so.
   constexpr text whole_for(const collective_note& n, int axis) {
     const std::string_view why = c_.p.op(n.op).def->needs_whole;
-    const int dim = c_.made(n.value).dim_of(axis);
+    const int dim = c_.produced_layout(n.value).dim_of(axis);
     if (dim < 0) return {};
     const int i = operand_where(n, [](int) { return true; });
     if (const text zeros = joined_with_zeros(n.op); !zeros.empty()) return zeros;

@@ -132,7 +132,7 @@ class layout_changes {
 
   /// Visits the sum of a value; returns true if the value's layout changed.
   constexpr bool finish(value_id v) {
-    const layout made = layouts_.sums.made(v);
+    const layout made = layouts_.sums.produced_layout(v);
     const bool finished = layouts_.finished(v);
     if (finished && is_known_[v] != 0 && made == layout_of_[v]) return false;
     is_known_[v] = finished;
@@ -159,7 +159,7 @@ class layout_changes {
       if (again || c_.p.ops[o].operand_count < 8)
         look_at_operands(o);
       else
-        look_at_operand(uses[i], layouts_.sums.required(uses[i]));
+        look_at_operand(uses[i], layouts_.sums.required_layout(uses[i]));
     }
   }
   constexpr void look_at(op_id o) {
@@ -172,7 +172,7 @@ class layout_changes {
     const value_id* const values = layouts_.sums.view().operands + n.operand_begin;
     const bool distinct = n.def->role == op_role::wire || !spmd_detail::may_repeat(values, count);
     for (int i = 0; i < count; ++i) {
-      const layout want = layouts_.sums.required({o, i});
+      const layout want = layouts_.sums.required_layout({o, i});
       if (distinct || repeated_.before(o, i, want, layouts_.sums) < 0)
         look_at_operand({o, i}, want);
       else
@@ -188,7 +188,7 @@ class layout_changes {
     reshard_step sum;
     sum.what = spmd_detail::owner_slice_sum(c_, o, along);
     sum.of = c_.p.op(o).result;
-    sum.after = layouts_.sums.made(sum.of);
+    sum.after = layouts_.sums.produced_layout(sum.of);
     f(sum);
     return true;
   }

@@ -77,7 +77,7 @@ class local_layouts {
     if (c_.p.is(o, op_role::wire) && sums.pending(v).empty()) return have;
     layout scattered, sliced;
     const span<const use> uses = c_.uses(v);
-    const layout first = uses.empty() ? layout{} : sums.required(uses[0]);
+    const layout first = uses.empty() ? layout{} : sums.required_layout(uses[0]);
     for (bool progress = first.count > 0; progress;) {
       progress = false;
       for (int i = 0; i < c_.mesh.rank; ++i) {
@@ -123,7 +123,8 @@ class local_layouts {
       if (!found.shares()) found = each;
       const value_id v = c_.p.op(o).result;
       for (int r = 0; r < c_.p.op(o).result_count; ++r)
-        if (!c_.uses(v + r).empty() && keeps_share(v + r, each, sums.made(v + r))) return each;
+        if (!c_.uses(v + r).empty() && keeps_share(v + r, each, sums.produced_layout(v + r)))
+          return each;
     }
     return found;
   }
@@ -173,7 +174,7 @@ class local_layouts {
   constexpr bool can_share(op_id o, const factor& f, const again_exchange& x) const {
     const value_id v = c_.p.op(o).result;
     if (f.again || f.result_dim == no_dim || c_.map.operand_dim(f, 0) == no_dim) return false;
-    const shape made = sums.made(v).local(c_.p.type(v).shape, c_.mesh);
+    const shape made = sums.produced_layout(v).local(c_.p.type(v).shape, c_.mesh);
     return made[f.result_dim] % x.first.members(c_.mesh) == 0;
   }
   constexpr again_exchange shared(const factor& f, const again_exchange& gather) const {
@@ -231,7 +232,7 @@ class local_layouts {
     std::int64_t others = 0;
     const span<const use> uses = c_.uses(v);
     for (int k = 0, count = static_cast<int>(uses.size()); k < count; ++k) {
-      const layout want = sums.required(uses[k]);
+      const layout want = sums.required_layout(uses[k]);
       const int d = want.dim_of(axis);
       if (d < 0) return no_dim;
       if (dim == no_dim && is_next(want, have, axis, d)) dim = d;
@@ -274,7 +275,7 @@ constexpr void for_each_halo_message(const core_program& c, const pending_sums& 
   for (const auto& h : c.halos_of(o, attrs))
     for (int k = 0; k < c.p.ops[o].operand_count; ++k) {
       if (!h.cut.slices(k)) continue;
-      if (now[k] < 0) now[k] = numbers.whole(c.p.operand(o, k), sums.required({o, k}));
+      if (now[k] < 0) now[k] = numbers.whole(c.p.operand(o, k), sums.required_layout({o, k}));
       halo_exchange::for_each_message(
           h.cut.ranges[k], h.cut.blocks[k], h.cut.pieces,
           [&](std::int64_t shift, std::int64_t from, std::int64_t elements) {
@@ -318,7 +319,7 @@ class repeated_operands {
       if (operand == 0) return -1;
       const value_id* values = sums.view().operands + n.operand_begin;
       for (int i = 0; i < operand; ++i)
-        if (values[i] == values[operand] && sums.required({o, i}) == want) return i;
+        if (values[i] == values[operand] && sums.required_layout({o, i}) == want) return i;
       return -1;
     }
     latest_.resize(c_.p.types.size(), -1);
@@ -343,7 +344,7 @@ class repeated_operands {
 
   constexpr bool is_same(op_id o, int i, int operand, const layout& want,
                          const pending_sums& sums) const {
-    return c_.p.operand(o, i) == c_.p.operand(o, operand) && sums.required({o, i}) == want;
+    return c_.p.operand(o, i) == c_.p.operand(o, operand) && sums.required_layout({o, i}) == want;
   }
 };
 

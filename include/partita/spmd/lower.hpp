@@ -103,7 +103,7 @@ class lowering {
   constexpr void lower(op_id o) { lower_op(o); }
   /// Converts a value added by `add_input` to the layout that its producer would give it.
   constexpr void restore_layout(value_id v) {
-    const layout made = rules_.layouts.sums.made(v);
+    const layout made = rules_.layouts.sums.produced_layout(v);
     local_[v] = bring(v, made, c_.p.producer(v));
     local_layout_[v] = made;
   }
@@ -160,12 +160,12 @@ class lowering {
     if (lower_owner_slice(o) || lower_row_lookup(o)) return;
     const bool repeats = may_repeat(values, n.operand_count);
     for (int i = 0; i < n.operand_count; ++i) {
-      const layout want = sums.required({o, i});
+      const layout want = sums.required_layout({o, i});
       const int same = repeats ? repeated_.before(o, i, want, sums) : -1;
       operands_.push_back(same >= 0 ? operands_[same] : bring(values[i], want, o));
     }
     const value_id v = n.result;
-    for (int r = 0; r < n.result_count; ++r) local_layout_[v + r] = sums.made(v + r);
+    for (int r = 0; r < n.result_count; ++r) local_layout_[v + r] = sums.produced_layout(v + r);
     if (c_.has_halo(o)) {
       lower_with_halos(o);
     } else if (n.def->identity && n.operand_count == 1 && !n.def->chooses_memory) {
@@ -191,9 +191,9 @@ class lowering {
     if (n.def->id != def<op::slice>.id) return false;
     const value_id x = c_.p.operand(o, 0), v = n.result;
     const layout along =
-        owner_slice_axes(c_, o, local_layout_[x], rules_.layouts.sums.required({o, 0}));
+        owner_slice_axes(c_, o, local_layout_[x], rules_.layouts.sums.required_layout({o, 0}));
     if (along.count == 0) return false;
-    local_layout_[v] = rules_.layouts.sums.made(v);
+    local_layout_[v] = rules_.layouts.sums.produced_layout(v);
     local_[v] = owner_slice(out(), c_, o, along)(local_[x]);
     const collective sum = owner_slice_sum(c_, o, along);
     const std::int64_t bytes = out().type(local_[v]).bytes();
@@ -215,7 +215,7 @@ class lowering {
     operands_.push_back(send_for(o, found.indices, local_[indices], indices));
     lower_rows(o, found.factor, found.rows, found.result.axes, local_type(v, found.op_layout));
     local_[v] = send_for(o, found.result, local_[v], v);
-    local_layout_[v] = rules_.layouts.sums.made(v);
+    local_layout_[v] = rules_.layouts.sums.produced_layout(v);
     rules_.finish(*this, v);
     return true;
   }
@@ -305,7 +305,7 @@ class lowering {
     const halo_cut& cut = h.cut;
     const halo_range& r = cut.ranges[k];
     const value_id v = c_.p.operand(o, k);
-    if (of < 0) of = borders_.whole(v, rules_.layouts.sums.required({o, k}));
+    if (of < 0) of = borders_.whole(v, rules_.layouts.sums.required_layout({o, k}));
     const auto reason = r.mirrored(cut.blocks[k], cut.pieces) ? collective_reason::mirrored
                                                               : collective_reason::halo;
     halo_exchange exchange(out(), c_.p.op(o), cut.operand_dims[k], h.axes, cut.pieces);
@@ -583,10 +583,11 @@ struct fused_rules {
 
   /// The layout of a value after its producer, with its sum finished.
   constexpr layout finished_layout(value_id v) const {
-    return layouts.finish(v, layouts.sums.made(v), [](const collective&, const layout&) {});
+    return layouts.finish(v, layouts.sums.produced_layout(v),
+                          [](const collective&, const layout&) {});
   }
-  constexpr layout boundary_layout(value_id v) const { return layouts.sums.made(v); }
-  constexpr layout boundary_layout(const use& u) const { return layouts.sums.required(u); }
+  constexpr layout boundary_layout(value_id v) const { return layouts.sums.produced_layout(v); }
+  constexpr layout boundary_layout(const use& u) const { return layouts.sums.required_layout(u); }
   template <class Lowering>
   constexpr void after_parameter(Lowering&, op_id) const {}
   template <class Lowering>
@@ -620,8 +621,8 @@ struct mechanical_rules {
   template <class Lowering>
   constexpr void after_parameter(Lowering& l, op_id o) const {
     const value_id v = l.c_.p.op(o).result;
-    if (!keeps_its_loops(l.c_, o) || layouts.sums.made(v).count == 0) return;
-    for (const layout& want : {layouts.sums.made(v), layout{}}) {
+    if (!keeps_its_loops(l.c_, o) || layouts.sums.produced_layout(v).count == 0) return;
+    for (const layout& want : {layouts.sums.produced_layout(v), layout{}}) {
       l.local_[v] = l.bring(v, want, o);
       l.local_layout_[v] = want;
     }

@@ -115,14 +115,14 @@ class pending_sums {
 
   /// The layout in which an op produces a value, before its sum is finished. Loops over axes of
   /// size 1, and loops whose axis is deferred, are ignored.
-  constexpr layout made(value_id v) const {
+  constexpr layout produced_layout(value_id v) const {
     const op_id o = program_.producers[v];
-    return program_.lies(o, program_.ops[o].result - v - 1,
-                         unsigned{trivial_.bits} | deferred_in_[o].bits);
+    return program_.layout_at(o, program_.ops[o].result - v - 1,
+                              unsigned{trivial_.bits} | deferred_in_[o].bits);
   }
   /// The layout in which an op needs an operand, ignoring the same loops.
-  constexpr layout required(const use& u) const {
-    return program_.lies(u.op, u.operand, unsigned{trivial_.bits} | deferred_in_[u.op].bits);
+  constexpr layout required_layout(const use& u) const {
+    return program_.layout_at(u.op, u.operand, unsigned{trivial_.bits} | deferred_in_[u.op].bits);
   }
   /// A view of the program as of the last analysis.
   constexpr const loop_view& view() const { return program_; }
@@ -407,7 +407,7 @@ class pending_sums {
   }
   constexpr std::int64_t bytes(value_id v) const {
     tensor_type t = c_.p.type(v);
-    made(v).slice(t.shape, c_.mesh);
+    produced_layout(v).slice(t.shape, c_.mesh);
     return t.bytes();
   }
   /// Finishes a sum before an op that moves it, unless the op only resizes it.
@@ -425,8 +425,8 @@ class pending_sums {
     if (axes.empty() || axes != pending_[y] || x == y) return;
     if (!only_use(x) || !only_use(y)) return;
     deferred_[o] = axes;
-    const layout lx = made(x), ly = made(y);
-    if (lx == ly && lx == required({o, 0}) && lx == required({o, 1}))
+    const layout lx = produced_layout(x), ly = produced_layout(y);
+    if (lx == ly && lx == required_layout({o, 0}) && lx == required_layout({o, 1}))
       pending_[c_.p.op(o).result] = axes;
     else
       deferred_[o] = {};
@@ -439,7 +439,7 @@ class pending_sums {
     const value_id x = c_.p.operand(o, 0);
     const axis_set axes = pending_[x];
     if (axes.empty() || !only_use(x) || (program_.axes[o] & axes.bits) != 0) return;
-    if (!(made(x) == required({o, 0}))) return;
+    if (!(produced_layout(x) == required_layout({o, 0}))) return;
     if (loops_of(o).bits != 0 && combine(o) != combiner::add) return;
     deferred_[o] = axes;
     pending_[c_.p.op(o).result] = axes | loops_of(o);
@@ -466,7 +466,7 @@ class pending_sums {
           return;
     }
     deferred_[o] = pending_[x];
-    if (made(x) == required({o, moved}))
+    if (produced_layout(x) == required_layout({o, moved}))
       pending_[c_.p.op(o).result] = pending_[x];
     else
       deferred_[o] = {};
@@ -480,10 +480,11 @@ class pending_sums {
     const axis_set axes = pending_[y];
     if (axes.empty() || !only_use(y)) return;
     for (op_id o : ops_of(a)) deferred_[o] = axes;
-    const layout l = made(y);
-    bool alike = made(sum) == l && made(a.start) == l && made(a.result) == l;
+    const layout l = produced_layout(y);
+    bool alike = produced_layout(sum) == l && produced_layout(a.start) == l &&
+                 produced_layout(a.result) == l;
     for (int i = 0; i < 2; ++i)
-      alike = alike && required({a.add, i}) == l && required({a.wire, i}) == l;
+      alike = alike && required_layout({a.add, i}) == l && required_layout({a.wire, i}) == l;
     if (!alike)
       for (op_id o : ops_of(a)) deferred_[o] = {};
     if (alike) pending_[sum] = pending_[a.start] = pending_[a.result] = axes;

@@ -46,8 +46,8 @@ constexpr row_lookup find_row_lookup(const core_program& c, op_id o, const local
                                      const Have& have) {
   const op_node& n = c.p.ops[o];
   if (n.def->id != def<op::gather>.id || !layouts.keeps_rows()) return {};
-  const layout want = layouts.sums.required({o, 0}), table = have(c.p.operand(o, 0)),
-               made = layouts.sums.made(n.result);
+  const layout want = layouts.sums.required_layout({o, 0}), table = have(c.p.operand(o, 0)),
+               made = layouts.sums.produced_layout(n.result);
   if (table.count <= want.count || !layouts.finished(n.result) || !c.located_of(o).empty())
     return {};
   row_lookup found;
@@ -59,7 +59,7 @@ constexpr row_lookup find_row_lookup(const core_program& c, op_id o, const local
   if (!(kept == want) || d == no_dim || want.pieces(c.mesh, d) > 1 ||
       c.true_shape(c.p.operand(o, 0))[d] != c.p.type(c.p.operand(o, 0)).shape[d])
     return {};
-  found.indices_layout = layouts.sums.required({o, 1});
+  found.indices_layout = layouts.sums.required_layout({o, 1});
   layout gathered;
   const int i = dim_of_innermost(found.indices_layout, along, gathered),
             r = dim_of_innermost(made, along, found.op_layout);
@@ -116,7 +116,7 @@ constexpr row_update find_row_update(const core_program& c, op_id o, const local
   row_update found;
   collective sum;
   int steps = 0;
-  found.op_layout = layouts.finish(n.result, layouts.sums.made(n.result),
+  found.op_layout = layouts.finish(n.result, layouts.sums.produced_layout(n.result),
                                    [&](const collective& what, const layout&) {
                                      sum = what;
                                      ++steps;
@@ -131,7 +131,8 @@ constexpr row_update find_row_update(const core_program& c, op_id o, const local
   const factor* const factors = c.map.factors_of(o);
   int dims[2] = {};
   for (int k = 0; k < 2; ++k) {
-    dims[k] = dim_of_innermost(layouts.sums.required({o, k}), along, found.operand_layouts[k]);
+    dims[k] =
+        dim_of_innermost(layouts.sums.required_layout({o, k}), along, found.operand_layouts[k]);
     if (dims[k] == no_dim) return {};
     found.operands[k].kind = collective::all_gather;
     for (const auto& e : along) found.operands[k].axes.push_back(e.axis, dims[k]);
@@ -147,8 +148,8 @@ constexpr row_update find_row_update(const core_program& c, op_id o, const local
     return tensor_type{c.p.type(v).element, l.local(c.p.type(v).shape, c.mesh)}.bytes();
   };
   if (!batch || found.factor < 0 ||
-      saturating_add(bytes(c.p.operand(o, 0), layouts.sums.required({o, 0})),
-                     bytes(c.p.operand(o, 1), layouts.sums.required({o, 1}))) >=
+      saturating_add(bytes(c.p.operand(o, 0), layouts.sums.required_layout({o, 0})),
+                     bytes(c.p.operand(o, 1), layouts.sums.required_layout({o, 1}))) >=
           bytes(n.result, found.op_layout))
     return {};
   found.rows = factors[found.factor].size;
