@@ -50,7 +50,8 @@ struct passes {
   /// indices are sent to the rows, and the gathered rows are reduce-scattered. Updates of such rows
   /// are gathered instead of scattering their sum. Applies if a device then sends fewer bytes. It
   /// also affects propagation, which slices the batch of such a gather instead of recording a
-  /// conflict. See row_lookup.hpp.
+  /// conflict. For example, a gather of 8 of 16 rows with 16 bytes each, over 4 devices, sends 120
+  /// bytes instead of 216, and with its gradient 240 instead of 408. See row_lookup.hpp.
   bool stationary_rows = false;
   /// Moves the smaller operand and the result of a product instead of gathering or scattering the
   /// larger one, if a device then sends at least this many bytes less; 0: off. See stationary.hpp.
