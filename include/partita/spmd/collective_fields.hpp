@@ -211,7 +211,7 @@ class axes_reader {
   constexpr void finish(parse_context& c, std::string_view op) const {
     if (!good || !in.done())
       c.error.record("P011", "parse: attributes of ", op, ": \"", c.in,
-                     "\" does not name axes of the mesh as this op does");
+                     "\" is not a list of mesh axes in the form of this op");
   }
 
  private:

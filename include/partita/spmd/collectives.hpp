@@ -155,7 +155,7 @@ struct done : passing_op {
     const std::size_t half = c.operands.size() / 2;
     if (half == 0 || 2 * half != c.operands.size())
       return c.fail("S180", name, ": ", c.operands.size(),
-                    " operands; what arrives and what was sent is needed");
+                    " operands; the received and the sent values are needed");
     c.result = c.operands[0];
     for (std::size_t i = 1; i < half; ++i) c.more.push_back(c.operands[i]);
   }

@@ -654,7 +654,7 @@ constexpr failure check_options(const lowering_options& options) {
                                 : on.place              ? "place"
                                 : on.memory_bound != 0  ? "memory_bound"
                                                         : "share_gathers";
-  f.record("C002", "lower: pass ", name, " rewrites a program that is fused; fuse is false");
+  f.record("C002", "lower: pass ", name, " needs a fused program; fuse is false");
   return f;
 }
 

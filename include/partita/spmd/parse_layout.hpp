@@ -96,7 +96,7 @@ class layout_parser {
     if (!read_sub_axis(in_, mesh_, s) || mesh_.cut_by(s, major) >= 0) {
       error_.record("P020", "layout ", in_.all(), ": axis \"", name, "\" of size ",
                     mesh_.whole_size(mesh_.find(name)),
-                    " has no such part; the mesh is split as the program that names parts of it");
+                    " has no such part; use a mesh that is split as in the program");
       return {};
     }
     return mesh_.parts_of(s);
@@ -106,7 +106,7 @@ class layout_parser {
       if (global_[d] % l.pieces(mesh_, d) != 0)
         error_.record("P023", "layout ", in_.all(), ": dimension ", d, " has size ", global_[d],
                       "; it is cut into ", l.pieces(mesh_, d),
-                      " pieces, which do not divide it; give the size with padding");
+                      " shards, which do not divide it; give the size with padding");
   }
 };
 

@@ -32,7 +32,7 @@ constexpr failure verify_collectives(const program& p, const mesh& m) {
       const tensor_type from = p.type(p.operand(o, r)), to = p.type(n.result + r);
       if (from.element != to.element || what.after(from.shape, m) != to.shape)
         f.record("P001", "internal error: ", n.def->name, " takes ", from, " to ", to,
-                 ", which its axes do not; please report");
+                 ", but its axes do not; please report");
     }
   }
   return f;
