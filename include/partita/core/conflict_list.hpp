@@ -19,7 +19,7 @@ struct conflict_change {
 class conflict_list {
   struct node {
     conflict what;
-    int before = -1, behind = -1;
+    int previous = -1, next = -1;
   };
 
  public:
@@ -28,7 +28,7 @@ class conflict_list {
     constexpr iterator(const node* nodes, int at) : nodes_(nodes), at_(at) {}
     constexpr const conflict& operator*() const { return nodes_[at_].what; }
     constexpr iterator& operator++() {
-      at_ = nodes_[at_].behind;
+      at_ = nodes_[at_].next;
       return *this;
     }
     constexpr bool operator!=(const iterator& other) const { return at_ != other.at_; }
@@ -45,13 +45,13 @@ class conflict_list {
   /// Cost: i steps.
   constexpr const conflict& operator[](std::size_t i) const {
     int at = first_;
-    while (i-- > 0) at = nodes_[at].behind;
+    while (i-- > 0) at = nodes_[at].next;
     return nodes_[at].what;
   }
   /// Calls f(conflict) for each conflict of one op.
   template <class F>
   constexpr void for_each_of(op_id o, const F& f) const {
-    for (int at = first_of(o); is_of(at, o); at = nodes_[at].behind) f(nodes_[at].what);
+    for (int at = first_of(o); is_of(at, o); at = nodes_[at].next) f(nodes_[at].what);
   }
 
   /// Replaces the conflicts of op `o` by `now` and appends the differences to `log`. `previous` is
@@ -74,12 +74,12 @@ class conflict_list {
     }
     if (log.size() == logged) return;
     for (int at = first_of(o); is_of(at, o);) {
-      const int behind = nodes_[at].behind;
+      const int next = nodes_[at].next;
       remove(at);
-      at = behind;
+      at = next;
     }
     int last = previous < 0 ? -1 : first_of(previous);
-    while (last >= 0 && is_of(nodes_[last].behind, previous)) last = nodes_[last].behind;
+    while (last >= 0 && is_of(nodes_[last].next, previous)) last = nodes_[last].next;
     if (static_cast<std::size_t>(o) >= first_of_.size())
       first_of_.resize(static_cast<std::size_t>(o) + 1, -1);
     first_of_[o] = -1;
@@ -100,9 +100,9 @@ class conflict_list {
     return static_cast<std::size_t>(o) < first_of_.size() ? first_of_[o] : -1;
   }
   constexpr bool is_of(int at, op_id o) const { return at >= 0 && nodes_[at].what.op == o; }
-  constexpr int& link_behind(int at) { return at < 0 ? first_ : nodes_[at].behind; }
-  /// Inserts a conflict after number `before` (-1: at the front) and returns its number.
-  constexpr int insert(const conflict& k, int before) {
+  constexpr int& link_after(int at) { return at < 0 ? first_ : nodes_[at].next; }
+  /// Inserts a conflict after number `previous` (-1: at the front) and returns its number.
+  constexpr int insert(const conflict& k, int previous) {
     int at = static_cast<int>(nodes_.size());
     if (unused_.empty()) {
       nodes_.push_back({});
@@ -110,17 +110,17 @@ class conflict_list {
       at = unused_.back();
       unused_.pop_back();
     }
-    const int behind = link_behind(before);
-    nodes_[at] = {k, before, behind};
-    link_behind(before) = at;
-    if (behind >= 0) nodes_[behind].before = at;
+    const int next = link_after(previous);
+    nodes_[at] = {k, previous, next};
+    link_after(previous) = at;
+    if (next >= 0) nodes_[next].previous = at;
     ++size_;
     return at;
   }
   constexpr void remove(int at) {
     const node n = nodes_[at];
-    link_behind(n.before) = n.behind;
-    if (n.behind >= 0) nodes_[n.behind].before = n.before;
+    link_after(n.previous) = n.next;
+    if (n.next >= 0) nodes_[n.next].previous = n.previous;
     unused_.push_back(at);
     --size_;
   }

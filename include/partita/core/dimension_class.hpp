@@ -71,7 +71,7 @@ class dimension_class {
   }
   /// The scalar that must pad an operand of an op when the op slides over more elements, as range
   /// `r` states; -1 for the combiner's identity.
-  constexpr value_id fill_behind(op_id o, const halo_range& r) const {
+  constexpr value_id padding_fill(op_id o, const halo_range& r) const {
     if (r.fill_operand < 0) return -1;
     const value_id fill = p_.operand(o, r.fill_operand);
     return p_.is_zero(c_.source_of(fill)) ? -1 : fill;
@@ -149,7 +149,7 @@ class dimension_class {
   constexpr bool can_stretch(op_id o, int f) const {
     const halo_cut larger = stretched(o, f);
     for (int k = 0; k < max_halo_operands; ++k)
-      if (const value_id fill = fill_behind(o, larger.ranges[k]);
+      if (const value_id fill = padding_fill(o, larger.ranges[k]);
           fill >= 0 && !is_ordered(fill, p_.producer(p_.operand(o, k))))
         return false;
     return larger.possible;

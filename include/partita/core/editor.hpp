@@ -98,7 +98,7 @@ class core_editor {
     const layout have = c_.produced_layout(like);
     const op_id o = graph_.insert_tiling(v);
     set_marks(o, op_marks(graph_.p.op(graph_.p.producer(v)).marks));
-    take_in(o);
+    register_op(o);
     slice_like(o, have, like, [](int dim) { return dim; });
     const value_id t = graph_.p.op(o).result;
     state_.changes.push_back(o);
@@ -106,14 +106,14 @@ class core_editor {
     return t;
   }
   /// Appends an op with one result; `add_factors` adds its tile map. Its place in the execution
-  /// order and its uses are set later, see `insert_behind` and `index_uses`.
+  /// order and its uses are set later, see `insert_after` and `index_uses`.
   template <class F>
   constexpr op_id append(const op_def& def, span<const value_id> operands,
                          span<const std::int64_t> attrs, const tensor_type& type, int scope,
                          const F& add_factors) {
     const op_id o = graph_.append(def, operands, attrs, type, scope);
     add_factors(graph_, o);
-    take_in(o);
+    register_op(o);
     mark(o);
     return o;
   }
@@ -145,8 +145,8 @@ class core_editor {
   constexpr void move_outputs(value_id from, value_id to) {
     graph_.returned.move(graph_.p, from, to);
   }
-  constexpr void insert_behind(op_id o, op_id added) { graph_.order.insert_behind(o, added); }
-  constexpr op_id place_behind(op_id o) const { return graph_.place_behind(o); }
+  constexpr void insert_after(op_id o, op_id added) { graph_.order.insert_after(o, added); }
+  constexpr op_id insertion_point(op_id o) const { return graph_.insertion_point(o); }
   /// See core_graph::become. Operands move in the program's operand list, so every op counts as
   /// changed.
   constexpr void become(op_id o, const op_def& other, value_id more,
@@ -177,7 +177,7 @@ class core_editor {
       state_.local[graph_.map.ops[o].begin + l.factor] /= c_.size(o, l.axis);
   }
   /// Registers the op appended last, without loops.
-  constexpr void take_in(op_id o) {
+  constexpr void register_op(op_id o) {
     state_.nests.add_ops(1);
     const auto& row = graph_.map.ops[o];
     for (int f = 0; f < row.count; ++f) state_.local.push_back(graph_.map.at(o, f).size);

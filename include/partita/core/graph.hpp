@@ -194,11 +194,11 @@ class core_graph {
     use_rows_[t] = use_rows_[v];
     use_rows_[v] = {static_cast<int>(uses_.size()), 1};
     uses_.push_back({o, 0});
-    order.insert_behind(place_behind(p.producer(v)), o);
+    order.insert_after(insertion_point(p.producer(v)), o);
     return o;
   }
   /// The op after which a user of a result of `o` can be inserted: `o`, or the marker of a wire.
-  constexpr op_id place_behind(op_id o) const {
+  constexpr op_id insertion_point(op_id o) const {
     return p.is(o, op_role::wire) ? nested.control_of(o)->marker : o;
   }
   /// Recomputes the uses of all affected values after operands changed. `values` lists the values

@@ -468,10 +468,10 @@ class sequencing {
     const shape& s = c_.p.type(v).shape;
     const std::int64_t block = s[dim] == blocks_ ? 1 : s[dim] / blocks_;  // 1 for 0 elements
     if (s.rank + 1 + (block > 1) > max_rank) {
-      std::int64_t before = 1, behind = block;
+      std::int64_t before = 1, after = block;
       for (int d = 0; d < s.rank; ++d)
-        if (d != dim) (d < dim ? before : behind) *= s[d];
-      return {{before, blocks_ / n_, n_, behind}, 1};
+        if (d != dim) (d < dim ? before : after) *= s[d];
+      return {{before, blocks_ / n_, n_, after}, 1};
     }
     split_shape out{{}, dim};
     for (int d = 0; d < s.rank; ++d) {

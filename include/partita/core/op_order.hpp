@@ -43,7 +43,7 @@ class op_order {
   }
 
   /// Inserts an appended op after `o` (-1: at the front). Cost: constant.
-  constexpr void insert_behind(op_id o, op_id added) {
+  constexpr void insert_after(op_id o, op_id added) {
     if (next_.empty()) {
       linked_ = true;
       for (op_id each = 0; each < count_; ++each)
@@ -55,7 +55,7 @@ class op_order {
     next_[added] = link;
     link = added;
     ++count_;
-    if (o < moved_) grown_behind_.push_back(o);
+    if (o < moved_) insertion_points_.push_back(o);
   }
 
   /// The position of an op in execution order, from 0 to `room` - 1. Ops inserted since the last
@@ -77,8 +77,8 @@ class op_order {
   /// them. Cost: linear in the ops inserted.
   constexpr bool has_room() const {
     if (moved_ == 0) return false;
-    for (op_id o : grown_behind_)
-      if (const run r = run_behind(o); r.end - r.begin <= r.count) return false;
+    for (op_id o : insertion_points_)
+      if (const run r = run_after(o); r.end - r.begin <= r.count) return false;
     return true;
   }
   /// Assigns positions to the ops inserted since the last call. Cost: zero without such
@@ -91,7 +91,7 @@ class op_order {
       spread();
     moved_ = count_;
     unmoved_at_ = static_cast<int>(op_at_.size()) - moved_;
-    grown_behind_.clear();
+    insertion_points_.clear();
   }
 
  private:
@@ -99,11 +99,11 @@ class op_order {
   int moved_ = 0;       ///< the number of ops that have positions of their own
   int unmoved_at_ = 0;  ///< the difference between position and number of the other ops
   op_id first_ = 0;
-  bool linked_ = false;      ///< true if `next_` is in use
-  vec<op_id> next_;          ///< by op; empty while the order is that of op numbers
-  vec<int> position_;        ///< by op that existed at the last call of `number`
-  vec<op_id> op_at_;         ///< by position, or -1
-  vec<op_id> grown_behind_;  ///< the ops (-1: the front) after which ops were inserted since
+  bool linked_ = false;          ///< true if `next_` is in use
+  vec<op_id> next_;              ///< by op; empty while the order is that of op numbers
+  vec<int> position_;            ///< by op that existed at the last call of `number`
+  vec<op_id> op_at_;             ///< by position, or -1
+  vec<op_id> insertion_points_;  ///< the ops (-1: the front) after which ops were inserted since
 
   constexpr const op_id* links() const { return next_.empty() ? nullptr : next_.data(); }
 
@@ -113,7 +113,7 @@ class op_order {
     int count = 0;
     int begin = 0, end = 0;  ///< positions of the two
   };
-  constexpr run run_behind(op_id o) const {
+  constexpr run run_after(op_id o) const {
     run r{o < 0 ? first_ : next_[o], 0, o < 0 ? -1 : position_[o], 0};
     op_id each = r.first;
     for (; each >= moved_; each = next_[each]) ++r.count;
@@ -122,8 +122,8 @@ class op_order {
   }
   constexpr void fill_in() {
     position_.resize(size(), -1);
-    for (op_id o : grown_behind_) {
-      const run r = run_behind(o);
+    for (op_id o : insertion_points_) {
+      const run r = run_after(o);
       const std::int64_t gap = r.end - r.begin;
       op_id each = r.first;
       for (int i = 1; i <= r.count; ++i, each = next_[each]) {

@@ -124,7 +124,7 @@ class padder {
     int first_mask = 0, end_mask = 0;  ///< a range in `masks_`
   };
   struct insertion {
-    op_id behind = -1;  ///< -1: at the front
+    op_id after = -1;  ///< -1: at the front
     op_id op = -1;
     bool first = false;  ///< true at the start of a nested program
   };
@@ -197,16 +197,15 @@ class padder {
           combiner combine = c_.map.at(u.op, f).combine;
           if (c_.map.at(u.op, f).backwards) combine = c_.map.at(u.op, f).carry;
           if (c_.map.sees_no_padding(u.op, f)) combine = combiner::stack;
-          masked_dim behind_end{.dim = d};
+          masked_dim padding{.dim = d};
           if (c_.map.at(u.op, f).halo) {
             const halo_range needs = class_.stretched(u.op, f).ranges[u.operand];
             combine = needs.fill;
-            behind_end.fill = class_.fill_behind(u.op, needs);
+            padding.fill = class_.padding_fill(u.op, needs);
           }
           if (combine == combiner::stack) continue;
-          behind_end.identity = identity_of(u.op, f, combine, p_.type(v).element);
-          if (behind_end.fill >= 0 || !masked(v, d, behind_end.identity))
-            masks_.push_back(behind_end);
+          padding.identity = identity_of(u.op, f, combine, p_.type(v).element);
+          if (padding.fill >= 0 || !masked(v, d, padding.identity)) masks_.push_back(padding);
         }
         each.end_mask = static_cast<int>(masks_.size());
         if ((each.trimmed | class_.made_small(v)) != 0 || each.first_mask < each.end_mask)
@@ -239,12 +238,12 @@ class padder {
   // ---- Inserted ops -----------------------------------------------------------------------------
 
   struct place {
-    op_id behind = -1;
+    op_id after = -1;
     int scope = 0;
     bool first = false;
     op_marks sake;
   };
-  constexpr place behind(value_id v) const {
+  constexpr place place_after(value_id v) const {
     const op_id o = p_.producer(v);
     return {o, c_.nested.value_scope[v], false, p_.op(o).marks};
   }
@@ -263,7 +262,7 @@ class padder {
     edit_.set_marks(o, at.sake);
     edit_.padding().whole[v] = whole;
     edit_.padding().inserted[o].what = what;
-    insertions_.push_back({at.behind, o, at.first});
+    insertions_.push_back({at.after, o, at.first});
     rewired_ = true;
     return v;
   }
@@ -291,7 +290,7 @@ class padder {
       edit_.mark(o);
       return;
     }
-    const place at = behind(v);
+    const place at = place_after(v);
     const layout have = c_.produced_layout(v);
     tensor_type wide_type = p_.type(v);
     std::int64_t amounts[3 * max_rank] = {};
@@ -447,7 +446,7 @@ class padder {
       const value_id v = p_.operand(each.where.op, each.where.operand);
       if (v != of) known.clear();
       of = v;
-      const place at = behind(v);
+      const place at = place_after(v);
       value_id x = v;
       dim_set trimmed = each.trimmed;
       const bool widened = class_.made_small(v) != 0 && c_.inserted(p_.producer(v)) != kind::widen;
@@ -472,8 +471,8 @@ class padder {
 
   /// The place after `at` and after the op that produces the scalar.
   constexpr place mask_place(const place& at, value_id fill) const {
-    if (fill < 0 || !class_.is_later(fill, at.behind)) return at;
-    place later = behind(fill);
+    if (fill < 0 || !class_.is_later(fill, at.after)) return at;
+    place later = place_after(fill);
     later.sake = at.sake;
     return later;
   }
@@ -481,23 +480,22 @@ class padder {
   /// after the marker if that op is a wire. Iterates from the last op to the first so that each
   /// ends up directly after the op it follows.
   constexpr void put_in_order() {
-    vec<insertion> behind_markers;
+    vec<insertion> after_markers;
     for (const auto& each : insertions_)
-      if (!each.first && p_.is(each.behind, op_role::wire)) behind_markers.push_back(each);
-    sort(behind_markers);
-    for (std::size_t i = behind_markers.size(); i-- > 0;)
-      edit_.insert_behind(edit_.place_behind(behind_markers[i].behind), behind_markers[i].op);
+      if (!each.first && p_.is(each.after, op_role::wire)) after_markers.push_back(each);
+    sort(after_markers);
+    for (std::size_t i = after_markers.size(); i-- > 0;)
+      edit_.insert_after(edit_.insertion_point(after_markers[i].after), after_markers[i].op);
     for (std::size_t i = insertions_.size(); i-- > 0;) {
       const insertion& each = insertions_[i];
-      if (each.first || !p_.is(each.behind, op_role::wire))
-        edit_.insert_behind(each.behind, each.op);
+      if (each.first || !p_.is(each.after, op_role::wire)) edit_.insert_after(each.after, each.op);
     }
   }
   /// Sorts by the wire that each op follows, then by number (Shell sort).
   static constexpr void sort(vec<insertion>& list) {
     const int n = static_cast<int>(list.size());
     const auto before = [](const insertion& a, const insertion& b) {
-      return a.behind != b.behind ? a.behind < b.behind : a.op < b.op;
+      return a.after != b.after ? a.after < b.after : a.op < b.op;
     };
     int gap = 1;
     while (gap < n) gap = 3 * gap + 1;

@@ -84,7 +84,7 @@ class repeating {
   struct passed {
     value_id value = -1;
     int scope = -1;
-    value_id behind = -1;
+    value_id result = -1;
   };
 
   const program& p_;
@@ -239,7 +239,7 @@ class repeating {
       operands_.clear();
       for (value_id v : p_.operands(copies_[i])) {
         const int place = has_copy(v) ? -1 : find_passed(s, v);
-        operands_.push_back(has_copy(v) ? again_[v] : place >= 0 ? passed_[place].behind : now_[v]);
+        operands_.push_back(has_copy(v) ? again_[v] : place >= 0 ? passed_[place].result : now_[v]);
       }
       append(copies_[i], again_, true);
     }
@@ -265,8 +265,8 @@ class repeating {
     out().ops.back().marks = p_.ops[reader].marks;
     for (std::size_t i = first; i < passed_.size(); ++i) {
       passed& each = passed_[i];
-      each.behind = out().append_result(p_.types[each.value]);
-      if (each.scope < 0) now_[each.value] = each.behind;
+      each.result = out().append_result(p_.types[each.value]);
+      if (each.scope < 0) now_[each.value] = each.result;
     }
   }
   static constexpr std::size_t hash(int s, value_id v) {
