@@ -15,7 +15,8 @@ namespace op {
 /// op, outputs of nested programs) and leave it (inputs of nested programs, results of the op); all
 /// of them have the same layout.
 ///
-/// Attributes: the number of leading dimensions that only this end has, per operand and per result.
+/// Attributes: for each operand and result, the number of its leading dimensions that the others
+/// lack.
 ///
 /// Tile map  ([i], [i]) -> ([i], [i]), the leading dimensions unsharded
 struct wire {

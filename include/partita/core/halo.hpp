@@ -1,4 +1,5 @@
 /// The loops over factors with halos. All loops over one such factor slice its dimensions together.
+/// An iteration reads a *piece* of an operand: its own block and a halo of neighbouring elements.
 #pragma once
 
 #include <cstdint>

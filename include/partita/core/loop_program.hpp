@@ -141,7 +141,7 @@ class loop_program {
 
   /// Everything that actions change unless they insert ops.
   constexpr const partition_state& state() const { return state_; }
-  /// Restores an earlier state of this program; no ops were inserted since.
+  /// Restores an earlier state of this program, provided that no ops were inserted since.
   constexpr void restore(const partition_state& s) { state_ = s; }
 
   /// Restores state `s`, from which only actions led to the current state. A loop that existed in

@@ -169,6 +169,7 @@ struct evidence {
   }
 };
 
+/// An op without a loop over an axis for which there is evidence.
 struct conflict {
   op_id op = -1;
   int axis = -1;  ///< of the user's mesh

@@ -81,8 +81,8 @@ class op_order {
       if (const run r = run_after(o); r.end - r.begin <= r.count) return false;
     return true;
   }
-  /// Assigns positions to the ops inserted since the last call. Cost: zero without such
-  /// ops, linear in them if there is room for them, otherwise linear in all ops, which makes room.
+  /// Assigns positions to the ops inserted since the last call. Cost: zero without such ops,
+  /// linear in them if there is room for them, otherwise linear in all ops, which makes room.
   constexpr void number() {
     if (numbered()) return;
     if (has_room())

@@ -35,9 +35,9 @@ namespace core_detail {
 
 /// Recomputes the values of scopes before the derivative reads them.
 ///
-///    forward f of a scope, ..., derivative that reads f(x)
-///      => forward f, ..., (x', d') = optimization_barrier(x, d), f(x') again, derivative that
-///      reads it
+///     forward f of a scope, ..., derivative that reads f(x)
+///       => forward f, ..., (x', d') = optimization_barrier(x, d), f(x') again,
+///          derivative that reads it
 ///
 /// Kept are the values that a scope reads from outside, the values that other ops of the forward
 /// part read from it (unless they are named), and outputs. Values computed from constants alone

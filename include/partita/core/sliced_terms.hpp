@@ -119,7 +119,7 @@ class sliced_terms {
       if (before == nullptr || before->op != u.op) {
         if (!follows(u, v, axis, dim)) return false;
       } else if (factor_for(u, v, axis, dim) != factor_for(*before, v, axis, dim)) {
-        return false;  // g * g would slice g on two dimensions
+        return false;  // unlike in g * g, the operands need different factors
       }
     }
     return true;

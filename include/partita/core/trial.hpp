@@ -10,8 +10,8 @@ namespace partita {
 /// ```cpp
 /// core_trial trial(core);
 /// for (int dim : {0, 1}) {
-///  core_program& tried = trial.restart();
-///  if (!tried.tile(w, dim, axis)) tried.propagate(), consider(tried);
+///   core_program& tried = trial.restart();
+///   if (!tried.tile(w, dim, axis)) tried.propagate(), consider(tried);
 /// }
 /// ```
 class core_trial {

@@ -52,7 +52,7 @@ class local_layouts {
   constexpr local_layouts(const core_program& c, const passes& rules)
       : sums(c), c_(c), rules_(rules) {}
 
-  pending_sums sums;  ///< call `find` before any query; states the layouts
+  pending_sums sums;  ///< states the layouts of values; call `find` before any query
 
   /// True if no collective is needed after the producer of a value: no sum is pending and no shard
   /// must be gathered.
