@@ -317,19 +317,19 @@ TEST_CASE("sub-axes that are none") {
   CHECK(of("C:(1)2") == R"(S001 tactic: the mesh has no axis "C"; known: A, B; did you mean "A"?)");
   CHECK(
       of("A:4") ==
-      R"(S021 tactic: "A:4" is no sub-axis of axis "A", which has size 12; "A:(pre)size" is needed, both at least 1, pre x size a divisor of 12)");
+      R"(S021 tactic: "A:4" is not a sub-axis of axis "A", which has size 12; "A:(pre)size" is needed, both at least 1, pre x size a divisor of 12)");
   for (const char* bad :
        {"A:", "A:()4", "A:(1)", "A:(1)4 ", "A:(0)4", "A:(1)0", "A:(-1)4", "A:(1)-2"})
     CHECK_MESSAGE(of(bad).substr(0, 4) == "S021", bad);
   CHECK(
       of("A:(1)5") ==
-      R"(S022 tactic: sub-axis "A:(1)5": axis "A" has size 12, which 1 x 5 does not divide; behind (1) a size of 1, 2, 3, 4, 6 or 12 is possible)");
+      R"(S022 tactic: sub-axis "A:(1)5": axis "A" has size 12, which 1 x 5 does not divide; after (1) a size of 1, 2, 3, 4, 6 or 12 is possible)");
   CHECK(
       of("A:(4)2") ==
-      R"(S022 tactic: sub-axis "A:(4)2": axis "A" has size 12, which 4 x 2 does not divide; behind (4) a size of 1 or 3 is possible)");
+      R"(S022 tactic: sub-axis "A:(4)2": axis "A" has size 12, which 4 x 2 does not divide; after (4) a size of 1 or 3 is possible)");
   CHECK(
       of("A:(5)2") ==
-      R"(S022 tactic: sub-axis "A:(5)2": axis "A" has size 12, which 5 does not divide; before a part of it stand 1, 2, 3, 4, 6 or 12)");
+      R"(S022 tactic: sub-axis "A:(5)2": axis "A" has size 12, which 5 does not divide; pre can be 1, 2, 3, 4, 6 or 12)");
   CHECK(
       message(pt::manual("A:(1)4", {{"x", 0}}), pt::manual("A:(1)6", {{"x", 1}})) ==
       R"(S023 tactic: sub-axis "A":(1)6 overlaps "A":(4)3, a part into which axis "A" of size 12 is split already; name it in an earlier tactic, or parts of "A":(4)3)");

@@ -1,5 +1,5 @@
 /// Lookups in a large table by few indices, updates of its rows, and tactics that cut rows and
-/// indices along one axis: what spmd/looked_up.hpp is for.
+/// indices along one axis: what spmd/row_lookup.hpp is for.
 #pragma once
 
 #include "heavy.hpp"

@@ -698,8 +698,8 @@ class check {
       seen.became += &core.was(o) != core.p.op(o).def;
     }
     for (const auto& note : l.notes) {
-      seen.taken += note.reason == pt::collective_reason::taken;
-      seen.looked_up += note.reason == pt::collective_reason::looked_up;
+      seen.taken += note.reason == pt::collective_reason::owner_slice;
+      seen.looked_up += note.reason == pt::collective_reason::stationary_rows;
     }
     seen.conflicts += static_cast<long>(core.conflicts.size());
     seen.add(c_.p);

@@ -236,8 +236,8 @@ TEST_CASE("a loop of the model that needs all of the batch stays outside, and a 
       },
       pt::input<float, 8, 4>("x"));
   const auto r = check_equal(p, pt::schedule(pt::microbatch(2, {{"x", 0}})));
-  CHECK(notes_of(r) == std::vector<std::string>{"scan of \"y\" runs once, on whole values: what it "
-                                                "does inside needs the results of all steps"});
+  CHECK(notes_of(r) == std::vector<std::string>{"scan of \"y\" runs once, on unsliced values: its "
+                                                "nested programs need the results of all steps"});
 }
 TEST_CASE("two dimensions in two loops") {
   const auto p = pt::trace(

@@ -361,11 +361,11 @@ TEST_CASE("deep tiling: a value that is sliced is sliced further, major axis fir
   c.propagate();
   const pt::value_id product = chain.op(2).result;
   CHECK(!c.tile(product, 0, 1));
-  CHECK(c.made(c.holder(product)).pieces(mesh, 0) == 8);
+  CHECK(c.produced_layout(c.holder(product)).pieces(mesh, 0) == 8);
   CHECK(c.nest_of(c.p.producer(c.holder(product))).count == 2);
   c.propagate();
   CHECK(c.nest_of(2).count == 2);  // backwards to the product
-  CHECK(c.made(0).local({16, 8}, mesh) == pt::shape{2, 8});
+  CHECK(c.produced_layout(0).local({16, 8}, mesh) == pt::shape{2, 8});
   // 4 x 2 x 2 does not divide 8 rows any more.
   pt::core_program d(pt::trace([](auto x) { return exp(x); }, pt::input<float, 8>("x")),
                      pt::mesh{{"a", 4}, {"b", 2}, {"c", 2}});

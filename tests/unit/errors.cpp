@@ -68,8 +68,8 @@ TEST_CASE("S024 one tactic pads what another one refuses to pad") {
         "choose one policy for both");
   CHECK(partitioned(rows, BP) ==
         "S024 tile: dimension 0 of \"x\" has size 10; tactic 2 (\"BP\") pads it for axis \"B\" of "
-        "size 4, tactic 1 (\"rows\") refuses to pad dimension 0 of \"result\", which is as large "
-        "as it; choose one policy for both");
+        "size 4, tactic 1 (\"rows\") refuses to pad dimension 0 of \"result\", which grows "
+        "with it; choose one policy for both");
   const auto columns = pt::manual("M", {{"w1", 1}}, "columns", pt::uneven::refuse);
   CHECK(partitioned(BP, columns) == "no error");  // of others it says nothing
   CHECK(partitioned(columns, BP) == "no error");
@@ -97,8 +97,8 @@ TEST_CASE("S004 axis used twice: which tactic did it, and what to do") {
         "(\"rows\"); it cannot be sliced on dimension 1 too; leave out one of the two, or take "
         "axis \"B\"");
   CHECK(partitioned(manual("M", {{"x", pt::replicated}}, "keep"), manual("M", {{"x", 1}})) ==
-        "S004 tile: \"x\" is kept whole along axis \"M\", by tactic 1 (\"keep\"); no action undoes "
-        "an earlier one; leave out one of the two, or take axis \"B\"");
+        "S004 tile: \"x\" is kept replicated along axis \"M\", by tactic 1 (\"keep\"); no action "
+        "undoes an earlier one; leave out one of the two, or take axis \"B\"");
   CHECK(partitioned(manual("M", {{"x", 0}}), manual("M", {{"x", 0}})) == "no error");
 }
 TEST_CASE("S004, S005: what propagation did is avoided by another order") {
@@ -183,16 +183,18 @@ TEST_CASE("S008 an action text that cannot be read, and mistakes in its values")
   CHECK(replayed("tile<%x, 1, \"M\">; propagate;\n") == "");
   CHECK(replayed("") == "");
   CHECK(replayed("slice<%x>;") ==
-        "S008 replay: cannot read the action text: \"slice\" is none of tile, atomic, propagate");
-  CHECK(
-      replayed("tile(%x, 1, \"M\");") ==
-      "S008 replay: cannot read the action text: \"tile(%x,\" is none of tile, atomic, propagate");
+        "S008 replay: cannot read the action text: \"slice\" is not an action; tile, atomic or "
+        "propagate expected");
+  CHECK(replayed("tile(%x, 1, \"M\");") ==
+        "S008 replay: cannot read the action text: \"tile(%x,\" is not an action; tile, atomic or "
+        "propagate expected");
   CHECK(replayed("tile<x, 1, \"M\">;") ==
         "S008 replay: cannot read the action text at character 4: \"<%\" expected, found \"<x, 1, "
         "\"M\">;\"");
-  CHECK(replayed("tile<%x, -1, \"M\">;") == "S008 replay: \"-1\" is no dimension");
-  CHECK(replayed("tile<%x, , \"M\">;") == "S008 replay: \"\" is no dimension");
-  CHECK(replayed("tile<%x, 4294967297, \"M\">;") == "S008 replay: \"4294967297\" is no dimension");
+  CHECK(replayed("tile<%x, -1, \"M\">;") == "S008 replay: \"-1\" is not a dimension");
+  CHECK(replayed("tile<%x, , \"M\">;") == "S008 replay: \"\" is not a dimension");
+  CHECK(replayed("tile<%x, 4294967297, \"M\">;") ==
+        "S008 replay: \"4294967297\" is not a dimension");
   CHECK(replayed("tile<%x, 1, \"M\"") ==
         "S008 replay: cannot read the action text at character 15: \">\" expected, found \"\"");
   CHECK(replayed("tile<%y, 1, \"M\">;") == "S006 replay: the program has no value \"%y\"");

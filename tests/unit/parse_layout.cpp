@@ -76,10 +76,9 @@ TEST_CASE("parts of axes are those that the program's text names") {
   REQUIRE(str(p.error.message) == "");
   CHECK(parsed("[{\"A\":(1)4}]", m, {8}) == cut({{0, 0}}));
   CHECK(parsed("[{\"A\"}]", m, {16}) == cut({{0, 0}, {0, 1}}));
-  CHECK(
-      mistake("[{\"A\":(1)2}, {}]", m) ==
-      "P020 layout [{\"A\":(1)2}, {}]: axis \"A\" of size 8 has no such part; the mesh is split as "
-      "the program that names parts of it");
+  CHECK(mistake("[{\"A\":(1)2}, {}]", m) ==
+        "P020 layout [{\"A\":(1)2}, {}]: axis \"A\" of size 8 has no such part; use a mesh that is "
+        "split as in the program");
   CHECK(mistake("[{\"A\":(3)2}, {}]", m).substr(0, 4) == "P020");
 }
 
@@ -110,7 +109,7 @@ TEST_CASE("P022 another rank") {
 }
 TEST_CASE("P023 a size that the axes do not divide") {
   CHECK(mistake("[{}, {\"B\"}]") ==
-        "P023 layout [{}, {\"B\"}]: dimension 1 has size 6; it is cut into 4 pieces, which do not "
+        "P023 layout [{}, {\"B\"}]: dimension 1 has size 6; it is cut into 4 shards, which do not "
         "divide it; give the size with padding");
   CHECK(mistake("[{}, {\"B\", \"M\"}]").substr(0, 4) == "P023");
 }

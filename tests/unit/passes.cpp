@@ -300,9 +300,9 @@ TEST_CASE("passes that cannot be had") {
     return str(pt::lower(core, o).error.message);
   };
   CHECK(refused({.fuse = false, .passes = {.place = true}}) ==
-        "C002 lower: pass place rewrites a program that is fused; fuse is false");
+        "C002 lower: pass place needs a fused program; fuse is false");
   CHECK(refused({.fuse = false, .passes = {.memory_bound = 1000}}) ==
-        "C002 lower: pass memory_bound rewrites a program that is fused; fuse is false");
+        "C002 lower: pass memory_bound needs a fused program; fuse is false");
 }
 
 namespace {
