@@ -1,4 +1,4 @@
-/// case: one of some nested programs.
+/// case: runs one of several nested programs.
 #pragma once
 
 #include <partita/op/control_op.hpp>
@@ -6,12 +6,12 @@
 
 namespace partita::op {
 
-/// The nested program of the given number, applied to the arguments. A number out of range takes
-/// the last one.
+/// Applies the nested program with the given number to the arguments. A number out of range selects
+/// the last program.
 ///
-/// Shapes    index (i32, rank 0), arguments... -> results...;
-///           each nested: arguments... -> results...
-/// Errors    S180 numbers of values, S181 types, S185 branches disagree, S186 index
+/// Shapes    index (i32, rank 0), arguments... -> results...; each nested program: arguments... ->
+///           results...
+/// Errors    S180 wrong number of values, S181 wrong type, S185 branches disagree, S186 index
 struct case_of : control_op {
   static constexpr std::string_view name = "case";
   static constexpr void infer(infer_context& c) {

@@ -1,9 +1,10 @@
 /// The base of ops with nested programs: while, scan, case, call.
 ///
-/// Nested programs are closed: what they use of the program around them is an operand. Their tile
-/// maps are not lists of entries but wires (see ir/wires.hpp): an operand, the inputs and outputs
-/// that it becomes and the result lie on the mesh alike, and propagation carries a sharding along
-/// them, into the nested programs and out again, to a fixed point.
+/// Nested programs are closed: a value that they use from the enclosing program is an operand.
+/// Instead of tile-map entries, these ops have wires (see ir/wires.hpp). A wire connects an
+/// operand, the inputs and outputs of nested programs that carry it, and the result; all of them
+/// have the same sharding. Propagation moves shardings along wires into nested programs and out
+/// again, to a fixed point.
 #pragma once
 
 #include <partita/ir/wires.hpp>
@@ -11,11 +12,13 @@
 
 namespace partita::op {
 
-/// Checks for their shape rules, lists for their derivatives.
+/// Checks shared by the shape rules of control ops, and lists shared by their derivatives.
 struct control_op {
   static constexpr op_role role = op_role::control;
   static constexpr bool in_place = true;
 
+  /// Checks the inputs of a nested program.
+  ///
   /// Errors    S180 number of inputs or outputs, S181 type of an input or output
   template <class Want>
   static constexpr void check_inputs(infer_context& c, std::string_view name, const program& r,
@@ -28,7 +31,7 @@ struct control_op {
         return c.fail("S181", name, ": input ", i, " of a nested program has type ",
                       r.input_type(i), "; it is given ", want(i));
   }
-  /// The types of the first `typed` outputs are known.
+  /// Checks the outputs of a nested program. Only the first `typed` outputs have required types.
   ///
   /// Errors    S180 number of outputs, S182 type of an output
   template <class Want>
@@ -58,7 +61,7 @@ struct control_op {
     return false;
   }
 
-  /// The results whose cotangents are there, and these.
+  /// The results that have cotangents, and those cotangents.
   struct known_cotangents {
     vec<int> results;
     vec<value_id> values;
@@ -71,7 +74,7 @@ struct control_op {
         }
     }
   };
-  /// The operands from `first` on whose cotangents are wanted, counted from there.
+  /// Returns the operands from `first` on that need cotangents, numbered from there.
   static constexpr vec<int> wanted_operands(const derive_context& c, std::size_t first) {
     vec<int> list;
     for (std::size_t i = first; i < c.wanted.size(); ++i)
@@ -79,7 +82,7 @@ struct control_op {
         list.push_back(static_cast<int>(i - first));
     return list;
   }
-  /// The operands from `first` on, then more values.
+  /// Returns the operands from `first` on, followed by `more`.
   static constexpr vec<value_id> operands_and(const derive_context& c, std::size_t first,
                                               const vec<value_id>& more) {
     const auto operands = c.b.p.operands(c.op).subspan(first);
@@ -93,7 +96,7 @@ struct control_op {
 
 namespace partita::ops {
 
-/// A program as regions of one.
+/// Returns a region list that contains one program.
 constexpr vec<program> region_list(program&& r) {
   vec<program> list;
   list.push_back(static_cast<program&&>(r));
