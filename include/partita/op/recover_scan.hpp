@@ -17,10 +17,10 @@ namespace op_detail {
 /// How a `while` maps to a `scan`: the role of each carried value.
 ///
 /// A carried value that the body returns unchanged is a constant. An integer that starts at a
-/// constant and grows by a constant is a counter. Rows of a constant that the body reads at the
-/// position of the iteration are slices, and a value into which the body writes only the row at
-/// that position is a stack. Everything else is carried.
-/// Cost: linear in the ops of the body; for each stack that the body reads, once more.
+/// constant and grows by a constant is a counter. If the body reads the row of a constant at the
+/// current iteration, the row is a slice. If the body writes only that row of a value, the value is
+/// a stack. Everything else is carried.
+/// Cost: linear in the ops of the body, plus one more pass for each stack that the body reads.
 class scan_analysis {
  public:
   enum class role : std::uint8_t { carried, constant, counter, stack };
@@ -69,7 +69,7 @@ class scan_analysis {
   constexpr int size() const { return static_cast<int>(carried_.size()); }
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  /// The constant that a value of the body equals, found inside or outside of the loop.
+  /// Finds the constant that a value of the body equals, inside or outside the loop.
   constexpr bool constant_in_body(value_id v, std::int64_t& n) const {
     while (body_.op(body_.producer(v)).def->identity &&
            body_.op(body_.producer(v)).def->role != op_role::parameter)
@@ -122,8 +122,8 @@ class scan_analysis {
     for (int d = 1; good && d < all.shape.rank; ++d) good = row.shape[d] == all.shape[d];
     return good;
   }
-  /// The row that start index `v` selects among `rows`, if each iteration selects another one and
-  /// the index is never clamped.
+  /// Finds the row that start index `v` selects among `rows`. True if each iteration selects a
+  /// different row and the index is never clamped.
   constexpr bool visits(const iteration_numbers& numbers, value_id v, std::int64_t rows,
                         iteration_number& n) const {
     n = numbers[v];
@@ -201,7 +201,7 @@ class scan_recovery {
                           const program& body)
       : b_(around), f_(found), carried_(carried), body_(body), trips_(found.count.trips) {}
 
-  /// The value of each carried value after the loop.
+  /// Emits the scan and returns the value of each carried value after the loop.
   constexpr vec<value_id> run() {
     if (trips_ == 0) return {carried_.data(), carried_.data() + carried_.size()};
     choose_direction();
@@ -245,7 +245,7 @@ class scan_recovery {
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
   constexpr int size() const { return static_cast<int>(carried_.size()); }
 
-  /// The scan runs backwards if most slices and stacks do.
+  /// Makes the scan run backwards if most slices and stacks do.
   constexpr void choose_direction() {
     std::int64_t up = 0;
     for (const auto& each : f_.slices) up += each.at.slope;
@@ -253,7 +253,7 @@ class scan_recovery {
     reversed_ = up < 0;
   }
   constexpr bool turned(const iteration_number& n) const { return (n.slope < 0) != reversed_; }
-  /// The lowest row that is visited.
+  /// Returns the lowest row that the loop visits.
   constexpr std::int64_t lowest(const iteration_number& n) const {
     return n.slope > 0 ? n.offset : n.offset - (trips_ - 1);
   }
@@ -273,7 +273,7 @@ class scan_recovery {
     return body_.type(body_.op(o).result).shape.elements() ==
            body_.type(body_.operand(o, 0)).shape.elements();
   }
-  /// The value of shape (...) that reshapes turn into a row of shape (1, ...), or -1.
+  /// Returns the value of shape (...) that reshapes turn into a row of shape (1, ...), or -1.
   constexpr value_id row_source(value_id row) const {
     const tensor_type wanted = op::scan::slice_of(body_.type(row));
     value_id v = row;
@@ -283,8 +283,8 @@ class scan_recovery {
     }
     return -1;
   }
-  /// The slice that a stack repeats row by row, or -1. If there is one, the stack equals the sliced
-  /// value.
+  /// Returns the slice that a stack copies row by row, or -1. If there is one, the stack equals the
+  /// sliced value.
   constexpr int repeated_slice(const scan_analysis::row_stack& s) const {
     value_id v = s.row;
     while (only_reshapes(body_.producer(v))) v = body_.operand(body_.producer(v), 0);
@@ -295,12 +295,12 @@ class scan_recovery {
                       f_.roles[at(from.input)] == role::constant;
     return same ? k : -1;
   }
-  /// The value whose elements are the row that is written to a stack.
+  /// Returns the value whose elements are the row written to a stack.
   constexpr value_id stacked_value(const scan_analysis::row_stack& s) const {
     const value_id source = row_source(s.row);
     return source >= 0 ? source : s.row;
   }
-  /// The slice that an op reads, or whose first dimension it drops; or -1.
+  /// Returns the slice that an op reads, or whose first dimension it drops; otherwise -1.
   constexpr int slice_taken(op_id o) const {
     const op_node& n = body_.op(o);
     if (n.def->id != def<op::reshape>.id) return f_.slice_of[at(o)];
@@ -337,7 +337,7 @@ class scan_recovery {
     return false;
   }
   constexpr value_id parameter(const tensor_type& t) { return ops::parameter(inner_, "", t); }
-  /// slope * t + offset, where t follows from the position that a scan passes to its body.
+  /// Emits slope * t + offset, where t is derived from the position that a scan passes to its body.
   constexpr value_id number(const iteration_number& n, dtype t) {
     const std::int64_t slope = reversed_ ? -n.slope : n.slope;
     const std::int64_t offset = reversed_ ? n.offset + n.slope * (trips_ - 1) : n.offset;
@@ -406,13 +406,13 @@ class scan_recovery {
     copy.op(o);
     for (const program& r : body_.regions_of(o)) inner_.p.append_region(program(r));
   }
-  /// A nested `while` may count by a value that is constant in this loop; it then becomes a scan,
-  /// too.
+  /// Copies a nested `while`. It becomes a scan too if it counts by a value that is constant in
+  /// this loop.
   constexpr bool copy_loop(program_copier& copy, op_id o);
 
-  // ---- The program around it
+  // ---- The enclosing program
 
-  /// The rows that are visited, in the order in which the scan reads them.
+  /// Returns the visited rows, in the order in which the scan reads them.
   constexpr value_id rows(value_id v, const iteration_number& n, std::int64_t extent) {
     if (lowest(n) != 0 || extent != trips_) {
       vec<std::int64_t> start, limit, stride;
@@ -472,8 +472,8 @@ class scan_recovery {
 namespace ops {
 
 /// Emits the loop `while (condition(carried)) carried = body(carried)` as a `scan` and returns the
-/// final value of each carried value. If the loop stays a `while`, emits nothing, returns none, and
-/// sets `why_not` to the reason.
+/// final value of each carried value. If the loop remains a `while`, emits nothing, returns an
+/// empty list, and sets `why_not` to the reason.
 constexpr vec<value_id> recovered_scan(builder& b, span<const value_id> carried,
                                        const program& condition, const program& body,
                                        text* why_not = nullptr) {
