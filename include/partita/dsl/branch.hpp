@@ -1,4 +1,4 @@
-/// Branches. They may use tensors of the model around them.
+/// Branches. Their functions may use tensors of the enclosing model.
 #pragma once
 
 #include <tuple>
@@ -12,7 +12,7 @@ namespace partita {
 
 namespace dsl_detail {
 
-/// The sentences about trees and arguments of the wrong type.
+/// Error texts for trees and arguments of the wrong type.
 template <std::size_t Branch>
 struct branch_sentence {
   constexpr text operator()(const text& given, const text& wanted) const {
@@ -29,10 +29,11 @@ struct argument_sentence {
 
 }  // namespace dsl_detail
 
-/// The branch with the number `index` (i32 scalar; out of range: the last), applied to the
-/// arguments. Branches may use tensors around them and give trees of one type.
+/// Applies the branch with number `index` to the arguments. An index out of range selects the last
+/// branch. Branches may use tensors of the enclosing function and must return trees of one type.
 ///
-/// Errors    S185 branches disagree, S186 the index is no i32 scalar
+/// Shapes    index () of i32
+/// Errors    S185 branches disagree, S186 the index is not an i32 scalar
 template <Tensor Index, class... Branches, class... Args>
 constexpr auto case_of(const Index& index, const std::tuple<Branches...>& branches,
                        const Args&... args) {
@@ -83,9 +84,9 @@ constexpr auto case_of(const Index& index, const std::tuple<Branches...>& branch
   }
 }
 
-/// if_true(args...) where the predicate (i1 scalar) holds, else if_false(args...).
+/// Returns if_true(args...) if the predicate (i1 scalar) is true, otherwise if_false(args...).
 ///
-/// Errors    S185 branches disagree (if_false is branch 0), S186 the predicate is something else
+/// Errors    S185 branches disagree (if_false is branch 0), S186 the predicate is not an i1 scalar
 template <Tensor Predicate, class True, class False, class... Args>
 constexpr auto cond(const Predicate& predicate, const True& if_true, const False& if_false,
                     const Args&... args) {

@@ -1,4 +1,4 @@
-/// What is said of types that are no trees of tensors.
+/// Error texts for types that are not trees of tensors.
 #pragma once
 
 #include <string_view>
@@ -15,7 +15,7 @@ struct output_spec;
 
 namespace dsl_detail {
 
-/// A type as the user wrote it, as far as the compiler tells.
+/// Returns a type as the user wrote it, as far as the compiler preserves it.
 template <class T>
 constexpr std::string_view type_name() {
 #if defined(__clang__)
@@ -34,7 +34,7 @@ struct is_output : std::false_type {};
 template <class T>
 struct is_output<output_spec<T>> : std::true_type {};
 
-/// An output that is no tree.
+/// An output whose value is not a tree.
 template <class T>
 struct no_output {};
 
@@ -57,7 +57,7 @@ struct tree_of_output<no_output<T>> {
   using type = T;
 };
 
-/// What keeps a type from being a tree of tensors, and what helps; nothing of a tree.
+/// Returns why a type is not a tree of tensors, and how to fix it; empty for a tree.
 template <class T>
 constexpr text no_tree();
 
@@ -107,7 +107,7 @@ constexpr text no_tree() {
   }
 }
 
-/// The same of what a model returns.
+/// Returns why a model's result type is not accepted; empty if it is.
 template <class Result>
 constexpr text no_result() {
   if constexpr (is_output<Result>::value) {

@@ -133,9 +133,9 @@ struct reduce {
       }
     }
   }
-  /// add: the cotangent, repeated. max, min: shared equally among the elements that reach it.
-  /// argmax, argmin: that of the value goes to the element at the position. multiply: times the
-  /// product of the other elements.
+  /// add: repeats the cotangent. max, min: shares it equally among the elements that equal the
+  /// result. argmax, argmin: sends the value's cotangent to the element at the position. multiply:
+  /// multiplies it by the product of the other elements.
   static constexpr void derive(derive_context& c) {
     if (c.cotangent < 0) return;
     builder& b = c.b;
@@ -156,7 +156,7 @@ struct reduce {
     }
     if (combine == combiner::multiply) {
       if (to.elements() > 0) c.operands[0] = of_product(b, x, c.cotangent, {summed, summed_count});
-      return;  // of nothing: no cotangent
+      return;  // an empty product has no cotangent
     }
     const auto reaches = [&](value_id operand, value_id result) {
       const value_id repeated = ops::broadcast_in_dim(b, result, to, dims);
@@ -174,9 +174,10 @@ struct reduce {
     c.operands[0] =
         ops::select(b, hit, ops::broadcast_in_dim(b, share, to, dims), ops::scalar(b, t, 0));
   }
-  /// Cotangent of x for its product over `dims`, without a division, so that zeros do no harm: with
-  /// x in halves l and r, it is (h r, h l), where h is that for the product of l r. Work is linear
-  /// in the size of x, and the number of ops logarithmic.
+  /// Returns the cotangent of x for its product over `dims`. It does not divide, so zeros are
+  /// handled exactly: with x in halves l and r, the cotangent is (h r, h l), where h is the
+  /// cotangent of the product l r. Work is linear in the size of x; the number of ops is
+  /// logarithmic.
   static constexpr value_id of_product(builder& b, value_id x, value_id cotangent, ops::ints dims) {
     if (b.failed()) return -1;
     const shape s = b.type(x).shape;

@@ -1,4 +1,4 @@
-/// scatter: updates windows of a tensor at computed places.
+/// scatter: updates windows of a tensor at computed positions.
 #pragma once
 
 #include <partita/op/combine.hpp>
@@ -7,43 +7,46 @@
 
 namespace partita::op {
 
-/// The attributes of these dimension numbers; none if the updates are whole rows of a table.
+/// Returns these dimension numbers as attributes, or an empty list if the updates are full rows of
+/// a table.
 constexpr vec<std::int64_t> scatter_numbers(const ops::gather_dimensions& d, const shape& to,
                                             const shape& indices, const shape& updates) {
   bool rows = is_rows(d, to.rank, indices.rank) && updates.rank == indices.rank + to.rank - 1;
   for (int i = 1; rows && i < to.rank; ++i)
     rows = same_extent(to[i], updates[indices.rank + i - 1]);
-  if (rows) return {};  // (GCC 12 evaluates no `?:` of vectors)
+  if (rows) return {};  // (GCC 12 cannot evaluate `?:` of vectors in constant expressions)
   return encode(d);
 }
 
-/// Windows of `updates` replace, or are combined with, windows of the input; the inverse of gather,
-/// with the same dimension numbers. Attributes: what an update does (0 assign, 1 add, 2 max, 3 min,
-/// 4 multiply, 5 and, 6 or), then the dimension numbers (see gather_dims; its offset_dims are
-/// update_window_dims, its collapsed_slice_dims inserted_window_dims, its start_index_map
-/// scatter_dims_to_operand_dims). Without dimension numbers the updates are whole rows of a table.
+/// Replaces windows of the input by windows of `updates`, or combines the two. This is the inverse
+/// of gather, with the same dimension numbers. Attributes: the kind of update (0 assign, 1 add, 2
+/// max, 3 min, 4 multiply, 5 and, 6 or), then the dimension numbers (see gather_dims; its
+/// offset_dims are update_window_dims, its collapsed_slice_dims inserted_window_dims, its
+/// start_index_map scatter_dims_to_operand_dims). Without dimension numbers, the updates are full
+/// rows of a table.
 ///
-/// The input may be left out: then the updates are combined from the identity of the combiner (0,
-/// -inf, inf, 1; for integers the least and greatest value) into a tensor of the declared shape,
-/// which lets the updates be split. Windows are taken in row-major order of their index vectors; of
-/// several that assign an element the last one wins. A window that does not lie in the input is
-/// left out as a whole (the StableHLO specification leaves out its elements one by one, XLA does as
-/// here).
+/// The input is optional. Without one, the updates are combined from the identity of the combiner
+/// (0, -inf, inf, 1; for integers the minimum and maximum value) into a tensor of the declared
+/// shape, so that the updates can be sharded. Windows are applied in row-major order of their index
+/// vectors; if several assign an element, the last one wins. A window that is not fully within the
+/// input is skipped (the StableHLO specification skips its elements one by one; XLA skips the
+/// window, as here).
 ///
 /// Shapes    [input (n...),] indices (i..., starts), updates (i..., window...) -> (n...)
 /// Tile map  ([i], [i, d]) -> ([r@, d])  reduce={i:add}; with an input ([r@, d], [i@], [i@, d]):
-///           for all but one iteration start from nothing (not for max, min, and, or, which may see
-///           the input more than once; not at all for assign); to a piece along r, a dimension of
-///           which windows take a part, only its own updates are made; a batching dimension is one
-///           factor of input, indices, updates and result, a whole window dimension one of input,
-///           updates and result
+///           all but one iteration over i start from the identity. For max, min, and, or, all
+///           iterations start from the input, which they may combine more than once; assign cannot
+///           be sharded along i. A shard of r, a dimension that windows partly cover, applies only
+///           its own updates. A batching dimension is one factor of input, indices, updates and
+///           result; a window dimension of full extent is one factor of input, updates and result
 /// Cost      one flop per element of the updates
-/// Errors    S102 element types differ, S104 not a number, S112 updates do not fit, S120 not of
-///           bits, S139 bad dimension numbers, S141 an unknown update, or one that needs an input
+/// Errors    S102 element types differ, S104 not a number, S112 updates do not fit, S120 neither an
+///           integer type nor i1, S139 bad dimension numbers, S141 an unknown update, or one that
+///           needs an input
 struct scatter {
   static constexpr std::string_view name = "scatter";
   static constexpr bool in_place = true;
-  /// The attributes of an update of rows.
+  /// The attributes of an update of full rows.
   struct rows {
     static constexpr std::string_view name = "scatter";
     template <class Fields>
@@ -125,7 +128,7 @@ struct scatter {
     const gather_dims dims(attrs.subspan(1), c.result.shape,
                            c.operands[static_cast<std::size_t>(indices)].shape);
     for (int r = 0; r < dims.result_rank; ++r) {
-      int along = -1;  // the dimension of the input that runs along
+      int along = -1;  // the input's dimension of the same factor
       for (int d = 0; d < dims.operand_rank; ++d)
         if ((dims.window_dim[d] == r && c.result.shape[d] == windows[r]) ||
             (dims.index_dim[r] >= 0 && dims.batching_dim[d] == dims.index_dim[r]))
@@ -149,8 +152,8 @@ struct scatter {
       if (has_input) c.operand(0, d);
     }
   }
-  /// Indices of other pieces lie outside of the own one. Of iterations over updates, the first one
-  /// starts from the input.
+  /// Indices of other shards are out of bounds in this one, so their updates are skipped. Of
+  /// iterations over updates, only the first starts from the input.
   static constexpr void locate(locate_context& c) {
     builder& b = c.b;
     vec<value_id> operands(c.operands.data(), c.operands.data() + c.operands.size());
@@ -181,7 +184,8 @@ struct scatter {
     else
       c.results.push_back(scattered(c, operands, dims, cut, window));
   }
-  /// Windows of several numbers each, or of which a piece may have a part.
+  /// Emits the updates for windows whose starts are vectors, or of which a shard may contain a
+  /// part.
   static constexpr value_id scattered(locate_context& c, const vec<value_id>& operands,
                                       const gather_dims& dims, const vec<int>& cut,
                                       const shape& window) {
@@ -203,13 +207,13 @@ struct scatter {
   static constexpr std::int64_t flops(const cost_context& c) {
     return c.operands.back().shape.elements();
   }
-  /// With an input the other elements stay where they are.
+  /// With an input, counts the updates only: the other elements stay in place.
   static constexpr std::int64_t bytes(const cost_context& c) {
     if (c.operands.size() < 3) return bytes_of_all(c);
     return saturating_add(saturating_multiply(3, c.operands.back().bytes()), c.operands[1].bytes());
   }
 
-  /// What the derivative rules share.
+  /// Values shared by the derivative rules.
   struct derivation {
     builder& b;
     vec<std::int64_t> attrs;  ///< dimension numbers
@@ -230,14 +234,15 @@ struct scatter {
       window = dims.window(update_shape);
     }
     constexpr ops::ints numbers() const { return {attrs.data(), attrs.size()}; }
-    /// Each update's part of a tensor like the result.
+    /// Reads each update's window from a tensor of the result's shape.
     constexpr value_id taken(value_id from) const {
       return gather_like(b, numbers(), from, indices, window);
     }
     constexpr value_id scattered(ops::scatter_update update, value_id into, value_id x) const {
       return scatter_like(b, numbers(), update, into, type.shape, indices, x);
     }
-    /// Per element of the updates: does its window lie in the input? `otherwise` where not.
+    /// Returns x for elements of updates whose window is within the input, and `otherwise` for the
+    /// others.
     constexpr value_id where_inside(value_id x, value_id otherwise) const {
       if (dims.starts == 0) return x;
       const value_id starts = clamp_starts(b, dims, type.shape, window, indices);
@@ -254,7 +259,8 @@ struct scatter {
       inside = ops::broadcast_in_dim(b, inside, update_shape, {along, count});
       return ops::select(b, inside, x, otherwise);
     }
-    /// Numbers that differ for any two elements of the updates that may meet.
+    /// Returns a number per element of the updates. Two elements that may update the same position
+    /// have different numbers.
     constexpr value_id numbered() const {
       const tensor_type ids{dtype::i64, update_shape};
       value_id sum = ops::constant(b, ids, 0);
@@ -273,10 +279,10 @@ struct scatter {
     }
   };
 
-  /// add: the input gets the cotangent, an update its part of it. assign: an element's cotangent
-  /// goes to the update that won it, or to the input. max, min: it is shared equally among the
-  /// input and the updates that reach the result. multiply: only the input has a derivative
-  /// (G002). An update that was left out gets nothing.
+  /// add: the input gets the cotangent, and each update its window of it. assign: an element's
+  /// cotangent goes to the update that won, or to the input. max, min: the cotangent is shared
+  /// equally among the input and the updates that equal the result. multiply: only the input has a
+  /// derivative (G002). A skipped update gets zero.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const auto stored = b.p.attrs(c.op);
@@ -310,7 +316,7 @@ struct scatter {
           b.p.error.record("G002", "grad: op scatter (", s.type,
                            ") has no derivative rule for updates that multiply");
         return;
-      default:  // max and min; of bits there is no derivative
+      default:  // max and min; bitwise updates have no derivative
         break;
     }
     const value_id no = ops::scalar(b, dtype::boolean, 0);
@@ -359,20 +365,20 @@ constexpr value_id scatter(builder& b, scatter_update update, value_id input, va
   const auto dims = op::scatter_numbers(d, to, b.type(indices).shape, b.type(updates).shape);
   return op::scatter_like(b, {dims.data(), dims.size()}, update, input, to, indices, updates);
 }
-/// Without an input, into a tensor of this shape.
+/// Emits a scatter without an input, into a tensor of shape `to`.
 constexpr value_id scatter(builder& b, scatter_update update, const shape& to, value_id indices,
                            value_id updates, const gather_dimensions& d) {
   if (indices < 0 || updates < 0) return -1;
   const auto dims = op::scatter_numbers(d, to, b.type(indices).shape, b.type(updates).shape);
   return op::scatter_like(b, {dims.data(), dims.size()}, update, -1, to, indices, updates);
 }
-/// Whole rows of a table.
+/// Emits a scatter of full rows of a table.
 constexpr value_id scatter_rows(builder& b, scatter_update update, value_id input, value_id indices,
                                 value_id updates) {
   if (input < 0) return -1;
   return op::scatter_like(b, {}, update, input, b.type(input).shape, indices, updates);
 }
-/// Sums rows by index, (i...), (i..., d...) -> (rows, d...).
+/// Adds up rows by index: (i...), (i..., d...) -> (rows, d...).
 constexpr value_id scatter_add(builder& b, value_id indices, value_id updates, std::int64_t rows) {
   if (indices < 0 || updates < 0) return -1;
   shape to{rows};
