@@ -72,7 +72,7 @@ constexpr Carry while_loop(const Condition& condition, const Body& body, const C
   }
 }
 
-/// Stands for no tensors: the slices or stacked results of a body without any.
+/// A placeholder for the slices or stacked results of a body without any.
 struct nothing {};
 constexpr void for_each_leaf(const auto&, const text&, nothing&) {}
 constexpr void for_each_leaf(const auto&, const text&, const nothing&) {}

@@ -16,7 +16,7 @@ constexpr double reciprocal(std::int64_t n) {
   return n == 0 ? std::bit_cast<double>(support_detail::usual_nan) : 1.0 / static_cast<double>(n);
 }
 
-/// Emits a reduction over the given dimensions, or over all if there are none.
+/// Emits a reduction over the given dimensions, or over all dimensions by default.
 template <combiner Combine, int... Dims>
 struct reduce_emitter {
   constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
@@ -32,7 +32,7 @@ struct reduce_emitter {
 
 }  // namespace dsl_detail
 
-/// Sums over the given dimensions (increasing), or over all if there are none; they disappear.
+/// Sums over the given dimensions (increasing), by default over all; they disappear.
 ///
 /// Errors    S104 not a number, S110 bad dimensions
 template <int... Dims, Tensor X>

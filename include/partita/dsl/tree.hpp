@@ -114,7 +114,7 @@ constexpr void assign_leaves(const F& f, T& out, const Rest&... in) {
 }  // namespace dsl_detail
 
 namespace dsl_detail {
-/// Returns the open program that the leaves of some trees belong to, or null if there is none.
+/// Returns the open program that the leaves of some trees belong to; null for unbound leaves.
 template <class... Trees>
 constexpr builder* active_of(const Trees&... trees) {
   builder* b = nullptr;

@@ -38,8 +38,8 @@ constexpr value_id is_own_index(locate_context& c, int i, value_id own) {
   const value_id high = ops::compare(c.b, ops::direction::lt, own, ops::integer(c.b, t, block));
   return ops::logical_and(c.b, low, high);
 }
-/// Returns the combiner that joins the contributions of all shards, of which one has the value and
-/// the others have `nothing`.
+/// Returns the combiner that joins the contributions of all shards: one has the value and the
+/// others have `nothing`.
 constexpr combiner joins_pieces(dtype t) {
   return t == dtype::boolean ? combiner::logical_or : combiner::add;
 }

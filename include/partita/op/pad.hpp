@@ -83,8 +83,8 @@ struct pad {
     c.identity = true;
     for (auto amount : c.attrs) c.identity = c.identity && amount == 0;
   }
-  /// Stretches the operand: positions past the old end of x hold the padding value, if the op pads
-  /// at all.
+  /// Handles an operand padded for uneven shards: the padding of x holds the op's padding value, if
+  /// the op pads at all.
   static constexpr void stretch(halo_context& c) {
     const int rank = c.result.shape.rank, d = c.result_dim;
     const window_dim w = window_of(c.attrs.data(), rank, d);

@@ -184,8 +184,7 @@ struct scatter {
     else
       c.results.push_back(scattered(c, operands, dims, cut, window));
   }
-  /// Emits the updates for windows whose starts are vectors, or of which a shard may contain a
-  /// part.
+  /// Emits the updates for windows whose starts are vectors, or that may span shards.
   static constexpr value_id scattered(locate_context& c, const vec<value_id>& operands,
                                       const gather_dims& dims, const vec<int>& cut,
                                       const shape& window) {

@@ -34,7 +34,7 @@ struct selecting_op {
   static constexpr bool inside(const window_dim& w, std::int64_t n, std::int64_t m) {
     return w.low <= 0 && w.high_for(n, m) <= 0;
   }
-  /// True if no window covered padding before the operand was stretched.
+  /// As `inside`, for the windows before the extents were padded.
   static constexpr bool lie_inside(const halo_context& c, const window_dim& w,
                                    const shape& positions) {
     return c.grown || inside(w, c.operand_extent(0), positions[c.result_dim]);
@@ -167,7 +167,7 @@ struct select_and_scatter : selecting_op {
     w.high = w.high_for(end - begin, last - first + 1);
     replace_window(c.attrs.data() + 1, c.result.shape.rank, c.result_dim, w);
   }
-  /// Stretches the operand. Positions after the last window get nothing.
+  /// Handles an operand padded for uneven shards: nothing is added after the last window.
   static constexpr void stretch(halo_context& c) {
     selecting_op::stretch(c, c.operands[1].shape);
     c.alone = 1;

@@ -85,7 +85,8 @@ struct slice {
     for (int each = 0; each < rank; ++each)
       c.identity = c.identity && bounds(c.attrs.data(), c.attrs.size(), rank, each).whole();
   }
-  /// Stretches the slice. Positions past the old end read existing elements, or zeros.
+  /// Handles an operand padded for uneven shards: result positions past the old end read existing
+  /// elements, or zeros.
   static constexpr void stretch(halo_context& c) {
     const int rank = c.result.shape.rank, d = c.result_dim;
     const bounds at(c.attrs.data(), c.attrs.size(), rank, d);

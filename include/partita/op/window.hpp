@@ -182,7 +182,7 @@ constexpr void replace_window(std::int64_t* a, int n, int dim, const window_dim&
   }
 }
 
-/// Returns the greatest common divisor of n elements and m positions: both can be divided into any
+/// Returns the greatest common divisor of n elements and m positions: both can be divided into a
 /// number of shards that divides it. Returns 0 if either is unknown or 0.
 constexpr std::int64_t common_extent(std::int64_t n, std::int64_t m) {
   return n > 0 && m > 0 ? greatest_common_divisor(n, m) : 0;

@@ -149,7 +149,7 @@ constexpr auto mask_of_groups(const Mask& mask, const N& n) {
   }
 }
 
-/// Stands for no mask.
+/// A placeholder for an absent mask.
 struct nothing_hidden {};
 
 template <Tensor Q, Tensor K, Tensor V, class Mask>
@@ -202,7 +202,7 @@ constexpr auto attention(const Q& q, const K& keys, const V& values, const Mask&
 /// tags.
 ///
 /// A query attends to the keys for which the mask is true, and with `causal` only to those up to
-/// its position. If there is no such key, all keys have equal weight.
+/// its position. A query without such keys weighs all keys equally.
 ///
 /// Shapes    queries (batch, queries, heads, k), keys (batch, keys, key_heads, k), values (batch,
 ///           keys, key_heads, v), mask of bool that broadcasts to (batch, heads, queries, keys) ->
