@@ -62,13 +62,13 @@ constexpr value_id taken_from(builder& b, const builder* from, value_id v) {
   if (b.closed() || (from != nullptr && from->closed())) {
     // Record the error in the next enclosing trace that is still open, too.
     for (builder* each = &b; each != nullptr; each = each->closed() ? each->parent() : nullptr)
-      each->p.error.record("P006", "trace: an op takes a tensor of a body that is finished; only ",
-                           "what the body gives is known outside of it");
+      each->p.error.record("P006", "trace: an op uses a tensor of a body that is finished; only ",
+                           "the results of the body can be used outside of it");
     return -1;
   }
   if (from == &b) return v;
   if (from == nullptr || !b.within(from)) {
-    b.p.error.record("P006", "trace: an op takes a tensor that is not of this trace");
+    b.p.error.record("P006", "trace: an op uses a tensor that is not of this trace");
     return -1;
   }
   return b.take(from, def<op::parameter>, v);

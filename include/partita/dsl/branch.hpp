@@ -16,7 +16,7 @@ namespace dsl_detail {
 template <std::size_t Branch>
 struct branch_sentence {
   constexpr text operator()(const text& given, const text& wanted) const {
-    return concat("S185 case: branch ", Branch, " gives ", given, "; branch 0 gives ", wanted);
+    return concat("S185 case: branch ", Branch, " returns ", given, "; branch 0 returns ", wanted);
   }
 };
 template <fixed_text Op, fixed_text What>

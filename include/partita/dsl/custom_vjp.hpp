@@ -15,8 +15,8 @@ namespace dsl_detail {
 
 struct cotangent_sentence {
   constexpr text operator()(std::string_view given, std::string_view wanted) const {
-    return concat("G004 custom_vjp: the backward function gives ", given,
-                  "; the cotangent of an argument is like the argument, ", wanted);
+    return concat("G004 custom_vjp: the backward function returns ", given,
+                  "; the cotangent of an argument must have its type, ", wanted);
   }
 };
 
@@ -94,7 +94,7 @@ class function_with_vjp {
         g.second;
       };
       static_assert(pair,
-                    "partita: the forward function of a custom_vjp gives "
+                    "partita: the forward function of a custom_vjp must return "
                     "std::pair{result, residuals}");
       if constexpr (pair)
         return !dsl_detail::Poison<decltype(std::declval<Given>().first)>;

@@ -106,7 +106,7 @@ class einsum_formula {
         dots = true;
         i += 2;
       } else if (!is_letter(in[i])) {
-        refuse("S160", "'", in[i], "' is no letter");
+        refuse("S160", "'", in[i], "' is not a letter");
         return t;
       } else if (t.has(in[i])) {
         if (operand < 0)

@@ -17,13 +17,13 @@ namespace dsl_detail {
 template <fixed_text Loop>
 struct body_sentence {
   constexpr text operator()(const text& given, const text& wanted) const {
-    return concat("S182 ", Loop.view(), ": the body gives ", given, "; the carried value is ",
+    return concat("S182 ", Loop.view(), ": the body returns ", given, "; the carried value is ",
                   wanted);
   }
 };
 struct condition_sentence {
   constexpr text operator()(const text& given, const text& wanted) const {
-    return concat("S182 while_loop: the condition gives ", given, "; ", wanted, " is needed");
+    return concat("S182 while_loop: the condition returns ", given, "; ", wanted, " is needed");
   }
 };
 
@@ -87,7 +87,8 @@ struct scan_step<std::pair<C, Y>> : std::true_type {};
 template <class Step>
 struct no_pair_message {
   constexpr text operator()() const {
-    return "S182 scan: the body gives no std::pair of the carried value and what is stacked";
+    return "S182 scan: the body does not return a std::pair of the carried value and the stacked "
+           "results";
   }
 };
 

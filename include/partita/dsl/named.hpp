@@ -25,8 +25,8 @@ class named_function {
   template <class... Args>
   constexpr auto operator()(const Args&... args) const {
     static_assert((Tree<Args> || ...),
-                  "partita: named(name, f)(args...), scope(name, f)(args...): one argument at "
-                  "least is a tree of tensors");
+                  "partita: named(name, f)(args...), scope(name, f)(args...): at least one "
+                  "argument must be a tree of tensors");
     builder* b = nullptr;
     const auto look = [&](const auto& arg) {
       if constexpr (Tree<decltype(arg)>)

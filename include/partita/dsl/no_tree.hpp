@@ -95,12 +95,13 @@ constexpr text no_tree() {
   } else if constexpr (requires { typename tree_of_output<T>::type; }) {
     const text why = no_tree<typename tree_of_output<T>::type>();
     if (!why.empty()) return concat("an output that is ", why);
-    return "an output within a tree or beside what is none; outputs stand alone or in a std::tuple "
-           "of outputs only";
+    return "an output within a tree or next to something that is not an output; return outputs "
+           "alone or in a std::tuple of outputs";
   } else if constexpr (std::is_arithmetic_v<T>) {
-    return concat("a number (", type_name<T>(), "); pt::full_like(x, number) makes a tensor of it");
+    return concat("a number (", type_name<T>(),
+                  "); pt::full_like(x, number) turns it into a tensor");
   } else if constexpr (std::is_class_v<T>) {
-    return concat("a ", type_name<T>(), ", which says nothing of its members; declare them by ",
+    return concat("a ", type_name<T>(), ", whose members are not declared; declare them with ",
                   "BOOST_HANA_DEFINE_STRUCT(", type_name<T>(), ", (type, member), ...)");
   } else {
     return concat("a ", type_name<T>());

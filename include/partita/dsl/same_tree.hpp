@@ -66,7 +66,7 @@ constexpr void find_difference(tree_difference& d, const text& path) {
   }
 }
 
-/// Composes messages such as "S182 while_loop: the body gives tensor<4x5xf32> as 1.0; the carried
+/// Composes messages such as "S182 while_loop: the body returns tensor<4x5xf32> as 1.0; the carried
 /// value is tensor<4x4xf32>".
 template <class Sentence, class Given, class Wanted>
 struct tree_message {

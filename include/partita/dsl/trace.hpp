@@ -28,7 +28,7 @@ namespace dsl_detail {
 template <class Spec>
 struct input_message {
   constexpr text operator()() const {
-    return concat("P024 input: it is ", no_tree<Spec>(), "; or is one of a tensor, as ",
+    return concat("P024 input: the type is ", no_tree<Spec>(), "; for a tensor, write ",
                   "pt::input<float, 8, 16>(\"w\")");
   }
 };

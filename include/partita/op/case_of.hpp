@@ -16,7 +16,7 @@ struct case_of : control_op {
   static constexpr std::string_view name = "case";
   static constexpr void infer(infer_context& c) {
     if (!regions(c, name, 1, 1000)) return;
-    if (c.operands.empty()) return c.fail("S186", name, ": there is no index");
+    if (c.operands.empty()) return c.fail("S186", name, ": the index is missing");
     const tensor_type index{dtype::i32, {}};
     if (c.operands[0] != index)
       return c.fail("S186", name, ": the index has type ", c.operands[0], "; ", index,
@@ -33,7 +33,8 @@ struct case_of : control_op {
         text mine, theirs;
         append_list(mine, branch.output_count(), [&](int j) { mine << branch.output_type(j); });
         append_list(theirs, first.output_count(), [&](int j) { theirs << first.output_type(j); });
-        c.fail("S185", name, ": branch ", r, " gives (", mine, "), branch 0 gives (", theirs, ")");
+        c.fail("S185", name, ": branch ", r, " returns (", mine, "), branch 0 returns (", theirs,
+               ")");
       }
     }
     vec<tensor_type> types;

@@ -86,8 +86,8 @@ struct constant {
     scanner in(c.in);
     std::int64_t bits = 0;
     if (!read_element(in, c.declared.element, bits) || !in.done())
-      c.error.record("P011", "parse: attributes of constant: \"", c.in, "\" is no number of type ",
-                     name_of(c.declared.element));
+      c.error.record("P011", "parse: attributes of constant: \"", c.in,
+                     "\" is not a number of type ", name_of(c.declared.element));
     c.attrs.push_back(bits);
   }
 };

@@ -24,12 +24,12 @@ struct control_op {
   static constexpr void check_inputs(infer_context& c, std::string_view name, const program& r,
                                      int count, const Want& want) {
     if (r.input_count() != count)
-      return c.fail("S180", name, ": a nested program takes ", r.input_count(),
-                    " values; it is given ", count);
+      return c.fail("S180", name, ": a nested program has ", r.input_count(),
+                    " inputs; it is called with ", count);
     for (int i = 0; i < count; ++i)
       if (r.input_type(i) != want(i))
         return c.fail("S181", name, ": input ", i, " of a nested program has type ",
-                      r.input_type(i), "; it is given ", want(i));
+                      r.input_type(i), "; it is called with ", want(i));
   }
   /// Checks the outputs of a nested program. Only the first `typed` outputs have required types.
   ///
@@ -39,12 +39,12 @@ struct control_op {
                                       std::string_view what, const program& r, int count, int typed,
                                       const Want& want) {
     if (r.output_count() != count)
-      return c.fail("S180", name, ": ", what, " gives ", r.output_count(), " values; it must give ",
-                    count);
+      return c.fail("S180", name, ": ", what, " returns ", r.output_count(),
+                    " values; it must return ", count);
     for (int i = 0; i < typed; ++i)
       if (r.output_type(i) != want(i))
-        return c.fail("S182", name, ": ", what, " gives ", r.output_type(i), " as value ", i, "; ",
-                      want(i), " is needed");
+        return c.fail("S182", name, ": ", what, " returns ", r.output_type(i), " as value ", i,
+                      "; ", want(i), " is needed");
   }
   static constexpr void give(infer_context& c, std::string_view name,
                              const vec<tensor_type>& types) {
@@ -56,8 +56,8 @@ struct control_op {
   static constexpr bool regions(infer_context& c, std::string_view name, std::size_t least,
                                 std::size_t most) {
     if (c.regions.size() >= least && c.regions.size() <= most) return true;
-    c.fail("S180", name, ": ", c.regions.size(), " nested programs; it takes ", least,
-           most > least ? " or more" : "");
+    c.fail("S180", name, ": ", c.regions.size(), " nested programs; ", least,
+           most > least ? " or more" : "", least == 1 && most == 1 ? " is needed" : " are needed");
     return false;
   }
 

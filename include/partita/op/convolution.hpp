@@ -87,7 +87,7 @@ struct convolution {
     if (product_precision how;
         !product_precision::load(numerics(c.attrs, ls.rank), how) || how.has_algorithm)
       return c.fail("S199", "convolution: ", c.attrs.size() - count,
-                    " attributes behind the groups are not two precisions");
+                    " attributes after the groups are not two precisions");
     const std::int64_t* a = c.attrs.data();
     for (std::string_view which : {"lhs", "rhs", "result"}) {
       if (!permutation(a, ls.rank)) {

@@ -43,11 +43,11 @@ struct custom_vjp {
     const auto arguments = static_cast<std::size_t>(c.attrs[1]);
     const program& backward = c.regions[0];
     if (static_cast<std::size_t>(backward.output_count()) != arguments)
-      return c.fail("G004", "custom_vjp: the backward function gives ", backward.output_count(),
+      return c.fail("G004", "custom_vjp: the backward function returns ", backward.output_count(),
                     " tensors; the arguments have ", arguments);
     for (std::size_t i = 0; i < arguments; ++i)
       if (backward.output_type(static_cast<int>(i)) != c.operands[results + i])
-        return c.fail("G004", "custom_vjp: the backward function gives ",
+        return c.fail("G004", "custom_vjp: the backward function returns ",
                       backward.output_type(static_cast<int>(i)), " as cotangent ", i,
                       "; its argument has type ", c.operands[results + i]);
     c.result = c.operands[0];
@@ -97,8 +97,8 @@ struct custom_vjp {
     text what;
     if (!c.b.p.name(v).empty()) what << '"' << short_name(c.b.p.name(v)) << "\", ";
     c.b.p.error.record("G005", "custom_vjp: the forward function uses ", what, c.b.type(v),
-                       ", of which a gradient is wanted, and which is no argument; pass it as one, "
-                       "or use stop_gradient of it");
+                       ", which is not an argument, and a gradient is wanted for it; pass it as an "
+                       "argument, or use stop_gradient");
   }
 };
 

@@ -69,7 +69,7 @@ struct dot_general {
                     c.operands[0], " and ", c.operands[1]);
     if (product_precision how; !product_precision::load(numerics(c.attrs), how))
       return c.fail("S199", "dot_general: ", numerics(c.attrs).size(),
-                    " attributes behind the dimensions are not a precision");
+                    " attributes after the dimensions are not a precision");
     if (lt != rt)
       return c.fail("S102", "dot_general: element types ", name_of(lt), " and ", name_of(rt),
                     " differ; use convert");

@@ -195,7 +195,7 @@ struct fold {
     const parts p(c.attrs, n);
     if (n == 0 || !p.good)
       return c.fail("S198", name, ": ", n, " operands and ", c.attrs.size(),
-                    " attributes are no function of scalars");
+                    " attributes are not a function of scalars");
     const shape& from = c.operands[0].shape;
     for (const auto& t : c.operands)
       if (!same_shape(t.shape, from))
@@ -221,7 +221,7 @@ struct fold {
     for (std::size_t i = 0; good && i < n; ++i)
       good = b.type(made[i]) == tensor_type{c.operands[i].element, {}};
     if (!good)
-      return c.fail("S198", name, ": its steps make no scalar of the type of each operand");
+      return c.fail("S198", name, ": its steps do not return a scalar of each operand's type");
     shape to;
     for (int d = 0; d < from.rank; ++d)
       if (!p.reduces(d)) to.push_back(from[d]);
@@ -317,7 +317,7 @@ struct fold {
     both.insert_back(right.begin(), right.end());
     vec<value_id> made = emit(b, p, both);
     if (made.size() != left.size()) {
-      b.p.error.record("S198", "fold: its steps make no scalar of the type of each operand");
+      b.p.error.record("S198", "fold: its steps do not return a scalar of each operand's type");
       return left;
     }
     for (value_id& v : made)
@@ -349,8 +349,8 @@ constexpr value_id fold(builder& b, span<const value_id> operands, ints dims, in
   }
   if (!op::scalar_function::encode(f, code, results) || results.size() != operands.size() ||
       f.inputs.size() != 2 * operands.size()) {
-    b.p.error.record("S198", "fold: its program is no function of ", 2 * operands.size(),
-                     " scalars, element by element, that gives ", operands.size());
+    b.p.error.record("S198", "fold: its program is not an elementwise function of ",
+                     2 * operands.size(), " scalars that returns ", operands.size());
     return -1;
   }
   vec<std::int64_t> attrs{commutes ? 1 : 0, static_cast<std::int64_t>(dims.size())};

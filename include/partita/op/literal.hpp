@@ -46,7 +46,7 @@ struct literal {
       std::int64_t bits = 0;
       if (!read_element(in, c.declared.element, bits))
         return c.error.record("P011", "parse: attributes of literal: \"", short_name(in.rest()),
-                              "\" is no number of type ", name_of(c.declared.element));
+                              "\" is not a number of type ", name_of(c.declared.element));
       c.attrs.push_back(bits);
     }
   }

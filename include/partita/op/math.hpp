@@ -25,8 +25,8 @@ struct accurate_op : math_op<Op> {
   static constexpr void infer(infer_context& c) {
     math_op<Op>::infer(c);
     if (accuracy how; !c.attrs.empty() && !accuracy::load(c.attrs, how))
-      c.fail("S199", Op::name, ": ", c.attrs.size(), " attributes, of which the first is ",
-             c.attrs[0], ", are not an accuracy");
+      c.fail("S199", Op::name, ": ", c.attrs.size(), " attributes that start with ", c.attrs[0],
+             " are not an accuracy");
   }
   static constexpr void print(print_context& c) {
     if (c.p.op(c.op).attr_count == 0) return;

@@ -35,7 +35,7 @@ struct pad {
       return c.fail("S102", "pad: element types ", name_of(x.element), " and ",
                     name_of(value.element), " differ; use convert");
     if (value.shape.rank != 0)
-      return c.fail("S133", "pad: the padding value ", value, " is no scalar");
+      return c.fail("S133", "pad: the padding value ", value, " is not a scalar");
     if (c.attrs.size() != 3 * rank)
       return c.fail("S131", "pad: ", c.attrs.size(), " amounts for ", x, "; ", 3 * rank,
                     " are needed");
@@ -49,7 +49,7 @@ struct pad {
       for (const std::int64_t amount : {low, high, interior})
         if (amount > max_elements || amount < -max_elements)
           return c.fail("S118", "pad: amount ", amount, " of dimension ", d, " of ", x,
-                        " lies beyond 2^59 - 1, the most elements that a tensor can have");
+                        " is out of range; a tensor has at most 2^59 - 1 elements");
       if (extent == dyn) continue;
       const checked size =
           checked(extent) + low + high + checked(extent > 0 ? extent - 1 : 0) * interior;

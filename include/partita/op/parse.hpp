@@ -360,7 +360,7 @@ class program_parser {
   }
   constexpr void same_type(std::size_t at, std::string_view what, const tensor_type& is,
                            const tensor_type& given) {
-    if (is != given) fail(at, "P015", what, " has type ", is, ", the text gives it type ", given);
+    if (is != given) fail(at, "P015", what, " has type ", is, "; the text states type ", given);
   }
 
   constexpr void define(std::size_t at, std::string_view name, value_id v) {

@@ -40,7 +40,7 @@ constexpr bool check_combiner(infer_context& c, std::string_view name,
     append_list(known, static_cast<int>(names.size()) - 1, [&](int i) {
       known << names[static_cast<std::size_t>(i + 1)] << " (" << i + 1 << ')';
     });
-    c.fail("S152", name, ": combiner ", stored, " is none of ", known);
+    c.fail("S152", name, ": combiner ", stored, " is not one of ", known);
     return false;
   }
   for (const tensor_type& x : c.operands)

@@ -70,15 +70,15 @@ struct scan : control_op {
     }
     if (taken != given)
       return c.fail("S180", name, ": ", c.attrs[2], " constant, ", c.attrs[3], " carried and ",
-                    c.attrs[4], " sliced values; it is given ", given);
+                    c.attrs[4], " sliced values; it has ", given, " operands");
     if (c.attrs[5] < (c.attrs[6] != 0 ? c.attrs[3] : 0) || c.attrs[5] > body.output_count())
       return c.fail("S180", name, ": ", c.attrs[5], " stacked results, ",
-                    c.attrs[6] != 0 ? c.attrs[3] : 0, " of them saved; the body gives ",
+                    c.attrs[6] != 0 ? c.attrs[3] : 0, " of them saved; the body returns ",
                     body.output_count(), " values");
     const counts k(c.attrs);
     constexpr std::int64_t most = 0x7fffffff;  // the index is an i32
     if (k.length < 0 || k.length > most)
-      return c.fail("S183", name, ": the length is ", k.length, "; it must lie between 0 and ",
+      return c.fail("S183", name, ": the length is ", k.length, "; it must be between 0 and ",
                     most);
     const auto operand = [&](int i) { return c.operands[static_cast<std::size_t>(i)]; };
     const int n = static_cast<int>(given);

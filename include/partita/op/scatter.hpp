@@ -83,7 +83,7 @@ struct scatter {
   static constexpr void infer(infer_context& c) {
     if (c.operands.size() != 2 && c.operands.size() != 3)
       return c.fail("S112", "scatter: ", c.operands.size(),
-                    " operands; an input or none, indices and updates are needed");
+                    " operands; an optional input, indices and updates are needed");
     const bool has_input = c.operands.size() == 3;
     const auto& indices = c.operands[c.operands.size() - 2];
     const auto& updates = c.operands.back();
@@ -116,7 +116,7 @@ struct scatter {
       good = same_extent(extent, taken) || (c.attrs.size() > 1 && taken < extent);
     }
     if (!good)
-      c.fail("S112", "scatter: updates ", updates, " are no windows of ", c.result,
+      c.fail("S112", "scatter: updates ", updates, " are not windows of ", c.result,
              " at integer indices ", indices);
   }
   static constexpr void tile_map(tile_map_context& c) {

@@ -47,8 +47,7 @@ struct slice {
                       c.operands[0], " is below 1");
       if (at.stride > max_elements)
         return c.fail("S118", "slice: stride ", at.stride, " of dimension ", d, " of ",
-                      c.operands[0],
-                      " lies beyond 2^59 - 1, the most elements that a tensor can have");
+                      c.operands[0], " is out of range; a tensor has at most 2^59 - 1 elements");
       if (at.start < 0 ||
           (limit != dyn && (limit < at.start || (from[d] != dyn && limit > from[d]))))
         return c.fail("S115", "slice: bounds [", at.start, ", ", limit,
@@ -173,7 +172,7 @@ struct slice {
     }
     if (!good || !in.accept("]") || !in.done())
       return c.error.record("P011", "parse: attributes of slice: \"", c.in,
-                            "\" are no bounds of the ", rank, " dimensions of ", c.operands[0]);
+                            "\" are not bounds of the ", rank, " dimensions of ", c.operands[0]);
     c.attrs.insert_back(starts.begin(), starts.end());
     c.attrs.insert_back(limits.begin(), limits.end());
     if (strided) c.attrs.insert_back(strides.begin(), strides.end());

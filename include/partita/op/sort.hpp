@@ -21,7 +21,8 @@ namespace partita::op {
 /// Errors    S187 shapes differ, S188 dimension or number of keys out of range
 struct sort {
   static constexpr std::string_view name = "sort";
-  static constexpr std::string_view needs_whole = "the place of an element follows from all others";
+  static constexpr std::string_view needs_whole =
+      "the position of an element depends on all others";
   static constexpr void infer(infer_context& c) {
     if (c.attrs.size() != 3 || c.operands.empty())
       return c.fail("S188", "sort: ", c.operands.size(), " operands and ", c.attrs.size(),

@@ -259,7 +259,7 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
       op_detail::mirrored(d);
     }
     if (!s.counter.known || s.counter.base < 0)
-      return unknown("its condition compares no carried value plus a constant");
+      return unknown("its condition does not compare a carried value plus a constant");
     if (!s.bound.known || s.bound.base >= 0)
       return unknown("the bound that its condition compares with is not a constant");
     found.counter = s.counter.base;

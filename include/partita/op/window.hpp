@@ -182,8 +182,8 @@ constexpr void replace_window(std::int64_t* a, int n, int dim, const window_dim&
   }
 }
 
-/// Returns the greatest common divisor of n elements and m positions: both can be divided into a
-/// number of shards that divides it. Returns 0 if either is unknown or 0.
+/// Returns gcd(n, m) for n elements and m positions: both can be divided into a number of shards
+/// that divides it. Returns 0 if either is unknown or 0.
 constexpr std::int64_t common_extent(std::int64_t n, std::int64_t m) {
   return n > 0 && m > 0 ? greatest_common_divisor(n, m) : 0;
 }
@@ -228,7 +228,7 @@ constexpr bool check_windows(infer_context& c, std::string_view name, const std:
       const std::int64_t least = list < 4 ? 1 : -window_limit;
       if (*a >= least && *a <= window_limit) continue;
       c.fail("S151", name, ": ", labels[list], " of dimension ", d, " is ", *a,
-             "; it lies between ", least, " and ", window_limit);
+             "; it must be between ", least, " and ", window_limit);
       return false;
     }
   return true;
@@ -242,7 +242,7 @@ constexpr bool window_fits(infer_context& c, std::string_view name, const window
   if (w.fits(n)) return true;
   c.fail("S118", name, ": dimension ", d, " of ", c.operands[0], " with base dilation ",
          w.base_dilation, ", or its window of size ", w.size, " with dilation ", w.dilation,
-         ", has more than 2^59 - 1 places");
+         ", has more than 2^59 - 1 positions");
   return false;
 }
 
