@@ -8,7 +8,8 @@ namespace partita::op {
 
 /// Computes result[i] = x[0] + ... + x[i] along a dimension. If exclusive, x[i] is not included; if
 /// reverse, the sum runs from the other end. (StableHLO writes it as a reduce_window, which takes
-/// quadratic time.)
+/// quadratic time. A StableHLO reduce_window whose windows reach from each element to an end is
+/// read as this op.)
 ///
 /// Shapes    (n...) -> (n...)
 /// Attributes: the dimension, 1 if reverse, 1 if exclusive, and the combiner (as in reduce), which

@@ -15,6 +15,14 @@ namespace partita::op {
 ///
 /// A window of an empty operand is zeros.
 ///
+/// If the operand is sharded along gathered rows, each device gathers the rows that it has and
+/// contributes -0 (0 for integers) for others; one all-reduce or reduce-scatter adds the
+/// contributions, so that NaN, infinities and the sign of zero are preserved. Indices are clamped
+/// to the global extent first. If rows and indices are sharded along one axis, the operand is
+/// gathered; with the pass stationary_rows, the indices are gathered and the results
+/// reduce-scattered instead, if that sends less. Rows that an axis does not divide are padded (see
+/// uneven::pad); no index refers to the padding.
+///
 /// Shapes    operand (n...), indices (i..., starts) of an integer type -> (i..., window...)
 /// Tile map  ([v@, d], [i]) -> ([i, d])  reduce={v:add}: each shard gathers the rows that it has,
 ///           and the results are summed (v:or for i1). This applies to dimensions along which
