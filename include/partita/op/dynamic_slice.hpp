@@ -1,7 +1,7 @@
 /// dynamic_slice and dynamic_update_slice: read or write a box at a computed position.
 #pragma once
 
-#include <partita/op/own_index.hpp>
+#include <partita/op/local_index.hpp>
 
 namespace partita::op {
 
@@ -36,12 +36,12 @@ constexpr vec<value_id> starts_of(const program& p, op_id o, std::size_t first) 
 /// Makes the starts (operands from `first` on) along sharded dimensions relative to the shard.
 /// Returns a boolean value that is true if the box, which has size 1 along these dimensions, is in
 /// the shard.
-constexpr value_id own_starts(locate_context& c, vec<value_id>& operands, int first, shape box) {
+constexpr value_id local_starts(locate_context& c, vec<value_id>& operands, int first, shape box) {
   builder& b = c.b;
   const dtype given = b.type(operands[static_cast<std::size_t>(first)]).element;
-  dtype t = own_index_type(given, 1);
+  dtype t = local_index_type(given, 1);
   for (const located_piece& each : c.pieces)
-    if (own_index_type(given, each.size) == dtype::i64) t = dtype::i64;
+    if (local_index_type(given, each.size) == dtype::i64) t = dtype::i64;
   const shape from = b.type(operands[0]).shape;
   value_id here = -1;
   for (int d = 0; d < from.rank; ++d) {
@@ -53,8 +53,8 @@ constexpr value_id own_starts(locate_context& c, vec<value_id>& operands, int fi
     start = clamped_index(b, start, size - box[d]);
     if (t != given) start = ops::convert(b, start, t);
     if (i < 0) continue;
-    start = own_index(c, i, start);
-    const value_id own = is_own_index(c, i, start);
+    start = local_index(c, i, start);
+    const value_id own = is_local_index(c, i, start);
     here = here < 0 ? own : ops::logical_and(b, here, own);
   }
   return here;
@@ -98,14 +98,15 @@ struct dynamic_slice {
       if (c.attrs[d] == ops::whole)
         c.tile(c.result.shape[d], d).operand(0, d);
       else if (c.attrs[d] == 1 && from[d] > 1)
-        c.reduce(from[d], joins_pieces(c.result.element)).operand(0, d).located();
+        c.reduce(from[d], shard_combiner(c.result.element)).operand(0, d).located();
   }
   /// Reads the element if it is in this shard; otherwise contributes the identity of the reduction.
   static constexpr void locate(locate_context& c) {
     vec<value_id> operands(c.operands.data(), c.operands.data() + c.operands.size());
-    const value_id here = own_starts(c, operands, 1, c.result_types[0].shape);
+    const value_id here = local_starts(c, operands, 1, c.result_types[0].shape);
     const value_id found = c.emit(operands);
-    c.results.push_back(ops::select(c.b, here, found, nothing(c.b, c.result_types[0].element)));
+    c.results.push_back(
+        ops::select(c.b, here, found, absent_value(c.b, c.result_types[0].element)));
   }
   /// Writes the cotangent into a tensor of zeros.
   static constexpr void derive(derive_context& c) {
@@ -154,7 +155,7 @@ struct dynamic_update_slice {
   }
   static constexpr void locate(locate_context& c) {
     vec<value_id> operands(c.operands.data(), c.operands.data() + c.operands.size());
-    const value_id here = own_starts(c, operands, 2, c.b.type(c.operands[1]).shape);
+    const value_id here = local_starts(c, operands, 2, c.b.type(c.operands[1]).shape);
     c.results.push_back(ops::select(c.b, here, c.emit(operands), c.operands[0]));
   }
   /// Counts the update only: it is written in place.

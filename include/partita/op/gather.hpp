@@ -94,7 +94,7 @@ struct gather {
     const shape window = dims.window(c.result.shape);
     for (int d = 0; d < from.rank; ++d)
       if (is_looked_up(dims, d, from, window) && (window[d] == 1 || is_small(c)))
-        c.reduce(from[d], joins_pieces(c.result.element)).operand(0, d).located();
+        c.reduce(from[d], shard_combiner(c.result.element)).operand(0, d).located();
   }
   /// True if summing the result over shards sends fewer bytes than gathering the operand. (Not
   /// needed for single rows: those are always gathered in place.)
@@ -117,16 +117,16 @@ struct gather {
                       {rows.window.extents, static_cast<std::size_t>(part.rank)});
       if (b.failed()) return;
       const value_id here = rows.all_here(b.type(found).shape);
-      const value_id none = nothing(b, c.result_types[0].element);
+      const value_id none = absent_value(b, c.result_types[0].element);
       c.results.push_back(rows.turned_back(ops::select(b, here, found, none)));
       return;
     }
     const value_id index = clamped_index(b, c.operands[1], c.pieces[0].size - 1);
-    const value_id own = own_index(c, 0, index);
+    const value_id own = local_index(c, 0, index);
     const value_id operands[] = {c.operands[0], own};
     const value_id found = c.emit(operands);
-    const value_id here = dims.along_result(b, is_own_index(c, 0, own), c.result_types[0].shape);
-    c.results.push_back(ops::select(b, here, found, nothing(b, c.result_types[0].element)));
+    const value_id here = dims.along_result(b, is_local_index(c, 0, own), c.result_types[0].shape);
+    c.results.push_back(ops::select(b, here, found, absent_value(b, c.result_types[0].element)));
   }
   /// Adds the cotangent at the positions that the elements came from.
   static constexpr void derive(derive_context& c) {

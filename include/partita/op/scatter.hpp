@@ -173,7 +173,7 @@ struct scatter {
       if (c.entry(i).combine == combiner::stack) {
         cut.push_back(c.dim(i, -1));
         rows = ++pieces == 1 && are_rows(dims, cut.back(), window);
-        if (rows) operands[indices] = own_index(c, i, c.operands[indices]);
+        if (rows) operands[indices] = local_index(c, i, c.operands[indices]);
         continue;
       }
       cut.push_back(-1);

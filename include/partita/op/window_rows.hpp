@@ -2,7 +2,7 @@
 #pragma once
 
 #include <partita/op/gather_dims.hpp>
-#include <partita/op/own_index.hpp>
+#include <partita/op/local_index.hpp>
 #include <partita/op/slice.hpp>
 #include <partita/op/transpose.hpp>
 
@@ -90,7 +90,7 @@ class window_rows {
     outer_ = batch_.rank;
     const dtype t = b_.type(given).element;
     for (const auto& piece : c_.pieces)
-      if (own_index_type(t, piece.size) == dtype::i64) type_ = dtype::i64;
+      if (local_index_type(t, piece.size) == dtype::i64) type_ = dtype::i64;
     for (int k = 0; k < dims_.starts; ++k) {
       map_.push_back(dims_.start_map[k]);
       starts_.push_back(component(given, k));
@@ -129,7 +129,7 @@ class window_rows {
       if (widened_[w] == d)
         x = ops::add(b_, x, ops::iota(b_, {type_, batch_}, outer_ + static_cast<int>(w)));
     x = ops::subtract(b_, x, c_.start(piece, type_));
-    if (clamps_) here.push_back(is_own_index(c_, piece, x));
+    if (clamps_) here.push_back(is_local_index(c_, piece, x));
     return x;
   }
   /// Moves the start before all shards if the window is not within the tensor, so that it is

@@ -238,7 +238,7 @@ class located_op {
           axes |= axis;
         }
     }
-    if (!sums.add(axes, op::joins_pieces(this->result().element))) return false;
+    if (!sums.add(axes, op::shard_combiner(this->result().element))) return false;
     for (int i = 0; i < result.count; ++i)
       if (result.digits[i].owner < 0 && sums.contains(axis_of(result.digits[i]))) return false;
     return true;

@@ -12,7 +12,7 @@
 namespace partita::op {
 
 /// Returns the index type for positions relative to a shard of a dimension with `size` positions.
-constexpr dtype own_index_type(dtype t, std::int64_t size) {
+constexpr dtype local_index_type(dtype t, std::int64_t size) {
   const bool narrow = size <= greatest_integer(dtype::i32);
   return narrow && t != dtype::i64 && t != dtype::u32 && t != dtype::u64 ? dtype::i32 : dtype::i64;
 }
@@ -24,14 +24,14 @@ constexpr value_id clamped_index(builder& b, value_id index, std::int64_t last) 
   return ops::clamp(b, low, index, high);
 }
 /// Makes indices relative to the start of shard number `i`.
-constexpr value_id own_index(locate_context& c, int i, value_id index) {
+constexpr value_id local_index(locate_context& c, int i, value_id index) {
   const dtype given = c.b.type(index).element;
-  const dtype t = own_index_type(given, c.pieces[static_cast<std::size_t>(i)].size);
+  const dtype t = local_index_type(given, c.pieces[static_cast<std::size_t>(i)].size);
   if (t != given) index = ops::convert(c.b, index, t);
   return ops::subtract(c.b, index, c.start(i, t));
 }
 /// Returns a mask that is true where relative indices are within the shard.
-constexpr value_id is_own_index(locate_context& c, int i, value_id own) {
+constexpr value_id is_local_index(locate_context& c, int i, value_id own) {
   const dtype t = c.b.type(own).element;
   const std::int64_t block = c.pieces[static_cast<std::size_t>(i)].block;
   const value_id low = ops::compare(c.b, ops::direction::ge, own, ops::integer(c.b, t, 0));
@@ -39,13 +39,13 @@ constexpr value_id is_own_index(locate_context& c, int i, value_id own) {
   return ops::logical_and(c.b, low, high);
 }
 /// Returns the combiner that joins the contributions of all shards: one has the value and the
-/// others have `nothing`.
-constexpr combiner joins_pieces(dtype t) {
+/// others have absent_value.
+constexpr combiner shard_combiner(dtype t) {
   return t == dtype::boolean ? combiner::logical_or : combiner::add;
 }
-/// Returns the identity of joins_pieces. (-0 for floating-point types, so that adding it preserves
-/// 0 and -0.)
-constexpr value_id nothing(builder& b, dtype t) {
+/// Returns the identity of shard_combiner. (-0 for floating-point types, so that adding it
+/// preserves 0 and -0.)
+constexpr value_id absent_value(builder& b, dtype t) {
   return ops::scalar(b, t, is_floating(t) ? -0.0 : 0.0);
 }
 
