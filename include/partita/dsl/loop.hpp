@@ -85,7 +85,7 @@ struct scan_step : std::false_type {};
 template <class C, class Y>
 struct scan_step<std::pair<C, Y>> : std::true_type {};
 template <class Step>
-struct no_pair_message {
+struct not_a_pair_message {
   constexpr text operator()() const {
     return "S182 scan: the body does not return a std::pair of the carried value and the stacked "
            "results";
@@ -156,7 +156,7 @@ constexpr auto run_scan(std::int64_t length, bool reversed, const Body& body, co
   using Slice = typename slices<Xs>::type;
   using Step = std::remove_cvref_t<decltype(body(tensor<std::int32_t>{}, init, Slice{}))>;
   if constexpr (!scan_step<Step>::value) {
-    if constexpr (!Poison<Step>) report_static_error<no_pair_message<Step>>();
+    if constexpr (!Poison<Step>) report_static_error<not_a_pair_message<Step>>();
     return std::pair{leaves_from(nullptr, poisoned, init), invalid_tensor{}};
   } else if constexpr (!same_tree<body_sentence<Loop>, Carry, typename Step::first_type>() ||
                        Poison<typename Step::second_type>) {

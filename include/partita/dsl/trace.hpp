@@ -8,11 +8,11 @@
 #include <type_traits>
 #include <utility>
 
-#include <partita/dsl/no_tree.hpp>
 #include <partita/dsl/ops.hpp>
 #include <partita/dsl/tag.hpp>
 #include <partita/dsl/tag_names.hpp>
 #include <partita/dsl/tree.hpp>
+#include <partita/dsl/tree_errors.hpp>
 #include <partita/ir/tidy.hpp>
 #include <partita/ir/verify.hpp>
 #include <partita/op/custom_vjp.hpp>
@@ -28,7 +28,7 @@ namespace dsl_detail {
 template <class Spec>
 struct input_message {
   constexpr text operator()() const {
-    return concat("P024 input: the type is ", no_tree<Spec>(), "; for a tensor, write ",
+    return concat("P024 input: the type is ", why_not_tree<Spec>(), "; for a tensor, write ",
                   "pt::input<float, 8, 16>(\"w\")");
   }
 };
@@ -47,7 +47,7 @@ struct result_message {
       return "P026 trace: the model returns nothing; return a tensor, a tree of tensors, "
              "pt::output(\"loss\", x), or a std::tuple of outputs";
     } else {
-      const text why = no_result<Result>();
+      const text why = why_not_result<Result>();
       if (why.empty()) return {};
       return concat("P026 trace: the model returns ", why);
     }
@@ -109,7 +109,7 @@ constexpr auto output(std::string_view name, const T& tree) {
   if constexpr (Tree<T>)
     return output_spec<T>{name, tree};
   else
-    return dsl_detail::no_output<T>{};  // trace reports it
+    return dsl_detail::invalid_output<T>{};  // trace reports it
 }
 
 namespace dsl_detail {
