@@ -57,7 +57,7 @@ constexpr builder* innermost(const Xs&... xs) {
 ///
 /// Errors    P006 the tensor is from another trace, from none, or from a nested one that is
 ///           finished
-constexpr value_id taken_from(builder& b, const builder* from, value_id v) {
+constexpr value_id captured_from(builder& b, const builder* from, value_id v) {
   if (v == poisoned) return poisoned;
   if (b.closed() || (from != nullptr && from->closed())) {
     // Record the error in the next enclosing trace that is still open, too.
@@ -77,14 +77,15 @@ constexpr value_id taken_from(builder& b, const builder* from, value_id v) {
 }  // namespace partita::dsl_detail
 
 namespace partita::compiled {
-value_id taken_from(builder& b, const builder* from, value_id v);
+value_id captured_from(builder& b, const builder* from, value_id v);
 }
 
 namespace partita::dsl_detail {
 
 template <class X>
-constexpr value_id taken(builder& b, const X& x) {
-  PARTITA_RETURN(taken_from(b, x.context(), x.id()), compiled::taken_from(b, x.context(), x.id()));
+constexpr value_id captured(builder& b, const X& x) {
+  PARTITA_RETURN(captured_from(b, x.context(), x.id()),
+                 compiled::captured_from(b, x.context(), x.id()));
 }
 
 /// Applies an emitter to tensors. `Emit` is a captureless callable (builder, operand ids, extents).
@@ -103,7 +104,7 @@ constexpr auto apply_with(const Emit& emit, const shape& actual, const Xs&... xs
       builder* b = innermost(xs...);
       if (((xs.id() == poisoned) || ...)) return result(nullptr, poisoned);
       if (b == nullptr) return result(nullptr, -1);
-      const value_id ids[sizeof...(Xs) + 1] = {taken(*b, xs)..., -1};
+      const value_id ids[sizeof...(Xs) + 1] = {captured(*b, xs)..., -1};
       return result(b, emit(*b, ids, actual));
     }
   }
@@ -145,7 +146,7 @@ constexpr auto apply_results(const Emit& emit, const Xs&... xs) {
       if (((xs.id() == poisoned) || ...)) {
         first = poisoned;
       } else if (b != nullptr) {
-        const value_id ids[sizeof...(Xs) + 1] = {taken(*b, xs)..., -1};
+        const value_id ids[sizeof...(Xs) + 1] = {captured(*b, xs)..., -1};
         first = emit(*b, ids, shape{});
       }
       return results{std::tuple_element_t<I, results>(

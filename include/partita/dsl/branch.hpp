@@ -56,7 +56,7 @@ constexpr auto case_of(const Index& index, const std::tuple<Branches...>& branch
     vec<value_id> operands;
     Result like{};
     if (b == nullptr) return like;
-    (dsl_detail::take_leaves(operands, *b, args), ...);
+    (dsl_detail::capture_leaves(operands, *b, args), ...);
     const std::size_t own = operands.size();
     std::size_t r = 0;
     dsl_detail::capture_list captures;
@@ -78,7 +78,7 @@ constexpr auto case_of(const Index& index, const std::tuple<Branches...>& branch
       list.push_back(static_cast<program&&>(region->p));
     }
     operands.insert_back(captures.outer.begin(), captures.outer.end());
-    const value_id number = dsl_detail::taken(*b, index);
+    const value_id number = dsl_detail::captured(*b, index);
     return dsl_detail::leaves_from(
         b, ops::case_of(*b, number, operands, static_cast<vec<program>&&>(list)), like);
   }

@@ -20,7 +20,7 @@ constexpr auto call(std::string_view name, const F& f, const Args&... args) {
     builder* b = dsl_detail::active_of(args...);
     if (b == nullptr) return Result{};
     vec<value_id> operands;
-    (dsl_detail::take_leaves(operands, *b, args), ...);
+    (dsl_detail::capture_leaves(operands, *b, args), ...);
     const std::size_t own = operands.size();
     Result result{};
     builder& region = dsl_detail::nested_program(*b, [&](builder& r) {

@@ -45,7 +45,7 @@ constexpr T bound_to(builder& b, const T& tree, vec<value_id>& values) {
   T bound = tree;
   for_each_leaf(
       [&](auto& leaf, std::string_view) {
-        values.push_back(taken(b, leaf));
+        values.push_back(captured(b, leaf));
         leaf = std::remove_cvref_t<decltype(leaf)>(&b, values.back());
       },
       text(), bound);
@@ -125,8 +125,8 @@ class function_with_vjp {
                                  const std::tuple<Args...>& bound, const Given& given) const {
     using Result = std::remove_cvref_t<decltype(given.first)>;
     vec<value_id> results, inputs;
-    dsl_detail::take_leaves(results, b, given.first);
-    dsl_detail::take_leaves(inputs, b, given.second);
+    dsl_detail::capture_leaves(results, b, given.first);
+    dsl_detail::capture_leaves(inputs, b, given.second);
     const vec<value_id> used = dsl_detail::used_from_outside(b, begin, arguments);
     bool fits = false;
     const std::size_t own = inputs.size();

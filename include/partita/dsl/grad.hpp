@@ -72,7 +72,7 @@ constexpr auto value_and_grad(const F& f, const Params& params) {
                      // them is in it
     for_each_leaf(
         [&](auto& leaf, std::string_view) {
-          wanted.push_back(dsl_detail::taken(*b, leaf));
+          wanted.push_back(dsl_detail::captured(*b, leaf));
           leaf = std::remove_cvref_t<decltype(leaf)>(b, wanted.back());
         },
         text(), bound);
@@ -81,7 +81,7 @@ constexpr auto value_and_grad(const F& f, const Params& params) {
   if constexpr (!Loss::is_valid) {
     for_each_leaf([&](auto& leaf, std::string_view) { leaf = loss; }, text(), gradients);
   } else if (b != nullptr) {
-    const vec<value_id> found = dsl_detail::reverse(*b, dsl_detail::taken(*b, loss), wanted);
+    const vec<value_id> found = dsl_detail::reverse(*b, dsl_detail::captured(*b, loss), wanted);
     std::size_t next = 0;
     for_each_leaf(
         [&](auto& leaf, std::string_view) {

@@ -46,7 +46,7 @@ constexpr Carry while_loop(const Condition& condition, const Body& body, const C
     builder* b = dsl_detail::active_of(init);
     if (b == nullptr) return init;
     vec<value_id> operands;
-    dsl_detail::take_leaves(operands, *b, init);
+    dsl_detail::capture_leaves(operands, *b, init);
     const std::size_t own = operands.size();
     builder* test = &dsl_detail::nested_program(*b, [&](builder& r) {
       dsl_detail::return_from(r, condition(dsl_detail::bind_region(r, init)));
@@ -167,8 +167,8 @@ constexpr auto run_scan(std::int64_t length, bool reversed, const Body& body, co
     builder* b = active_of(init, xs);
     if (b == nullptr) return std::pair<Carry, Ys>{init, Ys{}};
     vec<value_id> carried, sliced;
-    take_leaves(carried, *b, init);
-    take_leaves(sliced, *b, xs);
+    capture_leaves(carried, *b, init);
+    capture_leaves(sliced, *b, xs);
     builder& step = nested_program(*b, [&](builder& r) {
       const tensor<std::int32_t> index(&r, ops::parameter(r, "", tensor_type{dtype::i32, {}}));
       const Carry bound = bind_region(r, init);

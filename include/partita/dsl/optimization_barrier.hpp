@@ -11,7 +11,7 @@ constexpr T optimization_barrier(const T& tree) {
   builder* b = dsl_detail::active_of(tree);
   if (b == nullptr) return tree;
   vec<value_id> operands;
-  dsl_detail::take_leaves(operands, *b, tree);
+  dsl_detail::capture_leaves(operands, *b, tree);
   return dsl_detail::leaves_from(b, ops::optimization_barrier(*b, operands), tree);
 }
 

@@ -18,9 +18,9 @@ constexpr builder& nested_program(builder& b, const Trace& trace) {
   return r;
 }
 template <class T>
-constexpr void take_leaves(vec<value_id>& out, builder& b, const T& tree) {
-  for_each_leaf([&](const auto& leaf, std::string_view) { out.push_back(taken(b, leaf)); }, text(),
-                tree);
+constexpr void capture_leaves(vec<value_id>& out, builder& b, const T& tree) {
+  for_each_leaf([&](const auto& leaf, std::string_view) { out.push_back(captured(b, leaf)); },
+                text(), tree);
 }
 /// Returns a tree like `tree` whose leaves are consecutive values.
 template <class T>
@@ -47,7 +47,7 @@ constexpr T bind_region(builder& r, const T& tree) {
 template <class T>
 constexpr void return_from(builder& r, const T& tree) {
   vec<value_id> values;
-  take_leaves(values, r, tree);
+  capture_leaves(values, r, tree);
   for (value_id v : values) r.p.outputs.push_back({v, {}});
 }
 

@@ -21,7 +21,7 @@ constexpr T tag(std::string_view name, const T& tree) {
         using Leaf = std::remove_cvref_t<decltype(leaf)>;
         if constexpr (Leaf::is_valid) {
           builder* const b = leaf.context();
-          if (b != nullptr) leaf = Leaf(b, ops::tag(*b, path, dsl_detail::taken(*b, leaf)));
+          if (b != nullptr) leaf = Leaf(b, ops::tag(*b, path, dsl_detail::captured(*b, leaf)));
         }
       },
       text(name), named);

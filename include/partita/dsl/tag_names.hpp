@@ -35,16 +35,16 @@ class tag_names {
   }
   constexpr void run() {
     if (tags_.empty()) return;
-    copy_names taken(tags_.size());
+    copy_names used_names(tags_.size());
     number_equal_names();
     for (const int i : written_)
       if (i >= 0 && is_cotangent(tags_[i]))
         rename(tags_[i],
-               taken.unique(op::cotangent_name(
+               used_names.unique(op::cotangent_name(
                    original(tags_[i].op->marks.origin, op::primal_name(name(tags_[i]))).view())));
     for (int i = 0; i < static_cast<int>(tags_.size()); ++i)
       if (is_copy(tags_[i]))
-        rename(tags_[i], taken.unique(op_detail::name_of_copy(
+        rename(tags_[i], used_names.unique(op_detail::name_of_copy(
                              original(tags_[i].op->marks.source, name(tags_[i])).view())));
   }
 
