@@ -82,7 +82,7 @@ constexpr value_id concatenate(builder& b, span<const value_id> parts, int dim) 
   if (parts.size() == 1) return parts[0];
   for (value_id each : parts)
     if (each < 0) return -1;
-  for (const auto rule : {&turned, &padded_by_constants})
+  for (const auto rule : {&roll_of_slices, &pad_of_constants})
     if (const value_id shifted = rule(b, parts, dim); shifted >= 0) return shifted;
   const std::int64_t attrs[] = {dim};
   return b.emit(def<op::concatenate>, parts, attrs);

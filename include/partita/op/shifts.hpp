@@ -144,7 +144,7 @@ constexpr value_id pad_of_slice(builder& b, value_id x, value_id value, ints low
 
 /// concatenate(x[a:], x[:a]) => roll(x, -a). If one part is negated, multiplies the roll by -1
 /// there. Returns -1 if the parts do not match.
-constexpr value_id turned(builder& b, span<const value_id> parts, int dim) {
+constexpr value_id roll_of_slices(builder& b, span<const value_id> parts, int dim) {
   if (parts.size() != 2) return -1;
   value_id upper = parts[0], lower = parts[1];
   const bool minus_upper = op_detail::strip_negation(b, upper),
@@ -164,7 +164,7 @@ constexpr value_id turned(builder& b, span<const value_id> parts, int dim) {
 
 /// concatenate(0, x, 0) => pad(x, 0), for parts at one or both ends that hold one constant. Returns
 /// -1 if the parts do not match or the constants differ.
-constexpr value_id padded_by_constants(builder& b, span<const value_id> parts, int dim) {
+constexpr value_id pad_of_constants(builder& b, span<const value_id> parts, int dim) {
   if (parts.size() < 2 || parts.size() > 3) return -1;
   std::int64_t bits[2] = {};
   const bool before = op_detail::same_everywhere(b, parts[0], bits[0]),

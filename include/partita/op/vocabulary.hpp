@@ -212,8 +212,8 @@ constexpr value_id roll(builder& b, value_id x, int dim, std::int64_t shift);
 constexpr value_id slice_of_pad(builder& b, value_id x, ints start, ints limit);
 constexpr value_id pad_of_slice(builder& b, value_id x, value_id value, ints low, ints high,
                                 ints interior);
-constexpr value_id turned(builder& b, span<const value_id> parts, int dim);
-constexpr value_id padded_by_constants(builder& b, span<const value_id> parts, int dim);
+constexpr value_id roll_of_slices(builder& b, span<const value_id> parts, int dim);
+constexpr value_id pad_of_constants(builder& b, span<const value_id> parts, int dim);
 // dynamic_slice.hpp
 constexpr value_id dynamic_slice(builder& b, value_id x, span<const value_id> starts, ints sizes);
 constexpr value_id dynamic_update_slice(builder& b, value_id x, value_id update,
