@@ -61,7 +61,7 @@ class scalar_function {
     return true;
   }
   /// Returns the first op of a program that is not in `step_ops`, or null.
-  static constexpr const op_def* no_step(const program& f) {
+  static constexpr const op_def* unsupported_op(const program& f) {
     for (op_id o = 0; o < f.op_count(); ++o)
       if (!f.is(o, op_role::parameter) && step_of(*f.op(o).def) < 0) return f.op(o).def;
     return nullptr;
@@ -341,7 +341,7 @@ constexpr value_id fold(builder& b, span<const value_id> operands, ints dims, in
   vec<std::int64_t> code, results;
   b.p.error.record(f.error);
   if (b.failed()) return -1;
-  if (const op_def* other = op::scalar_function::no_step(f)) {
+  if (const op_def* other = op::scalar_function::unsupported_op(f)) {
     b.p.error.record("S198", "fold: its function uses ", other->name,
                      "; it may use ops that work element by element, comparisons, select, convert "
                      "and numbers");

@@ -93,7 +93,7 @@ struct gather {
     const shape& from = c.operands[0].shape;
     const shape window = dims.window(c.result.shape);
     for (int d = 0; d < from.rank; ++d)
-      if (is_looked_up(dims, d, from, window) && (window[d] == 1 || is_small(c)))
+      if (is_partly_covered(dims, d, from, window) && (window[d] == 1 || is_small(c)))
         c.reduce(from[d], shard_combiner(c.result.element)).operand(0, d).located();
   }
   /// True if summing the result over shards sends fewer bytes than gathering the operand. (Not
@@ -118,7 +118,7 @@ struct gather {
       if (b.failed()) return;
       const value_id here = rows.all_here(b.type(found).shape);
       const value_id none = absent_value(b, c.result_types[0].element);
-      c.results.push_back(rows.turned_back(ops::select(b, here, found, none)));
+      c.results.push_back(rows.in_old_order(ops::select(b, here, found, none)));
       return;
     }
     const value_id index = clamped_index(b, c.operands[1], c.pieces[0].size - 1);

@@ -134,11 +134,11 @@ struct gather_dims {
         static_cast<std::size_t>(operand_rank))
       return refuse("offset, collapsed and batching dimensions do not make up the operand");
 
-    bool taken[max_rank] = {};  // operand dimensions that are not window dimensions
-    for (auto d : collapsed) taken[d] = true;
+    bool not_in_window[max_rank] = {};  // operand dimensions that are not window dimensions
+    for (auto d : collapsed) not_in_window[d] = true;
     for (std::size_t i = 0; i < batching.size(); ++i) {
       const auto d = static_cast<int>(batching[i]), partner = static_cast<int>(partners[i]);
-      if (taken[d]) return refuse("a dimension is both collapsed and batching");
+      if (not_in_window[d]) return refuse("a dimension is both collapsed and batching");
       if (partner == vector_dim) return refuse("index_vector_dim is a batching dimension");
       if (!same_extent(operand[d], indices[partner])) {
         fault << "batching extents differ: " << operand[d] << " of dimension " << d
@@ -146,7 +146,7 @@ struct gather_dims {
               << " of the indices,";
         return;
       }
-      taken[d] = true;
+      not_in_window[d] = true;
       batching_dim[d] = partner;
     }
     for (std::size_t k = 0; k < map.size(); ++k) {
@@ -161,7 +161,7 @@ struct gather_dims {
     int next_index = 0, next_window = 0;
     for (int r = 0; r < result_rank; ++r) {
       if (next_offset < offset.size() && offset[next_offset] == r) {
-        while (taken[next_window]) ++next_window;
+        while (not_in_window[next_window]) ++next_window;
         window_dim[next_window++] = r;
         ++next_offset;
       } else {

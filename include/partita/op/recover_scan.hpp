@@ -140,27 +140,27 @@ class scan_analysis {
     for (const auto& out : body_.outputs) ++uses[at(out.value)];
     for (int i = 0; i < size(); ++i) input_of[at(body_.inputs[i])] = i;
     // Rows that the body reads, by op, and the number of them for each input.
-    vec<iteration_number> taken(body_.ops.size(), iteration_number());
+    vec<iteration_number> row_reads(body_.ops.size(), iteration_number());
     vec<int> rows_of(at(size()), 0);
     for (op_id o = 0; o < body_.op_count(); ++o) {
       if (body_.op(o).def->id != def<op::dynamic_slice>.id) continue;
       const int i = input_of[at(body_.operand(o, 0))];
       if (i < 0 || !is_row(body_.input_type(i), body_.type(body_.op(o).result)) ||
-          !visits(numbers, body_.operand(o, 1), body_.input_type(i).shape[0], taken[at(o)])) {
-        taken[at(o)].known = false;
+          !visits(numbers, body_.operand(o, 1), body_.input_type(i).shape[0], row_reads[at(o)])) {
+        row_reads[at(o)].known = false;
         continue;
       }
       ++rows_of[at(i)];
     }
     for (int i = 0; i < size() && why_not.empty(); ++i)
-      if (roles[at(i)] == role::carried) find_stack(i, numbers, uses, rows_of, taken);
+      if (roles[at(i)] == role::carried) find_stack(i, numbers, uses, rows_of, row_reads);
     if (!why_not.empty()) return;
     slice_of.resize(body_.ops.size(), -1);
     for (op_id o = 0; o < body_.op_count(); ++o) {
-      if (!taken[at(o)].known) continue;
+      if (!row_reads[at(o)].known) continue;
       const int i = input_of[at(body_.operand(o, 0))];
       if (roles[at(i)] != role::constant && roles[at(i)] != role::stack) continue;
-      slice_of[at(o)] = slice({i, taken[at(o)]});
+      slice_of[at(o)] = slice({i, row_reads[at(o)]});
     }
   }
   constexpr int slice(const row_slices& wanted) {
@@ -171,7 +171,7 @@ class scan_analysis {
   }
   /// A stack is written once in each iteration, always at another row, and read at that row only.
   constexpr void find_stack(int i, const iteration_numbers& numbers, const vec<int>& uses,
-                            const vec<int>& rows_of, const vec<iteration_number>& taken) {
+                            const vec<int>& rows_of, const vec<iteration_number>& row_reads) {
     const value_id all = body_.inputs[i], written = body_.outputs[i].value;
     const op_id o = body_.producer(written);
     if (body_.op(o).def->id != def<op::dynamic_update_slice>.id || body_.operand(o, 0) != all ||
@@ -188,7 +188,8 @@ class scan_analysis {
       return;
     }
     for (op_id each = 0; rows_of[at(i)] > 0 && each < body_.op_count(); ++each)
-      if (taken[at(each)].known && body_.operand(each, 0) == all && !(taken[at(each)] == n)) return;
+      if (row_reads[at(each)].known && body_.operand(each, 0) == all && !(row_reads[at(each)] == n))
+        return;
     roles[at(i)] = role::stack;
     stacks.push_back({i, n, body_.operand(o, 1)});
   }
@@ -252,7 +253,7 @@ class scan_recovery {
     for (const auto& each : f_.stacks) up += each.at.slope;
     reversed_ = up < 0;
   }
-  constexpr bool turned(const iteration_number& n) const { return (n.slope < 0) != reversed_; }
+  constexpr bool is_reversed(const iteration_number& n) const { return (n.slope < 0) != reversed_; }
   /// Returns the lowest row that the loop visits.
   constexpr std::int64_t lowest(const iteration_number& n) const {
     return n.slope > 0 ? n.offset : n.offset - (trips_ - 1);
@@ -301,7 +302,7 @@ class scan_recovery {
     return source >= 0 ? source : s.row;
   }
   /// Returns the slice that an op reads, or whose first dimension it drops; otherwise -1.
-  constexpr int slice_taken(op_id o) const {
+  constexpr int slice_read_by(op_id o) const {
     const op_node& n = body_.op(o);
     if (n.def->id != def<op::reshape>.id) return f_.slice_of[at(o)];
     const value_id x = body_.operand(o, 0);
@@ -324,7 +325,7 @@ class scan_recovery {
       for (int r = 0; r < n.result_count; ++r) any = any || live_[at(n.result + r)];
       if (!any) continue;
       need(n.result);
-      if (const int k = slice_taken(o); k >= 0)
+      if (const int k = slice_read_by(o); k >= 0)
         used_[at(k)] = 1;
       else
         for (value_id v : body_.operands(o)) need(v);
@@ -397,7 +398,7 @@ class scan_recovery {
     return static_cast<program&&>(inner_.p);
   }
   constexpr void copy_op(program_copier& copy, op_id o) {
-    if (const int k = slice_taken(o); k >= 0) {
+    if (const int k = slice_read_by(o); k >= 0) {
       const value_id v = body_.op(o).result;
       copy.renamed[v] = ops::reshape(inner_, rows_[at(k)], body_.type(v).shape);
       return;
@@ -424,9 +425,9 @@ class scan_recovery {
       v = ops::slice(b_, v, {start.data(), start.size()}, {limit.data(), limit.size()},
                      {stride.data(), stride.size()});
     }
-    return turned(n) ? turn(v) : v;
+    return is_reversed(n) ? reverse_rows(v) : v;
   }
-  constexpr value_id turn(value_id v) {
+  constexpr value_id reverse_rows(value_id v) {
     const std::int64_t first[] = {0};
     return ops::reverse(b_, v, first);
   }
@@ -458,7 +459,7 @@ class scan_recovery {
     return made;
   }
   constexpr value_id stack_result(int i, const iteration_number& n, value_id v) {
-    if (turned(n)) v = turn(v);
+    if (is_reversed(n)) v = reverse_rows(v);
     if (covers(i, n)) return v;
     vec<value_id> starts;
     for (int d = 0; d < b_.type(v).shape.rank; ++d)

@@ -153,7 +153,7 @@ constexpr vec<value_id> append_ops(builder& b, program& f, span<const value_id> 
   return results;
 }
 /// Appends a program whose ops keep their marks.
-constexpr vec<value_id> append_as_it_is(builder& b, program&& f, span<const value_id> arguments) {
+constexpr vec<value_id> append_with_marks(builder& b, program&& f, span<const value_id> arguments) {
   return append_ops(
       b, f, arguments, [](program&) {}, [&](op_id o) { copy_marks(b.p, f, o); });
 }
@@ -161,7 +161,7 @@ constexpr vec<value_id> append_as_it_is(builder& b, program&& f, span<const valu
 /// Appends a program whose ops keep their marks and whose tags are named as copies.
 constexpr vec<value_id> append_program(builder& b, program&& f, span<const value_id> arguments) {
   name_tags_as_copies(f);
-  return append_as_it_is(b, static_cast<program&&>(f), arguments);
+  return append_with_marks(b, static_cast<program&&>(f), arguments);
 }
 
 /// Returns the program that computes cotangents of some inputs of `f`: (inputs..., cotangents of

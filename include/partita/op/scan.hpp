@@ -63,12 +63,12 @@ struct scan : control_op {
       return c.fail("S180", name, ": ", c.attrs.size(), " attributes; 7 are needed");
     const program& body = c.regions[0];
     const auto given = static_cast<std::int64_t>(c.operands.size());
-    std::int64_t taken = 0;
+    std::int64_t total = 0;
     for (int i = 2; i < 5; ++i) {
-      const bool fits = c.attrs[i] >= 0 && c.attrs[i] <= given && taken >= 0;
-      taken = fits ? taken + c.attrs[i] : -1;
+      const bool fits = c.attrs[i] >= 0 && c.attrs[i] <= given && total >= 0;
+      total = fits ? total + c.attrs[i] : -1;
     }
-    if (taken != given)
+    if (total != given)
       return c.fail("S180", name, ": ", c.attrs[2], " constant, ", c.attrs[3], " carried and ",
                     c.attrs[4], " sliced values; it has ", given, " operands");
     if (c.attrs[5] < (c.attrs[6] != 0 ? c.attrs[3] : 0) || c.attrs[5] > body.output_count())

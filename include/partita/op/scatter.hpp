@@ -116,8 +116,8 @@ struct scatter {
           dims.index_dim[r] < 0 || same_extent(updates.shape[r], indices.shape[dims.index_dim[r]]);
     for (int d = 0; good && d < dims.operand_rank; ++d) {
       if (dims.window_dim[d] < 0) continue;
-      const std::int64_t extent = c.result.shape[d], taken = updates.shape[dims.window_dim[d]];
-      good = same_extent(extent, taken) || (c.attrs.size() > 1 && taken < extent);
+      const std::int64_t extent = c.result.shape[d], covered = updates.shape[dims.window_dim[d]];
+      good = same_extent(extent, covered) || (c.attrs.size() > 1 && covered < extent);
     }
     if (!good)
       c.fail("S112", "scatter: updates ", updates, " are not windows of ", c.result,
@@ -151,7 +151,7 @@ struct scatter {
       if (dims.index_dim[r] >= 0) c.operand(indices, dims.index_dim[r]);
     }
     for (int d = 0; d < dims.operand_rank; ++d) {
-      if (!is_looked_up(dims, d, c.result.shape, dims.window(windows))) continue;
+      if (!is_partly_covered(dims, d, c.result.shape, dims.window(windows))) continue;
       c.tile(c.result.shape[d], d).located();
       if (has_input) c.operand(0, d);
     }
@@ -194,7 +194,7 @@ struct scatter {
                                       const shape& window) {
     const shape to = c.result_types[0].shape;
     const window_rows rows(c, dims, cut, to, window, c.operands[operands.size() - 2], false);
-    const value_id updates = rows.turned(operands.back());
+    const value_id updates = rows.in_new_order(operands.back());
     if (c.b.failed()) return -1;
     const auto attrs =
         scatter_numbers(rows.numbers, to, c.b.type(rows.indices).shape, c.b.type(updates).shape);
@@ -238,7 +238,7 @@ struct scatter {
     }
     constexpr ops::ints numbers() const { return {attrs.data(), attrs.size()}; }
     /// Reads each update's window from a tensor of the result's shape.
-    constexpr value_id taken(value_id from) const {
+    constexpr value_id windows_of(value_id from) const {
       return gather_like(b, numbers(), from, indices, window);
     }
     constexpr value_id scattered(ops::scatter_update update, value_id into, value_id x) const {
@@ -299,7 +299,7 @@ struct scatter {
     switch (update) {
       case add:
         if (of_input) c.operands[0] = g;
-        if (of_updates) c.operands[last] = s.where_inside(s.taken(g), zero);
+        if (of_updates) c.operands[last] = s.where_inside(s.windows_of(g), zero);
         return;
       case assign:
         if (of_input)
@@ -308,9 +308,9 @@ struct scatter {
         if (of_updates) {
           const value_id ids = s.numbered();
           const value_id none = ops::constant(b, {dtype::i64, s.type.shape}, -1);
-          const value_id winners = s.taken(s.scattered(assign, none, ids));
+          const value_id winners = s.windows_of(s.scattered(assign, none, ids));
           const value_id won = ops::compare(b, ops::direction::eq, winners, ids);
-          c.operands[last] = ops::select(b, won, s.taken(g), zero);
+          c.operands[last] = ops::select(b, won, s.windows_of(g), zero);
         }
         return;
       case multiply:
@@ -324,7 +324,7 @@ struct scatter {
     }
     const value_id no = ops::scalar(b, dtype::boolean, 0);
     const value_id reach =
-        s.where_inside(ops::compare(b, ops::direction::eq, s.taken(y), s.updates), no);
+        s.where_inside(ops::compare(b, ops::direction::eq, s.windows_of(y), s.updates), no);
     value_id ties = s.scattered(add, -1, ops::convert(b, reach, s.type.element));
     value_id stays = -1;
     if (s.input >= 0) {
@@ -334,7 +334,7 @@ struct scatter {
     const value_id one = ops::scalar(b, s.type.element, 1);
     const value_id share = ops::divide(b, g, ops::maximum(b, ties, one));
     if (of_input) c.operands[0] = ops::select(b, stays, share, zero);
-    if (of_updates) c.operands[last] = ops::select(b, reach, s.taken(share), zero);
+    if (of_updates) c.operands[last] = ops::select(b, reach, s.windows_of(share), zero);
   }
 };
 

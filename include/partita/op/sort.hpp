@@ -170,8 +170,8 @@ constexpr value_id total_order_key(builder& b, value_id x) {
   const dtype t = width == 16 ? dtype::i16 : width == 32 ? dtype::i32 : dtype::i64;
   const value_id bits = ops::bitcast_convert(b, x, t);
   const value_id sign = ops::shift_right_arithmetic(b, bits, ops::integer(b, t, width - 1));
-  const value_id turned = ops::logical_and(b, sign, ops::integer(b, t, greatest_integer(t)));
-  return ops::logical_xor(b, bits, turned);
+  const value_id inverted = ops::logical_and(b, sign, ops::integer(b, t, greatest_integer(t)));
+  return ops::logical_xor(b, bits, inverted);
 }
 /// Values and positions sorted along the last dimension in top_k's order.
 struct sorted_pairs {
@@ -196,7 +196,7 @@ constexpr void top_k::derive(derive_context& c) {
   if (c.cotangents[0] < 0) return;
   builder& b = c.b;
   const value_id x = b.p.operand(c.op, 0), given = b.p.operand(c.op, 1);
-  const value_id taken = b.p.op(c.op).result + 1;
+  const value_id selected = b.p.op(c.op).result + 1;
   const std::int64_t k = b.p.attrs(c.op)[0];
   const tensor_type from = b.type(x);
   const int rank = from.shape.rank, last = rank - 1;
@@ -205,7 +205,7 @@ constexpr void top_k::derive(derive_context& c) {
     for (int d = 0; d < last; ++d) batch[d] = d;
     const ops::ints others{batch, static_cast<std::size_t>(last)};
     const std::int64_t along[] = {last};
-    c.operands[0] = ops::scatter(b, ops::scatter_update::add, from.shape, taken, c.cotangents[0],
+    c.operands[0] = ops::scatter(b, ops::scatter_update::add, from.shape, selected, c.cotangents[0],
                                  {{}, along, others, others, along, rank});
     return;
   }

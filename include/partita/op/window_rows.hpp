@@ -23,15 +23,15 @@ class window_rows {
   vec<value_id> here;       ///< by shard, (i..., w...): true if the element is in it
 
   /// Takes `cut`, the dimension of the tensor for each shard, or -1; `part`, the shape of the
-  /// shard; and `taken`, the extents of the windows. A gather clamps windows into the tensor
+  /// shard; and `sizes`, the extents of the windows. A gather clamps windows into the tensor
   /// (`clamps`); a scatter skips those that are not within it.
   constexpr window_rows(locate_context& c, const gather_dims& dims, const vec<int>& cut,
-                        const shape& part, const shape& taken, value_id given, bool clamps)
-      : window(taken), c_(c), b_(c.b), dims_(dims), cut_(cut), part_(part), clamps_(clamps) {
+                        const shape& part, const shape& sizes, value_id given, bool clamps)
+      : window(sizes), c_(c), b_(c.b), dims_(dims), cut_(cut), part_(part), clamps_(clamps) {
     read(given);
     for (int d = 0; d < part.rank; ++d)
-      if (piece_of(d) >= 0 && taken[d] > 1) widened_.push_back(d);
-    for (auto d : widened_) batch_.push_back(taken[static_cast<int>(d)]);
+      if (shard_of(d) >= 0 && sizes[d] > 1) widened_.push_back(d);
+    for (auto d : widened_) batch_.push_back(sizes[static_cast<int>(d)]);
     for (int d : cut)
       if (d >= 0) add_start(d);
     for (std::size_t k = 0; k < starts_.size(); ++k) starts_[k] = placed(starts_[k], k);
@@ -40,14 +40,14 @@ class window_rows {
   }
 
   /// Transposes updates to the dimension order of the new results.
-  constexpr value_id turned(value_id updates) const {
+  constexpr value_id in_new_order(value_id updates) const {
     vec<std::int64_t> from(place.size(), 0);
     for (std::size_t r = 0; r < place.size(); ++r)
       from[static_cast<std::size_t>(place[r])] = static_cast<std::int64_t>(r);
     return ops::transpose(b_, updates, {from.data(), from.size()});
   }
   /// Transposes new results to the dimension order of the op's result.
-  constexpr value_id turned_back(value_id found) const {
+  constexpr value_id in_old_order(value_id found) const {
     return ops::transpose(b_, found, {place.data(), place.size()});
   }
   /// Returns a mask: true for elements of the new results that are in all shards.
@@ -73,13 +73,13 @@ class window_rows {
   vec<std::int64_t> map_;      ///< the dimension of each start
   vec<value_id> starts_;       ///< (i...), then (i..., w...)
 
-  constexpr int piece_of(int d) const {
+  constexpr int shard_of(int d) const {
     for (std::size_t i = 0; i < cut_.size(); ++i)
       if (cut_[i] == d) return static_cast<int>(i);
     return -1;
   }
   constexpr std::int64_t extent(int d) const {
-    const int i = piece_of(d);
+    const int i = shard_of(d);
     return i < 0 ? part_[d] : c_.pieces[static_cast<std::size_t>(i)].size;
   }
   /// Splits the index vectors into one tensor per start.
@@ -118,11 +118,11 @@ class window_rows {
     starts_.push_back(ops::broadcast_in_dim(b_, ops::integer(b_, type_, 0), outer, {}));
   }
   constexpr value_id placed(value_id x, std::size_t k) {
-    const int d = static_cast<int>(map_[k]), piece = piece_of(d);
+    const int d = static_cast<int>(map_[k]), piece = shard_of(d);
     const std::int64_t last = extent(d) - window[d];
     if (clamps_) x = clamped_index(b_, x, last < 0 ? 0 : last);
     if (b_.type(x).element != type_) x = ops::convert(b_, x, type_);
-    if (!clamps_ && piece >= 0 && window[d] > 1) x = left_out(x, last, window[d]);
+    if (!clamps_ && piece >= 0 && window[d] > 1) x = skipped_if_outside(x, last, window[d]);
     x = repeated(x);
     if (piece < 0) return x;
     for (std::size_t w = 0; w < widened_.size(); ++w)
@@ -134,7 +134,7 @@ class window_rows {
   }
   /// Moves the start before all shards if the window is not within the tensor, so that it is
   /// skipped.
-  constexpr value_id left_out(value_id x, std::int64_t last, std::int64_t size) const {
+  constexpr value_id skipped_if_outside(value_id x, std::int64_t last, std::int64_t size) const {
     const value_id low = ops::compare(b_, ops::direction::ge, x, ops::integer(b_, type_, 0));
     const value_id high = ops::compare(b_, ops::direction::le, x, ops::integer(b_, type_, last));
     return ops::select(b_, ops::logical_and(b_, low, high), x, ops::integer(b_, type_, -size));
@@ -157,7 +157,7 @@ class window_rows {
     vec<int> window_place(static_cast<std::size_t>(part_.rank), -1);
     int next = batch_.rank, next_widened = outer_;
     for (int d = 0; d < part_.rank; ++d) {
-      const bool cut_up = piece_of(d) >= 0 && window[d] > 1;
+      const bool cut_up = shard_of(d) >= 0 && window[d] > 1;
       if (dims_.batching_dim[d] >= 0) {
         batching.push_back(d);
         partners.push_back(outer_place(dims_.batching_dim[d]));
@@ -183,8 +183,8 @@ class window_rows {
 };
 
 /// True if a tensor can be sharded along dimension `d`, because windows cover only a part of it.
-constexpr bool is_looked_up(const gather_dims& dims, int d, const shape& tensor,
-                            const shape& window) {
+constexpr bool is_partly_covered(const gather_dims& dims, int d, const shape& tensor,
+                                 const shape& window) {
   int ranks = dims.indices_rank + 1;  // of the indices, if all windows are split
   for (int each = 0; each < tensor.rank; ++each)
     ranks += dims.window_dim[each] >= 0 && window[each] < tensor[each];
