@@ -19,7 +19,7 @@ struct call : control_op {
     vec<tensor_type> types;
     for (int j = 0; j < c.regions[0].output_count(); ++j)
       types.push_back(c.regions[0].output_type(j));
-    give(c, name, types);
+    set_results(c, name, types);
   }
   static constexpr void wires(const program& p, op_id o, wire_list& w) {
     for (int i = 0; i < p.op(o).operand_count; ++i) w.add().operand(i).input(0, i);

@@ -39,7 +39,7 @@ struct case_of : control_op {
     }
     vec<tensor_type> types;
     for (int j = 0; j < first.output_count(); ++j) types.push_back(first.output_type(j));
-    give(c, name, types);
+    set_results(c, name, types);
   }
   static constexpr void wires(const program& p, op_id o, wire_list& w) {
     const op_node& n = p.op(o);

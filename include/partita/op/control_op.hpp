@@ -46,8 +46,8 @@ struct control_op {
         return c.fail("S182", name, ": ", what, " returns ", r.output_type(i), " as value ", i,
                       "; ", want(i), " is needed");
   }
-  static constexpr void give(infer_context& c, std::string_view name,
-                             const vec<tensor_type>& types) {
+  static constexpr void set_results(infer_context& c, std::string_view name,
+                                    const vec<tensor_type>& types) {
     if (c.error) return;
     if (types.empty()) return c.fail("S180", name, ": it has no results");
     c.result = types[0];

@@ -97,7 +97,7 @@ struct scan : control_op {
     for (int i = 0; i < k.carried; ++i) types.push_back(operand(k.constants + i));
     for (int j = k.carried; j < body.output_count(); ++j)
       types.push_back(stack_of(k.length, body.output_type(j)));
-    give(c, name, types);
+    set_results(c, name, types);
   }
   static constexpr void wires(const program& p, op_id o, wire_list& w) {
     const counts k(p.attrs(o));

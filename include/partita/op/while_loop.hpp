@@ -25,7 +25,7 @@ struct while_loop : control_op {
     check_outputs(c, name, "the body", c.regions[1], n, n, carried);
     vec<tensor_type> types;
     for (const auto& t : c.operands) types.push_back(t);
-    give(c, name, types);
+    set_results(c, name, types);
   }
   static constexpr void wires(const program& p, op_id o, wire_list& w) {
     for (int i = 0; i < p.op(o).operand_count; ++i)
