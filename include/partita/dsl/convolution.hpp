@@ -14,7 +14,9 @@ struct padding {
   rule kind = rule::valid;
   std::int64_t low[max_rank] = {}, high[max_rank] = {};
 };
+/// No padding.
 inline constexpr padding valid_padding{};
+/// Enough padding for ceil(extent / stride) windows, split evenly; an odd one goes to the end.
 inline constexpr padding same_padding{padding::rule::same, {}, {}};
 /// Returns the padding `explicit_padding({1, 1}, {1, 1})`: low, then high padding of each
 /// dimension. Negative numbers remove elements.

@@ -2,6 +2,9 @@
 ///
 /// Operands broadcast as in NumPy. All but one may be plain numbers, which take the element type of
 /// the tensor. The files of op/ state the semantics and element types of each op.
+///
+/// Errors    S102 element types differ, S103 shapes do not broadcast, S104 or S120 the op does not
+///           support the element type, S117 a number is not a value of the element type
 #pragma once
 
 #include <partita/dsl/broadcast.hpp>

@@ -12,6 +12,7 @@
 
 namespace partita {
 
+/// A C++ type that tensors can have as element type (see dtype.hpp).
 template <class T>
 concept ElementType = requires {
   dtype_of_type<T>::value;
@@ -99,6 +100,7 @@ struct is_tensor<tensor<T, E...>> : std::true_type {};
 template <>
 struct is_tensor<invalid_tensor> : std::true_type {};
 
+/// A `tensor`, or the result of an op whose error has been reported.
 template <class T>
 concept Tensor = is_tensor<std::remove_cvref_t<T>>::value;
 /// A plain number, which becomes a scalar with the other operand's element type.

@@ -31,7 +31,7 @@ namespace partita::op {
 ///           ([g~*2, i, 6], [i, g~*4, 3], batch groups) -> ([2, g*4, 4])  reduce={i:add}: a shard
 ///           has proportionally fewer groups
 /// Cost      2 flop per product with an element (padding and holes of dilation cost nothing)
-/// Errors    S102 element types differ, S104 not a number, S118 too many places, S150 count of
+/// Errors    S102 element types differ, S104 not a number, S118 too many positions, S150 count of
 ///           attributes, S151 a number out of range, S156 bad dimension numbers, S157 features do
 ///           not fit, S158 bad groups, S199 bad precision
 struct convolution {

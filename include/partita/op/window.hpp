@@ -236,7 +236,7 @@ constexpr bool check_windows(infer_context& c, std::string_view name, const std:
 
 /// True if the window has at most 2^59 - 1 positions (see window_dim::fits).
 ///
-/// Errors    S118 too many places
+/// Errors    S118 too many positions
 constexpr bool window_fits(infer_context& c, std::string_view name, const window_dim& w, int d,
                            std::int64_t n) {
   if (w.fits(n)) return true;
@@ -250,7 +250,7 @@ constexpr bool window_fits(infer_context& c, std::string_view name, const window
 /// all dimensions of its first operand. Returns the shape of the positions, which is empty on
 /// errors.
 ///
-/// Errors    S118 too many places, S150 number of attributes, S151 a number out of range
+/// Errors    S118 too many positions, S150 number of attributes, S151 a number out of range
 constexpr shape window_positions(infer_context& c, std::string_view name, int first) {
   const tensor_type& x = c.operands[0];
   const int n = x.shape.rank, needed = first + windows::lists * n;

@@ -1,4 +1,6 @@
 /// Activation functions.
+///
+/// Errors    S104 x is not floating point (all but relu)
 #pragma once
 
 #include <partita/dsl/nn/check.hpp>
