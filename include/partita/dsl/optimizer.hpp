@@ -36,7 +36,7 @@ template <class Params>
 struct momentum_state {
   BOOST_HANA_DEFINE_STRUCT(momentum_state, (Params, velocity));
 };
-/// Returns the state that belongs to parameters. Initialize it with zeros.
+/// Returns the state (unbound) that belongs to parameters (unbound); its values start at zero.
 template <Tree Params>
 constexpr momentum_state<Params> momentum_state_for(const Params& params) {
   return {params};

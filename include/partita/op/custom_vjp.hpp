@@ -77,8 +77,8 @@ struct custom_vjp {
 
  private:
   /// Marks the derivative as that of the op that computes the result, since this op is dropped. If
-  /// the result is an argument itself, the marks of this op stay. The named computation stays that
-  /// of the call.
+  /// the result is an argument itself, the marks of this op stay. The named part and the source
+  /// place stay those of the call.
   static constexpr op_marks start_from_result(derive_context& c, int results, int arguments) {
     op_marks marks = c.b.p.op(c.op).marks;
     const value_id made = c.b.p.operand(c.op, 0);

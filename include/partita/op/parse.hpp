@@ -18,13 +18,14 @@ namespace op_detail {
 
 /// Parses a program, with one function per production:
 ///
-///
 /// ```
 /// program    func @main(%x: type, ...) { statement... return %x1 as "name", ... : type, ... }
 /// statement  %x1, ... = call : type, ...
-/// call       op "name"(%x, ...) {attributes} nested...  |  tag "name" %x  |  collective attributes
-/// %x nested     do (%x: type, ...) { statement... return %x1, ... : type, ... } type
-/// tensor<4x8xf32>
+/// call       op "name"(%x, ...) {attributes} nested...
+///            tag "name" %x
+///            collective attributes %x
+/// nested     do (%x: type, ...) { statement... return %x1, ... : type, ... }
+/// type       tensor<4x8xf32>
 /// ```
 ///
 /// After an error every function returns at once.

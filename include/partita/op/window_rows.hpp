@@ -22,9 +22,9 @@ class window_rows {
   vec<std::int64_t> place;  ///< by dimension of the result: its position in the new result
   vec<value_id> here;       ///< by shard, (i..., w...): true if the element is in it
 
-  /// Takes `cut`, the dimension of the tensor for each shard, or -1; `part`, the shape of the
-  /// shard; and `sizes`, the extents of the windows. A gather clamps windows into the tensor
-  /// (`clamps`); a scatter skips those that are not within it.
+  /// Splits the windows. `cut` has the dimension of the tensor for each shard, or -1; `part` is the
+  /// shape of the shard; `sizes` are the extents of the windows. A gather clamps windows into the
+  /// tensor (`clamps`); a scatter skips those that are not within it.
   constexpr window_rows(locate_context& c, const gather_dims& dims, const vec<int>& cut,
                         const shape& part, const shape& sizes, value_id given, bool clamps)
       : window(sizes), c_(c), b_(c.b), dims_(dims), cut_(cut), part_(part), clamps_(clamps) {
