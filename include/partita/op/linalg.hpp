@@ -118,8 +118,8 @@ struct cholesky {
 /// Shapes    a (..., n, n), b (..., n, m), or (..., m, n) if a is on the right of x -> shape of b
 /// Attributes: left_side, lower (before op is applied), unit_diagonal, transpose_a: each 1 or 0
 ///           (StableHLO's ADJOINT is TRANSPOSE here: complex numbers are not supported)
-/// Tile map  ([i, n, n], [i, n, j]) -> ([i, n, j]); on the right ([i, n, n], [i, j, n]) -> ([i, j,
-///           n]); n cannot be sharded
+/// Tile map  left ([i, n, n], [i, n, j]) -> ([i, n, j]),
+///           right ([i, n, n], [i, j, n]) -> ([i, j, n]); n cannot be sharded
 /// Cost      n^2 m flop per matrix
 /// Errors    S102 element types differ, S104 not a floating-point type, S170 a is not a batch of
 ///           square matrices, S171 not a flag, S172 b does not fit a
