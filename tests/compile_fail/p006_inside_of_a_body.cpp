@@ -1,4 +1,4 @@
-// expect: P006 trace: an op takes a tensor of a body that is finished
+// expect: P006 trace: an op uses a tensor of a body that is finished
 #include "mlp.hpp"
 
 // A tensor of a body, used when the body is finished.

@@ -1,4 +1,4 @@
-// expect: P026 trace: the model returns a number (double); pt::full_like(x, number) makes a tensor
+// expect: P026 trace: the model returns a number (double); pt::full_like(x, number) turns it
 // lines: 5 20
 #include <partita/partita.hpp>
 

@@ -113,7 +113,7 @@ TEST_CASE("every reason has its words") {
 )");
   CHECK(
       run([](auto x) { return pt::sort<0>(x); }, rows) ==
-      R"(all_gather <"M">  %x  128 bytes  x1  rows  sort(%x) needs it whole: it has no loop over "M", since along dimension 0 the place of an element follows from all others
+      R"(all_gather <"M">  %x  128 bytes  x1  rows  sort(%x) needs it whole: it has no loop over "M", since along dimension 0 the position of an element depends on all others
 )");
   const auto tagged = [](auto x) { return pt::tag("y", tanh(pt::tag("t", exp(x)))); };
   CHECK(

@@ -88,7 +88,7 @@ TEST_CASE("why what depends on all of a dimension needs it whole") {
   CHECK(
       str(pt::explain(p)) ==
       R"(all_gather <"M">  %x1  12 bytes  x1  rows  cumsum(%u) needs the totals of all pieces over "M"
-all_gather <"M">  %t   48 bytes  x1  rows  sort(%t) needs it whole: it has no loop over "M", since along dimension 0 the place of an element follows from all others
+all_gather <"M">  %t   48 bytes  x1  rows  sort(%t) needs it whole: it has no loop over "M", since along dimension 0 the position of an element depends on all others
 in all:
   all_gather      x2  60 bytes
   all_reduce      x0   0 bytes

@@ -181,7 +181,7 @@ class mutator {
 /// Where a mutation changes the type of a result, the rest of the text may say so, too: false if
 /// that is not what the parser found.
 bool follow_type(std::string& in, const std::string& message) {
-  const std::string has = " has type ", given = ", the text gives it type ";
+  const std::string has = " has type ", given = "; the text states type ";
   const auto a = message.find(has), b = message.find(given);
   if (message.substr(0, 4) != "P015" || a == message.npos || b == message.npos) return false;
   const std::string is = message.substr(a + has.size(), b - a - has.size());

@@ -582,8 +582,8 @@ TEST_CASE("mistakes with bodies are found when the model is traced") {
     return std::string();
   };
   const std::string finished =
-      "P006 trace: an op takes a tensor of a body that is finished; only what the body gives is "
-      "known outside of it";
+      "P006 trace: an op uses a tensor of a body that is finished; only the results of the body "
+      "can be used outside of it";
   // A tensor of a body, taken by `use` when the body is finished.
   const auto escaping = [&](auto use) {
     return traced([=](auto x) {

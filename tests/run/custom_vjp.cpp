@@ -207,8 +207,8 @@ TEST_CASE("a gradient that would be lost is a mistake") {
               },
               pt::input<float, 4>("w"), pt::input<float, 4>("x"));
         }) ==
-        "G005 custom_vjp: the forward function uses \"w\", tensor<4xf32>, of which a gradient is "
-        "wanted, and which is no argument; pass it as one, or use stop_gradient of it");
+        "G005 custom_vjp: the forward function uses \"w\", tensor<4xf32>, which is not an "
+        "argument, and a gradient is wanted for it; pass it as an argument, or use stop_gradient");
   // Of x alone it is right, and so is what is not to be derived.
   CHECK(data::thrown([] {
           pt::trace(
@@ -239,6 +239,6 @@ TEST_CASE("cotangents of another shape, known when the program is traced") {
               },
               pt::input<float, pt::dyn>("x", 4));
         }) ==
-        "G004 custom_vjp: the backward function gives tensor<8xf32> as cotangent 0; its argument "
+        "G004 custom_vjp: the backward function returns tensor<8xf32> as cotangent 0; its argument "
         "has type tensor<4xf32>");
 }

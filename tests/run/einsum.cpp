@@ -137,10 +137,10 @@ TEST_CASE("einsum refuses what is no formula for its operands") {
   };
   CHECK(refused("ij->ij", {{4, 6}, {6}}) ==
         "S160 einsum: \"ij->ij\": it has 1 terms for 2 operands");
-  CHECK(refused("i1->i", {{4, 6}}) == "S160 einsum: \"i1->i\": '1' is no letter");
-  CHECK(refused("i.->i", {{4, 6}}) == "S160 einsum: \"i.->i\": '.' is no letter");
-  CHECK(refused("......->", {{4, 6}}) == "S160 einsum: \"......->\": '.' is no letter");
-  CHECK(refused("ij->i->j", {{4, 6}}) == "S160 einsum: \"ij->i->j\": '-' is no letter");
+  CHECK(refused("i1->i", {{4, 6}}) == "S160 einsum: \"i1->i\": '1' is not a letter");
+  CHECK(refused("i.->i", {{4, 6}}) == "S160 einsum: \"i.->i\": '.' is not a letter");
+  CHECK(refused("......->", {{4, 6}}) == "S160 einsum: \"......->\": '.' is not a letter");
+  CHECK(refused("ij->i->j", {{4, 6}}) == "S160 einsum: \"ij->i->j\": '-' is not a letter");
   CHECK(refused("ii->i", {{4, 4}}) ==
         "S161 einsum: \"ii->i\": letter 'i' is repeated in operand 0; diagonals are not supported");
   CHECK(refused("ij->ii", {{4, 4}}) == "S161 einsum: \"ij->ii\": output letter 'i' is repeated");

@@ -319,7 +319,7 @@ TEST_CASE("literals as text: exact, and linear in their elements") {
   CHECK(said("{1,2}") ==
         "P011 parse: attributes of literal: \", \" expected, found \",2\" (line 2, column 16)");
   CHECK(said("{1, x}") ==
-        "P011 parse: attributes of literal: \"x\" is no number of type i32 (line 2, column 16)");
+        "P011 parse: attributes of literal: \"x\" is not a number of type i32 (line 2, column 16)");
   CHECK(said("{1, 2, 3}") ==
         "S144 literal: 3 elements are given; tensor<2xi32> has 2 (line 2, column 8)");
   CHECK(said("{1, 2147483648}") ==

@@ -113,10 +113,12 @@ TEST_CASE("P011 attributes that are not the op's") {
   CHECK(in_line("  %y = matmul(%x, %x) {[0]} : tensor<6x6xf32>") ==
         "P011 parse: attributes of dot_general: \"batch=[0]x[0], contract=[2]x[1]\", or the second "
         "half of it, expected, found \"[0]\" (line 2, column 23)");
-  CHECK(in_line("  %y = constant {1e} : tensor<f64>") ==
-        "P011 parse: attributes of constant: \"1e\" is no number of type f64 (line 2, column 17)");
+  CHECK(
+      in_line("  %y = constant {1e} : tensor<f64>") ==
+      "P011 parse: attributes of constant: \"1e\" is not a number of type f64 (line 2, column 17)");
   CHECK(in_line("  %y = constant {1.5} : tensor<i32>") ==
-        "P011 parse: attributes of constant: \"1.5\" is no number of type i32 (line 2, column 17)");
+        "P011 parse: attributes of constant: \"1.5\" is not a number of type i32 (line 2, column "
+        "17)");
 }
 TEST_CASE("a stride of 1 is none, written or not") {
   const auto sliced = [](std::string_view bounds) {
@@ -192,10 +194,10 @@ TEST_CASE("P014 unknown value") {
 }
 TEST_CASE("P015 a type that is not what the shape rule gives") {
   CHECK(in_line("  %y = transpose(%x) {dims=[1, 0]} : tensor<4x6xf32>") ==
-        "P015 parse: line 2, column 8: transpose has type tensor<6x4xf32>, the text gives it type "
+        "P015 parse: line 2, column 8: transpose has type tensor<6x4xf32>; the text states type "
         "tensor<4x6xf32>");
   CHECK(mistake("  return %x : tensor<4x6xf64>") ==
-        "P015 parse: line 2, column 15: x has type tensor<4x6xf32>, the text gives it type "
+        "P015 parse: line 2, column 15: x has type tensor<4x6xf32>; the text states type "
         "tensor<4x6xf64>");
 }
 TEST_CASE("P016 a value defined twice") {
