@@ -356,8 +356,7 @@ TEST_CASE("integers wrap") {
   CHECK(f.compare(direction::lt, dtype::i32, i, k) == f.compare(direction::gt, dtype::i32, k, i));
 }
 
-// ---- Programs
-// ------------------------------------------------------------------------------------
+// ---- Programs -----------------------------------------------------------------------------------
 
 /// A verdict on a program of a mesh {"B":2}: layouts by input and output, `0`: along dimension 0.
 pt::verdict verdict_on(const std::string& source, const std::string& local,
