@@ -76,7 +76,7 @@ pt::verdict proved(const subject& s, const pt::device_program& d) {
   static const long steps = random_test::number_from("PARTITA_MUTANTS_STEPS", 3'000'000);
   try {
     const pt::verdict v = pt::prove(s.source, d, {.most_elements = steps});
-    // (A claim proved a program that the elements contradict: see overclaimed.cpp.)
+    // (Otherwise a claim is unsound: the elements contradict it. See prove/overclaimed.cpp.)
     CHECK_MESSAGE(!str(v.error.message).starts_with("Q016"), s.name, ": ", str(v.error.message),
                   "\n", str(pt::print(s.source)), str(pt::print(d)), layouts(d));
     return v;

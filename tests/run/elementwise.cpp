@@ -232,7 +232,7 @@ void check_integers() {
       CHECK(quotient[i] == static_cast<T>(a / b));
       CHECK(rest[i] == static_cast<T>(a % b));
     }
-    // Each bit by itself: its new position.
+    // The new position of each bit.
     const bool out = b < 0 || b >= width;
     const bool top = static_cast<bits>(a) >> (width - 1);
     bits l = 0, lo = 0, ar = 0;

@@ -504,7 +504,7 @@ TEST_CASE("arrays: copies share memory, writing detaches") {
 TEST_CASE("comparisons: results for NaN and infinities") {
   const double inf = std::numeric_limits<double>::infinity();
   const array nan = array(std::nan("")), one = array(1.), high = array(inf), low = array(-inf);
-  // max_difference and equal: a NaN in both is no difference.
+  // max_difference and equal: two NaN are equal.
   CHECK(max_difference(nan, nan) == 0);
   CHECK(partita::equal(nan, nan));
   CHECK(max_difference(high, high) == 0);
@@ -516,7 +516,7 @@ TEST_CASE("comparisons: results for NaN and infinities") {
   }
   CHECK(max_difference(xt::xarray<double>{std::nan(""), 1}, xt::xarray<double>{std::nan(""), 3}) ==
         2);
-  // max_difference and equal: two NaN are equal.
+  // all_close: a NaN is close to nothing, an infinity to itself.
   CHECK_FALSE(all_close(nan, nan));
   CHECK(all_close(high, high));
 }

@@ -272,7 +272,7 @@ TEST_CASE("a branch that returns a sum and an unsliced value runs once") {
   }
 }
 TEST_CASE("a sum that branches return is a sum of the steps") {
-  // The gradient of a weight in branches, one of which does not need it; a loop inside one of them.
+  // The gradient of a weight in branches where one does not need it, and a loop inside one branch.
   const auto step = [](auto x, auto which, auto w) {
     const auto [loss, g] = pt::value_and_grad(
         [&](const auto& v) {
@@ -298,8 +298,7 @@ TEST_CASE("a sum that branches return is a sum of the steps") {
     const auto MB = pt::microbatch(3, {{"x", 0}});
     const auto r = check_equal(p, inputs, pt::schedule(MB), 0);
     CHECK(count(r.sharded(), "scan") >= 1);
-    // The gradient of a weight in branches where one does not need it, and a loop inside one
-    // branch.
+    // One loop contains both: no op waits for the results of all steps.
     CHECK(r.tactics[0].notes.empty());
     check_equal(p, inputs, pt::schedule(pt::manual("B", {{"x", 0}}), MB), 0);
   }

@@ -656,7 +656,7 @@ TEST_CASE("simulated calls of a pipeline, on equal and on unequal devices") {
   CHECK(unequal.times.busy[0] == doctest::Approx(equal.times.busy[0]));
   CHECK(unequal.times.busy[1] > 1.5 * equal.times.busy[1]);
   CHECK(words(pt::simulate(p, pt::device{}).error.message).substr(0, 4) == "D001");
-  // A device without nodes sends over its only link; a device without a link sends nothing.
+  // A device without nodes sends over its only link; a device without a link is refused.
   const double near = pt::simulate(p, pt::tpu_v3).times.total;
   CHECK(near > 0);
   CHECK(near < 1);
