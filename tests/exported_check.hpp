@@ -41,7 +41,7 @@ class checker {
   const pt::exported_pipeline& e_;
   std::set<int> live_;
   std::vector<int> last_, made_by_, last_use_;
-  std::vector<std::vector<char>> behind_;  // /< by step: steps that have ended before it begins
+  std::vector<std::vector<char>> behind_;  ///< by step: steps that have ended before it begins
   std::string wrong_;
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }

@@ -20,7 +20,7 @@ struct op_case {
   std::vector<tensor_type> operands;
   ints attrs;
   tensor_type declared;
-  std::int64_t low = -3, high = 3;  // /< of the operands' elements
+  std::int64_t low = -3, high = 3;  ///< of the operands' elements
   /// Makes operand number k, if integers of that range are not suitable.
   pt::array (*make)(const tensor_type&, std::size_t k, data::random&) = nullptr;
   /// The operands are batches of symmetric matrices; derivatives are along symmetric changes.

@@ -177,7 +177,7 @@ class claims_of {
   claimed::workspace work_;
   claimed::source_interface front_;
   claimed::claim_list of_local_;
-  std::vector<pt::value_id> wholes_;  // /< by term: the value of the source that equals it
+  std::vector<pt::value_id> wholes_;  ///< by term: the value of the source that equals it
   std::vector<numbers> of_source_, of_devices_;
 
   /// (Values that are a complete term, or one place of a term whose places are equal.)

@@ -26,7 +26,7 @@ namespace {
 
 constexpr long default_mutants = 3000;
 constexpr int of_random_program = 50, of_model = 50;
-constexpr int refuted_of = 20;  // /< one mutant in this number, per kind, is run for refutation too
+constexpr int refuted_of = 20;  ///< one mutant in this number, per kind, is run for refutation too
 
 struct counts {
   long made = 0, refused = 0, equal = 0, different = 0, unknown = 0, proved = 0;
@@ -47,8 +47,8 @@ std::ostream& operator<<(std::ostream& out, const counts& c) {
 struct statistics {
   counts by_kind[kind_count];
   long random_programs = 0, models = 0, tries = 0, not_proved = 0, wrong = 0;
-  long not_finite = 0;  // /< proved by elements, but infinities or NaN differ
-  long rounded = 0;     // /< proved and equal over the real numbers, but roundings differ
+  long not_finite = 0;  ///< proved by elements, but infinities or NaN differ
+  long rounded = 0;     ///< proved and equal over the real numbers, but roundings differ
 
   counts total() const {
     counts all;

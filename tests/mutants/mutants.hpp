@@ -278,7 +278,7 @@ class change {
   const pt::mesh& m_;
   random& r_;
   std::vector<place> places_;
-  pt::program* program_ = nullptr;  // /< the program that is changed
+  pt::program* program_ = nullptr;  ///< the program that is changed
   op_id o_ = 0;
 
   pt::program& p() { return *program_; }
@@ -525,8 +525,8 @@ inline int some_kind(random& r) {
 }
 
 struct mutant {
-  int kind = -1;  // /< of the first change; -1 if no place for a change was found
-  int tries = 0;  // /< draws of a kind and a place until one was possible
+  int kind = -1;  ///< of the first change; -1 if no place for a change was found
+  int tries = 0;  ///< draws of a kind and a place until one was possible
   pt::device_program program;
 };
 

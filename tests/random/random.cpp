@@ -106,24 +106,24 @@ std::string round_trip(const pt::program& p, const pt::mesh* mesh, const char* w
 }
 
 struct statistics {
-  std::map<std::string_view, int> ops, sliced;  // /< by name
+  std::map<std::string_view, int> ops, sliced;  ///< by name
   long cases = 0, loops = 0, conflicts = 0, refused = 0, nested = 0, inner_loops = 0,
        differentiated = 0, microbatched = 0, several_loops = 0, split = 0, split_by_itself = 0,
        part_loops = 0, padded = 0, contradictions = 0;
-  long repeated = 0;         // /< ops that are recomputed
-  long heavy = 0, kept = 0;  // /< with large weights; those of them that are stationary
+  long repeated = 0;         ///< ops that are recomputed
+  long heavy = 0, kept = 0;  ///< with large weights; those of them that are stationary
   long widened = 0, trimmed = 0, masked = 0;
   long schedules = 0, stepped = 0, around = 0, early = 0, wild = 0, wild_sums = 0, real = 0,
        bounded = 0, unbounded = 0, empty = 0, wide = 0, long_ones = 0;
-  long looked_up = 0;  // /< tables whose rows are stationary
-  long taken = 0;      // /< slices that fetch elements from their devices
-  long filled = 0;     // /< values whose padding is filled by the value of a pad
-  long written = 0;    // /< programs that were written and read
+  long looked_up = 0;  ///< tables whose rows are stationary
+  long taken = 0;      ///< slices that fetch elements from their devices
+  long filled = 0;     ///< values whose padding is filled by the value of a pad
+  long written = 0;    ///< programs that were written and read
   long with_dead_code = 0;
-  long became = 0;                       // /< slices that became pads
+  long became = 0;                       ///< slices that became pads
   std::map<std::string, long> refusals;  ///< of schedules, by code
   pt::collectives collectives;
-  std::map<std::string_view, int> passes;  // /< by name: the number of changed programs
+  std::map<std::string_view, int> passes;  ///< by name: the number of changed programs
 
   void add(const pt::program& p) {
     for (const auto& n : p.ops) {
@@ -151,10 +151,10 @@ class check {
  private:
   const test_case& c_;
   const bool count_;
-  bool split_by_itself_ = false;  // /< true if propagation split an axis
+  bool split_by_itself_ = false;  ///< true if propagation split an axis
   std::vector<pt::array> inputs_;
   std::optional<pt::results> expected_;
-  std::vector<double> errors_;  // /< of real outputs, due to the order of sums
+  std::vector<double> errors_;  ///< of real outputs, due to the order of sums
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   bool fail(const std::string& text) {

@@ -15,7 +15,7 @@ struct random_tactic {
   std::vector<std::pair<std::string, pt::placement>> entries = {};
   pt::uneven policy = pt::uneven::unsaid;
   std::int64_t steps = 0;  ///< of microbatches; 0: manual
-  int dim = 0;             // /< the dimension, if microbatches slice a single value
+  int dim = 0;             ///< the dimension, if microbatches slice a single value
 
   std::string_view name() const { return label; }
   void rewrite(pt::rewriting& w) const {
@@ -43,7 +43,7 @@ inline pt::placement by_size(std::string_view name, const shape& s) {
 struct selectable {
   std::string name;
   std::optional<shape> of;
-  bool used = true;  // /< true if an op uses it
+  bool used = true;  ///< true if an op uses it
 };
 inline std::vector<selectable> selectables(const pt::program& p) {
   std::vector<selectable> list;

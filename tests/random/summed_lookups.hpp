@@ -183,8 +183,8 @@ inline test_case summed_lookups(std::uint64_t seed) {
 
 /// Microbatches of several inputs, or a manual tactic.
 struct lookup_tactic {
-  std::string axis;        // /< empty: microbatches
-  std::int64_t steps = 1;  // /< the number of microbatches
+  std::string axis;        ///< empty: microbatches
+  std::int64_t steps = 1;  ///< the number of microbatches
   std::vector<std::pair<std::string, int>> of;
   pt::uneven policy = pt::uneven::unsaid;
 

@@ -12,7 +12,7 @@ struct random_action {
   bool atomic = false;
   value_id value = 0;  ///< in the flat program
   int dim = 0, axis = 0;
-  std::int64_t pre = 1, size = 0;  // /< the part of the axis; size 0: all of it
+  std::int64_t pre = 1, size = 0;  ///< the part of the axis; size 0: all of it
 
   bool whole() const { return size == 0; }
   /// True if a mesh, which may be smaller, has this part.
@@ -28,11 +28,11 @@ struct test_case {
   std::vector<value_info> info;  ///< by value of `p`
   pt::mesh mesh;
   std::vector<std::vector<random_action>> tactics;
-  bool wild = false;  // /< true if floats have any value; then results have equal bits
+  bool wild = false;  ///< true if floats have any value; then results have equal bits
   bool real =
-      false;  // /< true if floats are real; then an analysis bounds the difference of results
-  bool heavy = false;     // /< true if weights are larger than activations (see heavy.hpp)
-  bool looks_up = false;  // /< true if it starts with a gather of few rows (see lookup.hpp)
+      false;  ///< true if floats are real; then an analysis bounds the difference of results
+  bool heavy = false;     ///< true if weights are larger than activations (see heavy.hpp)
+  bool looks_up = false;  ///< true if it starts with a gather of few rows (see lookup.hpp)
 };
 
 /// Returns any float: special ones, denormals, those that overflow in products.

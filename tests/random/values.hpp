@@ -33,7 +33,7 @@ using ints = std::vector<std::int64_t>;
 struct value_info {
   double lo = 0, hi = 0;
   bool integer = true;
-  double tolerance = 0;  // /< maximum difference that another order of sums may make
+  double tolerance = 0;  ///< maximum difference that another order of sums may make
   bool unbounded() const { return !integer && tolerance == 0 && std::isinf(hi); }
   double greatest() const { return std::max(std::fabs(lo), std::fabs(hi)); }
   bool within(const value_info& other) const {

@@ -18,7 +18,7 @@ struct case_state {
   bool real = false;
   /// Floats of any value: NaN, infinities and -0 among those of an interval, or any float at all.
   bool wild = false;
-  bool empties = false;  // /< true if dimensions may have size 0
+  bool empties = false;  ///< true if dimensions may have size 0
 };
 
 class writer {

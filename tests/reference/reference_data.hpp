@@ -24,7 +24,7 @@ struct reference {
   std::vector<std::int64_t> attrs;
   std::vector<pt::array> operands, results;
   double ulp = 0, absolute = 0;
-  bool bounded = false;  // /< the line `bound` was there
+  bool bounded = false;  ///< the line `bound` was there
 };
 
 inline pt::dtype dtype_of_name(std::string_view name) {

@@ -78,7 +78,7 @@ void check(const pt::program& p, double bound, auto expected) {
   }
   CHECK(moved > 0.01);
 }
-constexpr double exact = 1e-15 * 8;  // /< several roundings of binary64 of numbers below 8
+constexpr double exact = 1e-15 * 8;  ///< several roundings of binary64 of numbers below 8
 
 }  // namespace
 

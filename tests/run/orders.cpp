@@ -40,8 +40,8 @@ void claim(claims& all, const pt::core_program& c) {
 
 /// The results of the tactics in all their orders.
 struct orders {
-  bool same = true;      // /< true if the device-local program is always the same
-  bool compete = false;  // /< true if two axes had loops over one factor of an op
+  bool same = true;      ///< true if the device-local program is always the same
+  bool compete = false;  ///< true if two axes had loops over one factor of an op
 };
 /// Checks that every order runs and gives the results of the source.
 ///

@@ -16,7 +16,7 @@ inline std::string around(std::string_view arguments, std::string_view body) {
 /// One op in several spellings with the same meaning.
 struct op_forms {
   std::string_view arguments, pretty, generic;
-  std::string_view printed;  // /< the last op, as our text has it
+  std::string_view printed;  ///< the last op, as our text has it
 };
 
 inline constexpr op_forms ops[] = {
