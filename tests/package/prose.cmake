@@ -4,7 +4,8 @@ file(REMOVE_RECURSE ${WORK})
 # Writes a tree without faults to WORK/name and sets `root` to it.
 function(write_tree name)
   set(root ${WORK}/${name})
-  file(WRITE ${root}/README.md "# A project\n\nSee [the library](include) and [its limits](include/README.md#known-limits).\n")
+  file(WRITE ${root}/README.md
+    "# A project\n\nSee [the library](include) and [its limits](include/README.md#known-limits).\n")
   file(WRITE ${root}/include/README.md "# Library\n\n## Known limits\n\nIt partitions `behind` one mesh.\n")
   file(WRITE ${root}/include/mesh.hpp
     "// The axes of a mesh, outermost first.\nauto error = \"axis \\\"B\\\" does not exist\";\n")
