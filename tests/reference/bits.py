@@ -24,7 +24,7 @@ def halves(x):
 
 
 def random_bits(key, counter):
-    """One block of Threefry for each pair, as JAX computes it."""
+    """Computes one block of Threefry for each pair, as JAX does."""
     key, counter = np.broadcast_arrays(key, counter)
     out = np.zeros(key.shape, np.int64)
     for i in np.ndindex(key.shape):

@@ -7,7 +7,7 @@ from reference_data import *
 
 
 def element(value, to):
-    """Truncates towards zero and saturates; NaN gives 0; to i1 is "not zero"."""
+    """Truncates towards zero and saturates; NaN becomes 0; i1 means "not zero"."""
     if to in FLOATS:
         return round_to(to, value)
     if to == "i1":
@@ -20,7 +20,7 @@ def element(value, to):
 
 
 def sources(name):
-    """Special values, then values around the ends and the ties of every other type."""
+    """Returns special values, then values around the ends and the ties of every other type."""
     values = awkward(name).astype(object if name not in FLOATS else np.float64).tolist()
     if name in FLOATS:
         values += [0.5, 1.5, 2.5, -0.5, -0.99, 255.0, 255.5, 256.0, -1.0, 2147483520.0, 2147483647.0,

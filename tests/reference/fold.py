@@ -21,7 +21,7 @@ def put(w, xs, dims, steps, results, ys, identities=None, commutes=True, note=""
 
 
 def composed(f, g):
-    """x -> a x + b, then x -> c x + d."""
+    """Composes x -> a x + b, then x -> c x + d."""
     return f[0] * g[0], g[0] * f[1] + g[1]
 
 

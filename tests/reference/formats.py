@@ -12,7 +12,7 @@ ALL_INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 
 
 def bits_of(x):
-    """The attributes of a literal: binary64 bits, or the integers (of u64, int64 of the same bits)."""
+    """Returns the attributes of a literal: binary64 bits, or the integers (for u64, int64 of the same bits)."""
     if name_of(x) in FLOATS:
         return wide(x).view(np.int64).ravel().tolist()
     return x.astype(np.int64).ravel().tolist()
@@ -35,7 +35,7 @@ def special_functions(w):
                     y = f(wide(x))
                 if op == "digamma":  # SciPy: infinite at 0; here NaN as in XLA
                     y = np.where((wide(x) <= 0) & (np.floor(wide(x)) == wide(x)), nan, y)
-                bound = few_ulp(name, 32 if op == "erfc" else 4)  # SciPy's own is off in the tail
+                bound = few_ulp(name, 32 if op == "erfc" else 4)  # SciPy's is inaccurate in the tail
                 if op in ("lgamma", "digamma"):
                     bound = within("near its zeros", 4, 10 * 2 * eps(name))
                 w.case(op, [x], cast(name, y), bound=bound)

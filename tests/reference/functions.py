@@ -33,7 +33,7 @@ def special_values(op, name):
 
 
 def integer_power(x, y, name):
-    """The product wraps; a negative exponent gives 1 / x^-y, truncated."""
+    """Returns x^y, which wraps; for a negative exponent, 1 / x^-y, truncated."""
     if y < 0:
         return {1: 1, -1: -1 if y % 2 else 1}.get(x, 0)
     return pow(x, y, 2 ** (8 * DTYPES[name].itemsize))

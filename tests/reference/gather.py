@@ -10,13 +10,13 @@ MODES = jax.lax.GatherScatterMode
 
 
 def stored(offset, collapsed, operand_batching, indices_batching, index_map, vector_dim):
-    """Dimension numbers as the IR stores them: each list after its length."""
+    """Returns dimension numbers as the IR stores them: each list after its length."""
     lists = (offset, collapsed, operand_batching, indices_batching, index_map)
     return [v for l in lists for v in (len(l), *l)] + [vector_dim]
 
 
 def vectors_last(indices, vector_dim, batching):
-    """JAX has index vectors in the last dimension; batching dimensions move along."""
+    """Moves index vectors to the last dimension, as in JAX, together with batching dimensions."""
     indices = indices.astype(np.int64)
     if vector_dim == indices.ndim:
         return indices[..., None], batching

@@ -12,14 +12,14 @@ def triangle(lower):
 
 
 def over_batch(f, *operands):
-    """f on each matrix of a batch."""
+    """Applies f to each matrix of a batch."""
     batch = operands[0].shape[:-2]
     results = [f(*(x[i] for x in operands)) for i in np.ndindex(batch)]
     return np.array(results).reshape(*batch, *results[0].shape)
 
 
 def real_bound(name, a):
-    """The backward error of n steps, as the condition number amplifies it."""
+    """Returns the backward error of n steps, amplified by the condition number."""
     n = a.shape[-1]
     worst = max(np.linalg.cond(a[i]) for i in np.ndindex(a.shape[:-2]))
     unit = eps("f64" if name == "f64" else "f32")
@@ -37,7 +37,7 @@ def cholesky_cases(w):
         w.case("cholesky", [cast(name, junk)], cast(name, result), [lower], bound, note)
 
     def exact(name, shape, seed):
-        """l l^T of small integers with a positive diagonal: every step is exact."""
+        """Tests l l^T of small integers with a positive diagonal: every step is exact."""
         rng = np.random.default_rng(seed)
         l = np.tril(rng.integers(-2, 3, shape), -1) + np.eye(shape[-1]) * 2 ** rng.integers(
             0, 2, shape)

@@ -1,15 +1,15 @@
-"""What the families share: element types, bounds, and how a case is written.
+"""Code that the families share: element types, bounds, and the format of a case.
 
-A data file is text, one case after the other:
+A data file is text, a sequence of cases:
 
     case add  wraps at the ends of the type
-    attrs 1 0                                   raw integers, as the IR stores them; left out if none
+    attrs 1 0                                   raw integers, as the IR stores them; omitted if none
     operand i32[2, 2] 1 2 3 4                   one line per operand
     result i32[2, 2] 2 4 6 8                    one line per result
     bound ulp=2 abs=0x1p-20  the reason         or: bound exact
 
-Numbers are exact: a short decimal where that is the value, else a C99 hexadecimal float, inf, nan or -nan
-(whose sign and payload are not compared; the sign of a zero is). An element is right if it lies
+Numbers are exact: a short decimal if it equals the value, otherwise a C99 hexadecimal float, inf, nan or -nan
+(whose sign and payload are not compared; the sign of a zero is). An element is right if it is
 within `ulp` units in the last place of its type or within `abs` of the expected one.
 """
 from fractions import Fraction
@@ -35,7 +35,7 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 FLOATS = ("f32", "f64", "bf16", "f16")
 INTEGERS = ("i32", "i64", "u8")
 NUMBERS = FLOATS + INTEGERS
-#: bits of the significand, exponent of the least normal number, greatest exponent
+#: bits of the significand, exponent of the minimum normal number, maximum exponent
 FORMATS = {"f32": (24, -126, 127), "f64": (53, -1022, 1023),
            "bf16": (8, -126, 127), "f16": (11, -14, 15)}
 
@@ -47,7 +47,7 @@ def name_of(array):
 
 
 def eps(name):
-    """Half a unit in the last place of 1: the greatest relative error of one rounding."""
+    """Returns half a unit in the last place of 1: the maximum relative error of one rounding."""
     return 2.0 ** -FORMATS[name][0]
 
 
@@ -69,8 +69,8 @@ def least(name):
 
 
 def round_to(name, value):
-    """A number (int, float or Fraction) as an element of a floating-point type: rounded once, from
-    its exact value, to nearest even."""
+    """Rounds a number (int, float or Fraction) to an element of a floating-point type: once, from its
+    exact value, to nearest even."""
     if isinstance(value, float) and (math.isnan(value) or math.isinf(value)):
         return value
     if value == 0:
@@ -90,7 +90,7 @@ def round_to(name, value):
 
 
 def cast(name, values):
-    """An array of an element type; floats are rounded once from their exact values."""
+    """Returns an array of an element type; floats are rounded once from their exact values."""
     values = np.asarray(values)
     if name not in FLOATS:
         return values.astype(DTYPES[name])
@@ -103,13 +103,13 @@ def cast(name, values):
 
 
 def wide(array):
-    """The same values in binary64 (floats) or as they are."""
+    """Returns floats in binary64, and other values unchanged."""
     array = np.asarray(array)
     return array.astype(np.float64) if name_of(array) in FLOATS else array
 
 
 def random(name, shape, seed=0, low=-3.0, high=3.0):
-    """Any values of the type: floats in [low, high), integers that often overflow."""
+    """Returns values of the type: floats in [low, high), integers that often overflow."""
     rng = np.random.default_rng([seed, *shape])
     if name in FLOATS:
         return cast(name, rng.uniform(low, high, shape))
@@ -119,14 +119,14 @@ def random(name, shape, seed=0, low=-3.0, high=3.0):
 
 
 def small(name, shape, seed=0, low=-4, high=4):
-    """Small integers, with which sums and products are exact in every order."""
+    """Returns small integers, on which sums and products are exact in every order."""
     rng = np.random.default_rng([seed, *shape])
     low, high = (0, 1) if name == "i1" else (0, 8) if name == "u8" else (low, high)
     return rng.integers(low, high + 1, shape).astype(DTYPES[name])
 
 
 def awkward(name):
-    """A row of the type's special values."""
+    """Returns a row of the type's special values."""
     if name == "i1":
         return np.array([False, True, True, False])
     if name not in FLOATS:
@@ -140,7 +140,7 @@ def awkward(name):
 
 
 def pairs(name):
-    """Two rows: each of ten special values with each."""
+    """Returns two rows: all pairs of ten special values."""
     row = awkward(name)
     if name in FLOATS:
         row = row[[0, 1, 2, 5, 6, 7, 8, 9, 11, 14]]
@@ -181,7 +181,7 @@ def number(value, name):
 
 
 class Writer:
-    """The cases of one family, and the file that they go to."""
+    """The cases of one family, and their file."""
 
     def __init__(self, family):
         self.family = family

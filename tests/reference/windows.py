@@ -56,7 +56,7 @@ def reduce_cases(w):
 
 
 def flat(config):
-    """Lists of a window, in the order in which they are stored."""
+    """Returns the lists of a window in the order in which they are stored."""
     return [v for key in ("size", "stride", "base", "dilation") for v in config[key]] + \
         [p[0] for p in config["padding"]] + [p[1] for p in config["padding"]]
 
@@ -114,7 +114,7 @@ def reduce_window_cases(w):
 
 
 def elements(position, c, shape):
-    """The elements under a window, in row-major order."""
+    """Returns the elements under a window, in row-major order."""
     for tap in itertools.product(*map(range, c["size"])):
         at = [o * s + k * d - p[0] for o, s, k, d, p in
               zip(position, c["stride"], tap, c["dilation"], c["padding"])]
@@ -123,7 +123,7 @@ def elements(position, c, shape):
 
 
 def selected(x, position, c, keep):
-    """StableHLO's select: an element takes the place of the selected one unless that is kept."""
+    """Returns the element of StableHLO's select: an element replaces the selected one unless that is kept."""
     found = None
     for e in elements(position, c, x.shape):
         if found is None or not keep(x[found], x[e]):

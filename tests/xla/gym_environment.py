@@ -32,7 +32,7 @@ def check(holds, *what):
 
 
 def shape_of(x):
-    """The shape of nested lists or of an array."""
+    """Returns the shape of nested lists or of an array."""
     if hasattr(x, "shape"):
         return x.shape
     return (len(x), *(shape_of(x[0]) if x else ())) if isinstance(x, list) else ()
@@ -51,7 +51,7 @@ def looks_right(env, seen, info):
 
 
 def play(module, seed):
-    """An episode of legal actions; each is checked."""
+    """Runs an episode of legal actions and checks each."""
     env, draw = module.PartitionEnv(command), random.Random(seed)
     seen, info = env.reset(seed=seed)
     looks_right(env, seen, info)
@@ -80,7 +80,7 @@ def play(module, seed):
 
 
 def features(seen):
-    """For each action: its number, and the current use of its axis, by the ops it slices and by all ops."""
+    """Returns for each action its number, and the use of its axis by the ops that it slices and by all ops."""
     rows, nodes = [], seen["nodes"]
     for action, mine in enumerate(seen["actions"]):
         at = 6 + 3 * int(mine[0])  # the columns of its axis
@@ -92,7 +92,7 @@ def features(seen):
 
 
 def learnt(seed, episodes=150, steps=3):
-    """A linear policy over these features, by policy gradient: mean returns of the first third of episodes and the last."""
+    """Trains a linear policy by policy gradient. Returns the mean returns of the first and last thirds of episodes."""
     env, draw, returns, mean = partita_gym.PartitionEnv(command, steps=steps), random.Random(seed), [], 0.0
     weights = [0.0] * len(features(env.reset()[0])[0])
     for _ in range(episodes):
@@ -122,7 +122,7 @@ def learns():
 
 
 def without_gymnasium():
-    """The same class where gymnasium is not installed."""
+    """Checks the same class without gymnasium."""
     hidden, sys.modules["gymnasium"] = sys.modules.get("gymnasium"), None
     plain = importlib.reload(partita_gym)
     check(plain.gymnasium is None and plain.Base is object, "gymnasium is hidden")

@@ -1,4 +1,4 @@
-"""Functions in JAX, read from every text that JAX prints of them, against what JAX computes.
+"""Reads functions in JAX from every form of text that JAX prints, and compares their results with JAX's.
 
     PARTITA=build/examples/partita python read_functions.py [NAME | models]...
 
@@ -172,7 +172,7 @@ FUNCTIONS = {
 # ---- Texts -------------------------------------------------------------------------------------
 
 def text_of(body, results, *types):
-    """A module with a function of arguments %a, %b, ... of these types."""
+    """Returns a module with a function of arguments %a, %b, ... of these types."""
     arguments = ", ".join(f"%{'abcde'[i]}: {'tensor<' + t + '>'}" for i, t in enumerate(types))
     to = ", ".join(f"tensor<{t}>" for t in results.split())
     return f"func.func @main({arguments}) -> ({to}) {{\n{body}\n}}\n"
@@ -199,7 +199,7 @@ COMPARED = "#chlo<comparison_direction LT>"
 
 
 def with_region(op, attributes, region, to, *types):
-    """An op whose program uses %s, twice the constant 0.25, and %z, which is 0."""
+    """Returns an op whose program uses %s, twice the constant 0.25, and %z, which is 0."""
     kinds = ", ".join(f"tensor<{t}>" for t in types)
     given = ", ".join(f"%{'abcde'[i]}" for i in range(len(types)))
     return (f"  %q = stablehlo.constant dense<2.500000e-01> : tensor<f32>\n"
@@ -233,7 +233,7 @@ ROWS = ("indices_are_sorted = false, unique_indices = false, scatter_dimension_n
 
 
 def captured(op, attributes, region, to, *types):
-    """A function of the op, whose program uses a scalar that follows from a constant outside."""
+    """Returns a function of the op, whose program uses a scalar that follows from an outer constant."""
     return text_of(with_region(op, attributes, region.replace("SCALAR", "%s"), to, *types), to, *types)
 
 
@@ -291,7 +291,7 @@ def folded(x, s):
 
 
 def with_scalar(op, attributes, region, to, *types):
-    """A function of the op whose program uses the last argument."""
+    """Returns a function of the op, whose program uses the last argument."""
     last = "%" + "abcde"[len(types)]
     return text_of(with_region(op, attributes, region.replace("SCALAR", last), to, *types), to, *types, "f32")
 
@@ -312,8 +312,8 @@ def ragged(*dimensions):
 
 
 HALF = np.float32(0.5)
-# Texts that XLA does not run: programs that use other values than constants from outside, ragged products, and
-# dimensions by number. Each has a text, its meaning, and arguments.
+# Texts that XLA does not run: programs that use outer values other than constants, ragged products, and dimensions by
+# number. Each has a text, its meaning, and arguments.
 MEANT = {
     "scalar_map": (with_scalar("map", "dimensions = array<i64: 0, 1>", GROWN, "6x8xf32", "6x8xf32", "6x8xf32"),
                    lambda x, y, s: x + y + s * x * y, X, Y, HALF),
@@ -374,7 +374,7 @@ def by_xla(text, arguments):
 
 
 def texts_of(name):
-    """For each form the text; and the arguments and results."""
+    """Returns the text in each form, and the arguments and results."""
     if name in MEANT:
         text, f, *arguments = MEANT[name]
         return {"text": text, "text, generic": generic(text)}, arguments, [f(*arguments)]
@@ -418,7 +418,7 @@ def evaluated(folder, text, arguments):
 
 
 def models(folder):
-    """The number of public models that differ in the generic form."""
+    """Returns the number of public models that differ in the generic form."""
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
     try:
         import jax_models

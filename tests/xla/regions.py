@@ -1,4 +1,4 @@
-"""Functions with regions, from JAX to XLA: each is lowered, read, evaluated and written by us, and run by XLA.
+"""Tests functions with regions, from JAX to XLA: we lower, read, evaluate and write each, and XLA runs it.
 
     python regions.py WRITE_MODULES     the program write_modules
 
@@ -31,7 +31,7 @@ def least_and_greatest(a, b):
 
 
 def tensorflow_argmax(a, b):
-    """As TensorFlow writes it: the position is chosen by another comparison."""
+    """Returns the argmax as TensorFlow writes it: another comparison chooses the position."""
     better, equal = a[0] >= b[0], a[0] == b[0]
     first = jnp.where(equal, jnp.minimum(a[1], b[1]), jnp.where(better, a[1], b[1]))
     return jnp.where(better, a[0], b[0]), first
@@ -50,7 +50,7 @@ def argmax_without_nan(a, b):
 
 
 def join_moments(a, b):
-    """Number, mean and sum of squared differences."""
+    """Joins number, mean and sum of squared differences."""
     n, d = a[0] + b[0], b[1] - a[1]
     m = jnp.where(n == 0, 1., n)
     return n, a[1] + d * b[0] / m, a[2] + b[2] + d * d * a[0] * b[0] / m
@@ -69,7 +69,7 @@ def argmax_from(f, value, position, start=0):
 
 
 def with_special(x):
-    """Some elements are zeros of both signs, NaN of both signs, and infinities."""
+    """Replaces some elements by zeros of both signs, NaN of both signs, and infinities."""
     special = jnp.asarray(np.array([0., -0., np.nan, np.copysign(np.nan, -1), INF, -INF], np.float32))
     return x.at[:, :6].set(jnp.broadcast_to(special, (x.shape[0], 6)))
 

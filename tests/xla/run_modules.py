@@ -1,13 +1,13 @@
 """Runs the modules that write_modules wrote under XLA and compares their results with ours.
 
     python run_modules.py FOLDER
-    python run_modules.py --write PROGRAM ops|collectives|random|models     into a folder that is removed again
+    python run_modules.py --write PROGRAM ops|collectives|random|models     in a temporary folder
 
-A module with several replicas runs on as many CPU devices, each with its pieces; one with several partitions, of the
-whole with shardings, is partitioned by XLA, and runs likewise. Integers are to be equal; of
-floating-point numbers the difference, relative to the greatest number of the result (at least 1), is bounded by the
-roundings of a sum of some hundred numbers in another order. Prints what differs, and the number of modules. Exit
-status 77: JAX is not there, nothing was run.
+A module with several replicas runs on as many CPU devices, each with its blocks. A global module with shardings has
+several partitions: XLA partitions it, and it runs in the same way. Integers must be equal. The difference of
+floating-point numbers, relative to the maximum of the result (at least 1), is bounded by the roundings of a sum of
+several hundred numbers in another order. Prints differences and the number of modules. Exit status 77: JAX is missing,
+and nothing was run.
 """
 import glob
 import os
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-# (What is compared is what XLA makes of the modules; machine code is made fast, not good.)
+# (The test compares results, so compile time matters more than the speed of the machine code.)
 os.environ["XLA_FLAGS"] = ("--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0 "
                            "--xla_llvm_disable_expensive_passes=true")
 if "models" in sys.argv:  # (A third of the time; -1 to a negative power is 0 there.)
@@ -49,7 +49,7 @@ def load(text, devices, partitioned=False):
 
 
 def run(executable, devices, arguments):
-    """arguments: for each the list of its pieces, one per device; gives results likewise."""
+    """Runs with a list of blocks per argument, one block per device; returns results in the same form."""
     mesh = jax.sharding.Mesh(np.array(devices), ("devices",))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("devices"))
     given = []
@@ -62,7 +62,7 @@ def run(executable, devices, arguments):
 
 
 def types_of(signature):
-    """Shapes and element types in the text of a list of arguments or results."""
+    """Returns shapes and element types from the text of a list of arguments or results."""
     return [(tuple(int(n) for n in dims.split("x")[:-1]), element)
             for dims, element in re.findall(r"tensor<((?:\d+x)*)(\w+)>", signature)]
 
@@ -73,7 +73,7 @@ def array(data, name, element):
 
 
 def piece(whole, start, shape):
-    """What a device has of an array; places behind its end hold zeros."""
+    """Returns a device's block of an array; padding is zero."""
     out = np.zeros(shape, whole.dtype)
     there = tuple(slice(s, min(s + n, e)) for s, n, e in zip(start, shape, whole.shape))
     part = whole[there]
@@ -132,7 +132,7 @@ def check_all(folder):
     for path in paths:
         try:
             faults = check(path)
-        except Exception as e:  # what XLA says of a module that it does not take
+        except Exception as e:  # XLA's message for a module that it refuses
             faults = [f"{path}: {' '.join(str(e).split())[:400]}"]
         bad += bool(faults)
         print(*faults, sep="\n", end="\n" if faults else "", flush=True)

@@ -51,7 +51,7 @@ def megatron_loss(p, x, y):
     return lax.pmean(jnp.mean((z - y) ** 2), "B")
 
 
-def unreduced_loss(p, x, y):  # the gradients of the batch's pieces are not summed
+def unreduced_loss(p, x, y):  # the gradients of the batch's blocks are not summed
     z = lax.psum(jax.nn.gelu(x @ p["w1"]) @ p["w2"], "M")
     return jnp.mean((z - y) ** 2)
 
@@ -91,7 +91,7 @@ def ring(steps):
     return f
 
 
-def online_ring(q, k, v):  # the softmax is stable: what was summed is scaled again at each step
+def online_ring(q, k, v):  # a stable softmax: the sum is rescaled at each step
     def body(i, c):
         o, l, m, k, v = c
         s = q @ k.T
@@ -165,7 +165,7 @@ def adam_of_rows(w, m, v, x):  # each device updates its rows
 write("adam_of_rows", adam_step, on(m8, (P(), P("R"), P("R"), P("R")), (P(), P("R"), P("R")), check_vma=False)(adam_of_rows),
       f32(32, 8), f32(32, 8), f32(32, 8), f32(16, 32))
 
-# ---- The derivative of what is computed by hand: several computations, and ops between them --------
+# ---- The derivative of a program by hand: several computations, and ops between them ----------------
 
 cut_loss = on(m42, (P(None, "M"), P("B", None)), P())(
     lambda w, x: lax.pmean(jnp.mean(jnp.tanh(x @ w) ** 2), ("B", "M")))
@@ -242,9 +242,9 @@ for name, variance in (("batch_norm", lambda x, mean: lax.pmean(((x - mean) ** 2
                        ("batch_norm_of_pieces", lambda x, mean: lax.pmean(x.var(0), "R"))):
     write(name, batch_norm, on(m8, (row, P()), row)(local_batch_norm(variance)), f32(32, 8), f32(8))
 
-# ---- A vocabulary in pieces: embedding and cross entropy ------------------------------------------
+# ---- A sharded vocabulary: embedding and cross entropy --------------------------------------------
 
-def piece_of(ids, rows):  # its rows start at `start`; others are looked up, and masked, in the first
+def piece_of(ids, rows):  # its rows start at `start`; others read the first row, and are masked
     local = ids - lax.axis_index("R") * rows
     return (local >= 0) & (local < rows), jnp.clip(local, 0, rows - 1)
 
@@ -311,7 +311,7 @@ for name, agree in (("all_finite", lax.pmin), ("some_finite", lax.pmax)):
     write(name, lambda x: jnp.where(finite(x), x, 0.0), on(m8, (row,), row)(
         lambda x: jnp.where(agree(finite(x).astype(jnp.int32), "R") > 0, x, 0.0)), f32(32, 8))
 
-# ---- Layers in a loop: the gradients of a batch's pieces ------------------------------------------
+# ---- Layers in a loop: the gradients of a batch's blocks ------------------------------------------
 
 def layers_loss(p, x):
     return jnp.mean(lax.scan(lambda h, w: (h + jnp.tanh(h @ w), None), x, p)[0] ** 2)
@@ -321,7 +321,7 @@ for name, reduce in ("layers", lax.pmean), ("layers_sum", lax.psum):
     write(name, jax.grad(layers_loss), on(m8, (P(), row), P(), check_vma=False)(
         lambda p, x: reduce(jax.grad(layers_loss)(p, x), "R")), f32(3, 8, 8), f32(16, 8))
 
-# The derivative of what is computed by hand carries the weights, and a 1, through its loops.
+# The derivative of the program by hand carries the weights, and a 1, through its loops.
 for name, reduce in ("layers_of_loss", lax.pmean), ("layers_of_loss_sum", lax.psum):
     write(name, jax.grad(layers_loss), on(m8, (P(), row), P())(
         lambda p, x: jax.grad(lambda p: reduce(layers_loss(p, x), "R"))(p)), f32(3, 8, 8), f32(16, 8))
