@@ -170,7 +170,7 @@ function(partita_mpi)
 endfunction()
 
 # partita_chromium(VAR)  Sets VAR to a Chromium for the test `page`. Installs one on Debian if that needs no password.
-# If there is none, prints a line and sets VAR to "".
+# If none is found, prints a line and sets VAR to "".
 function(partita_chromium var)
   set(names chromium chromium-browser google-chrome google-chrome-stable)
   find_program(found NAMES ${names} NO_CACHE)

@@ -38,6 +38,11 @@ write_tree(comment_block)
 file(APPEND ${root}/include/mesh.hpp "/// An index of which nobody asks.\nint y = 0;\n")
 expect_refusal(comment_block "include/mesh.hpp: comment: an index of which nobody asks.")
 
+write_tree(script)
+file(WRITE ${root}/tests/CMakeLists.txt "# The place where it stands\nadd_test(NAME behind COMMAND test)\n")
+expect_refusal(script "comments have 1 phrases")
+expect_refusal(script "tests/CMakeLists.txt: comment: the place where it stands")
+
 write_tree(question)
 file(APPEND ${root}/tests/mesh.cpp "// Is it zero?")
 expect_refusal(question "1 comment lines end with a question mark")
