@@ -41,7 +41,7 @@ std::string settlements(const pt::partitioned& p) {
 
 }  // namespace
 
-TEST_CASE("explain shows the message of a program with a mistake") {
+TEST_CASE("explain shows the error of an invalid program") {
   pt::partitioned wrong;
   wrong.error.record("X001", "a mistake");
   CHECK(str(pt::print(wrong)) == "error: X001 a mistake\n");

@@ -117,7 +117,7 @@ TEST_CASE("a ring: elements that leave at the end enter at the front") {
 }
 )");
 }
-TEST_CASE("a slice whose blocks start elsewhere on every device") {
+TEST_CASE("a slice whose blocks start at a different offset on each device") {
   const auto p =
       split([](auto x) { return pt::slice<0, 2, 14>(x); }, rows, pt::input<float, 16>("x"));
   CHECK(body(local(p)) == R"(  %x1 = slice(%x) {[3:4]} : tensor<1xf32>
@@ -133,7 +133,7 @@ TEST_CASE("a slice whose blocks start elsewhere on every device") {
 }
 )");
 }
-TEST_CASE("select_and_scatter with padding: a block inside, of whose results a block is kept") {
+TEST_CASE("select_and_scatter with padding: each device keeps the inner block of its result") {
   const auto p = split(
       [](auto x, auto y) {
         constexpr pt::window three{.size = {3}, .padding = pt::same_padding};

@@ -97,7 +97,7 @@ TEST_CASE("names are escaped in a page") {
     check_page(pt::html_page(training_step(name, "w" + name), pt::h100, {.title = name}));
 }
 
-TEST_CASE("a page of a long program is cut off and states what it omits") {
+TEST_CASE("a page of a long program is truncated and states the omitted parts") {
   pt::builder b;
   std::vector<pt::value_id> all;
   for (int i = 0; i < 3000; ++i)

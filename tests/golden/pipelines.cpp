@@ -78,7 +78,7 @@ std::string value_of(std::string_view event, std::string_view key) {
 
 }  // namespace
 
-TEST_CASE("the JSON checker finds mistakes") {
+TEST_CASE("the JSON checker finds errors") {
   CHECK(json_checker("{\"a\": [1, -0.5e+3, \"x\\u00e9 \\\" \xc3\xa9\", {}, [], true]}\n").run() ==
         "");
   for (const char* wrong : {"{", "[1,]", "{\"a\" 1}", "01", "1.", "\"\x01\"", "\"\xff\"", "\"\\x\"",

@@ -403,7 +403,7 @@ TEST_CASE("sub-axes inside and around loops") {
   check_all(p);
 }
 
-TEST_CASE("device programs with sub-axes are parsed, and mistakes in them refused") {
+TEST_CASE("device programs with sub-axes are parsed, invalid ones are refused") {
   const auto p = pt::partition(unfolding(), {{"B", 3}, {"A", 8}}, pt::schedule(A));
   const std::string good = local(p);
   const auto read = [&](std::string_view part) {

@@ -49,7 +49,7 @@ std::vector<pt::text> all_pictures(const pt::partitioned& p, std::string_view x)
 
 }  // namespace
 
-TEST_CASE("the XML checker finds mistakes") {
+TEST_CASE("the XML checker finds errors") {
   CHECK(xml_checker("<a b=\"1\"><c/>x &amp; y</a>").run() == "");
   for (const char* wrong : {"<a>", "<a></b>", "<a b=1/>", "<a>&</a>", "<a/><a/>", "<a>\x01</a>",
                             "<a>\xff</a>", "<a b=\"<\"/>", "<a b=\"1\" b=\"2\"/>", "x<a/>"})

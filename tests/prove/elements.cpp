@@ -402,7 +402,7 @@ TEST_CASE("elements: right rings are proved, wrong ones are not") {
   CHECK(!verdict_on(source, ring("0:1", "-1 around"), {-1}, {0}).proved);
 }
 
-TEST_CASE("elements: loops of unknown trip count are compared as a whole") {
+TEST_CASE("elements: equal loops of unknown trip count are proved, others are not") {
   const auto loop = [](const std::string& extent, const std::string& mesh, const std::string& by) {
     const std::string t = "tensor<" + extent + "xf32>";
     return "func @main(%x: " + t + ", %n: tensor<i32>)" + mesh +

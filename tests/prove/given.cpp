@@ -113,7 +113,7 @@ TEST_CASE("prove: more steps than the limit are an error") {
   CHECK(said(p.source, p.device, {.most_steps = 1000}) == "");
 }
 
-TEST_CASE("prove: an op without a tile map is compared as a whole") {
+TEST_CASE("prove: an op without a tile map needs unsliced operands") {
   const pt::program source = mysterious(8);
   CHECK(said(source, with_mystery(false)) == "");
   CHECK(said(source, with_mystery(true)) ==

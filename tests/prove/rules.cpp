@@ -354,7 +354,7 @@ TEST_CASE("rules: positions may be padded") {
   CHECK_FALSE(does(source, local(1)));
 }
 
-TEST_CASE("rules: one position may become several in a loop") {
+TEST_CASE("rules: a loop may run on more positions than the source has") {
   const auto program = [](int n, const std::string& direction) {
     const std::string shape = "tensor<" + std::to_string(n) + "x1x";
     const std::string t = shape + "i1>";

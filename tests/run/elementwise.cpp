@@ -294,7 +294,7 @@ TEST_CASE("booleans: add and maximum are or, multiply and minimum are and") {
   CHECK(partita::equal(run(def<op::logical_not>, {x}), xt::xarray<bool>{true, true, false, false}));
 }
 
-TEST_CASE("typed functions broadcast and take numbers") {
+TEST_CASE("typed functions broadcast and accept numbers") {
   const auto p = trace(
       [](auto x, auto column, auto i, auto u) {
         return std::tuple{output("clamp", clamp(-1, x, column)),
@@ -333,7 +333,7 @@ TEST_CASE("typed functions broadcast and take numbers") {
   CHECK(partita::equal(r["masks"], xt::xarray<bool>{true, true, false}));
 }
 
-// The results of JAX at kinks and ends, where central differences say nothing.
+// The results of JAX at kinks and ends, which central differences do not test.
 TEST_CASE("derivatives at kinks and at the ends of logarithms are those of JAX") {
   const auto gradients = [](auto f, std::vector<double> x, std::vector<double> y) {
     const auto n = static_cast<std::int64_t>(x.size());

@@ -107,7 +107,7 @@ TEST_CASE("a loop carries hundreds of values") {
   check_equal(r);
 }
 
-TEST_CASE("loops know the number of any tactic") {
+TEST_CASE("loops store tactic numbers of any size") {
   pt::core_program c(source(through_barrier, 2), mesh);
   c.start_tactic(100000);
   REQUIRE(!c.tile(0, 0, 0));

@@ -1,4 +1,4 @@
-// Pipelines that are cut, ordered and checked for deadlocks at compile time.
+// Pipelines that are cut into units, ordered and checked for deadlocks at compile time.
 #include <array>
 #include <tuple>
 
@@ -45,7 +45,7 @@ constexpr bool has_order(const pt::pipelined& p, std::string_view m0, std::strin
 
 static_assert(has_order(two_stages(pt::one_f_one_b), "F0 F1 B0 F2 B1 B2", "F0 B0 F1 B1 F2 B2"));
 static_assert(has_order(two_stages(pt::gpipe), "F0 F1 F2 B0 B1 B2", "F0 F1 F2 B0 B1 B2"));
-// No stage comes before the first one: its backward is only second parts.
+// No stage comes before the first one, so its backward has only second parts.
 static_assert(has_order(two_stages(pt::zb_h1), "F0 F1 W0 F2 W1 W2", "F0 B0 F1 B1 W0 F2 B2 W1 W2"));
 // An activation forward, its gradient backward, and no weights.
 static_assert(two_stages(pt::one_f_one_b).transfers.size() == 2);

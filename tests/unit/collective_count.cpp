@@ -49,7 +49,7 @@ pt::program nested() {
       pt::input<float, 16, 8>("x"), pt::input<float, 8, 8>("w"));
 }
 
-/// Halos, reshapes that split axes, operands that come again, sizes that axes do not divide.
+/// Halos, reshapes that split axes, repeated operands, sizes that axes do not divide.
 pt::program movement() {
   return pt::trace(
       [](auto x, auto y) {

@@ -211,7 +211,7 @@ TEST_CASE("S008 an action text that does not parse, and invalid values in it") {
         "for both");
 }
 
-TEST_CASE("mistakes of remat: S006, S015") {
+TEST_CASE("S006, S015 invalid scopes of remat") {
   CHECK(partitioned(pt::remat({"w3"})) ==
         "S006 remat: no input, tag or inner value is named \"w3\" or lies below it; known: x, w1, "
         "w2, h; did you mean \"w1\"?");
@@ -230,7 +230,7 @@ TEST_CASE("mistakes of remat: S006, S015") {
                     "kept anyway; name what lies between the inputs of a model and its loss, or "
                     "leave the tactic out");
 }
-TEST_CASE("mistakes of microbatches: S002, S003, S006, S010 to S013") {
+TEST_CASE("S002, S003, S006, S010 to S013 invalid microbatches") {
   CHECK(partitioned(pt::microbatch(2, {{"x", 2}})) ==
         "S002 microbatch(2): dimension 2 of \"x\" is out of range; its shape is [10, 8]");
   CHECK(partitioned(pt::microbatch(2, {{"x", -1}})) ==

@@ -1,4 +1,4 @@
-// Reports note every tactic that does nothing, or something else than it seems to ask for.
+// Reports note every tactic that does nothing, or not what it seems to request.
 #include <doctest/doctest.h>
 
 #include <string_view>
