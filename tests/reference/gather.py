@@ -1,4 +1,4 @@
-"""gather and scatter with dimension numbers: jax.lax. scatter of rows: NumPy."""
+"""Reference data for gather and scatter with dimension numbers (jax.lax), and scatter of rows (NumPy)."""
 import jax
 import numpy as np
 
@@ -16,7 +16,7 @@ def stored(offset, collapsed, operand_batching, indices_batching, index_map, vec
 
 
 def vectors_last(indices, vector_dim, batching):
-    """Moves index vectors to the last dimension, as in JAX, together with batching dimensions."""
+    """Moves the index vectors to the last dimension, where JAX expects them, and renumbers batching dimensions."""
     indices = indices.astype(np.int64)
     if vector_dim == indices.ndim:
         return indices[..., None], batching
@@ -75,7 +75,7 @@ def main():
 
     def scatter(how, x, indices, updates, window, inserted, index_map, vector_dim, x_batching=(),
                 indices_batching=(), note="", attrs=None):
-        """x may be a shape: then there is no input."""
+        """Writes a case of scatter. If x is a shape, the case has no operand for it."""
         name = name_of(updates)
         has_input = not isinstance(x, tuple)
         start = x if has_input else cast(name, np.full(x, identity(how, name)))

@@ -1,7 +1,7 @@
-"""Building blocks of networks: values of jax.nn, jax.lax and of formulas of papers, in binary64.
+"""Reference data for building blocks of networks: jax.nn, jax.lax and formulas of papers, in binary64.
 
-Cases have names; nn.cpp maps each name to a function of this library. The cases are written to nn.dat,
-in the format of the other data (see reference_data.py): `case NAME`, operands, results, bound.
+Cases have names; nn.cpp maps each to a function of the library. The output, nn.dat, has the format of
+reference_data.py: `case NAME`, operands, results, bound.
 """
 import pathlib
 
@@ -11,7 +11,7 @@ from jax import lax, nn
 
 from reference_data import *
 
-#: The data are numbers below 100 with ten digits.
+#: The data have ten digits of numbers below 100.
 CLOSE = "abs=1e-8  ten digits"
 
 
@@ -30,7 +30,7 @@ def case(w, name, operands, result):
 
 
 def rotary(x, positions, interleaved, base=10000.0):
-    """Su et al., arXiv:2104.09864, equation 34."""
+    """Rotary embedding: Su et al., arXiv:2104.09864, equation 34."""
     k = x.shape[-1]
     angle = positions[..., None, None] * base ** (-2 * np.arange(k // 2) / k)
     if interleaved:
@@ -50,7 +50,7 @@ def normalize(x, axes, epsilon):
 
 
 def attention(q, k, v, seen=True, scale=None):
-    """Computes jax.nn.dot_product_attention, whose softmax is in binary32, in binary64."""
+    """Computes jax.nn.dot_product_attention in binary64; its own softmax is in binary32."""
     heads = q.shape[2] // k.shape[2]
     wide_k, wide_v = np.repeat(k, heads, 2), np.repeat(v, heads, 2)
     scores = jnp.einsum("bqhk,bshk->bhqs", q, wide_k) * (scale or q.shape[-1] ** -0.5)

@@ -89,7 +89,7 @@ def forward(params, tokens):
 
 
 def train(state, tokens, *, rate=0.1, clip=None):
-    """Runs a step of gradient descent with momentum; returns the next state and the loss."""
+    """A step of gradient descent with momentum; returns the next state and the loss."""
     def loss(params):
         chosen = jax.nn.log_softmax(forward(params, tokens)[:, :-1])
         return -jnp.take_along_axis(chosen, tokens[:, 1:, None], 2).mean()
@@ -114,7 +114,7 @@ Z3 = ManualPartition({"state": FIRST_DIVISIBLE_DIM}, axis="B", name="Z3")
 
 
 def train_under(schedule, mesh=MESH, kv_heads=HEADS, tokens=TOKENS, steps=2, **options):
-    """Compares several steps, each with the results of the previous one, with those of jax.jit."""
+    """Compares consecutive training steps with those of jax.jit."""
     mine = theirs = state_of(parameters(kv_heads))
     step = partita_jit.jit(train, schedule, mesh, **options)
     for _ in range(steps):
@@ -138,7 +138,7 @@ def test_transformer_bp_mp_z3():
 
 
 def test_grouped_query_attention():
-    """Shards two groups over eight devices: the axis is split, and layouts have parts of it."""
+    """Two groups over eight devices: the axis is split, and layouts have sub-axes."""
     heads = ManualPartition({"state.params.layers": {"*.wq": 1}}, axis="M", name="MP")
     step, state = train_under([heads], mesh={"M": 8}, kv_heads=2)
     axes = [axis for x in jax.tree.leaves(state) for axis in x.sharding.mesh.axis_names]
@@ -160,7 +160,7 @@ def test_parts_of_axes_in_any_order():
 
 
 def test_padding():
-    """Shards nine examples over four devices: arguments, results and states have padding."""
+    """Nine examples over four devices: arguments and results with padding, and states."""
     step, state = train_under([BP + " pad", MP, Z3 + " pad"], tokens=np.concatenate([TOKENS, TOKENS[:1]]))
     heads = ManualPartition({"state": {"params.layers.*.w*": 1, "params.layers.*.wo": 0}}, axis="M")
     train_under(heads + " pad", mesh={"M": 3}, steps=1)
@@ -295,7 +295,7 @@ def test_random_keys():
 
 
 def test_devices_and_shardings():
-    """Checks a mesh of chosen devices, and arguments with any layout."""
+    """A mesh of selected devices, and arguments with any layout."""
     devices = np.array(jax.devices())[::-1].reshape(2, 4)
     mesh = jax.sharding.Mesh(devices, ("B", "M"))
     f = lambda x, w: jnp.tanh(x @ w)
@@ -313,7 +313,7 @@ def test_devices_and_shardings():
 
 
 def test_automatic_partition():
-    """Runs the paper's listing 7: a manual tactic, then a search along another axis, for a device."""
+    """The paper's listing 7: a manual tactic, then a search along another axis, for a device."""
     auto = AutomaticPartition(axis="M", name="AutoMP", evaluations=60)
     step, state = train_under([BP, auto], device="A100-80", steps=1)
     facts = step.metadata(state_of(parameters()), TOKENS, rate=0.5)

@@ -2,10 +2,10 @@
 
     PARTITA=build/examples/partita python public_models.py [MODEL | MODEL:SCHEDULE]...
 
-For each training step, three programs are run: the source by `partita --run`; for each schedule on a mesh B=4, M=2 the
-emulated program; and the program of one device by XLA on eight devices. All run in float64, to which the text is
-rewritten, so that rounding hides no fault: the maximum difference must be below 1e-9 of the maximum of a result (at
-least 1). Exit status 77: a package is missing.
+For each training step the script runs the source with `partita --run`. For each schedule on a mesh B=4, M=2 it runs the
+emulated program, and the program of one device by XLA on eight devices. All runs are in float64, to which the script
+converts the text, so that rounding hides no fault. The maximum difference must be below 1e-9, relative to the maximum
+magnitude of a result (at least 1). Exit status 77: a package is missing.
 """
 import os
 import re
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-# (The test compares results, so compile time matters more than the speed of the machine code.)
+# Only results are compared, so machine code is compiled quickly, without optimization.
 os.environ["XLA_FLAGS"] = ("--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
                            "--xla_cpu_use_fusion_emitters=false")
 os.environ["JAX_ENABLE_X64"] = "1"
@@ -32,7 +32,7 @@ BOUND = 1e-9
 
 
 def in_float64(module):
-    """Returns the text with float64 instead of float32, also in constants that are written as bits."""
+    """Replaces float32 by float64 in the text, also in constants that are written as bits."""
     def one(found):
         bits = np.array(int(found[1], 16), np.uint32).view(np.float32).astype(np.float64).view(np.uint64)
         return f"dense<0x{int(bits):016X}> : {found[2]}"
@@ -63,7 +63,7 @@ class Model(xla_models.Model):
                        for i, whole in enumerate(self.expected) if whole.size)
 
     def differences(self, schedules):
-        """Yields the difference for each way to run it."""
+        """Yields the maximum difference of each way to run the model."""
         with tempfile.TemporaryDirectory() as folder:
             self.write(folder)
             yield "evaluated", self.run_by_partita(folder)
@@ -84,7 +84,7 @@ def main(wanted):
         began = time.time()
         model = Model(name)
         for way, difference in model.differences([schedule] if schedule else model.schedules):
-            right = difference <= BOUND  # (not so of NaN)
+            right = difference <= BOUND  # False for NaN
             bad += not right
             print(f"{name}, {way}: {difference:.1e}{'' if right else ' DIFFERS'}, {time.time() - began:.0f} s", flush=True)
     return 1 if bad else 0
