@@ -93,7 +93,7 @@ TEST_CASE("remat of layers by their parameters: each keeps its operands") {
     if (n.marks.again) CHECK(n.marks.source >= 0);
   }
   CHECK(str(r.tactics[0].notes[0]).starts_with("computes 3 ops of 3 scopes again: "));
-  // Only some of them.
+  // Some of them.
   CHECK(check_equal(p, pt::schedule(pt::remat({"w.0", "w.2"}))).tactics[0].remat.scopes == 2);
   CHECK(check_equal(p, pt::schedule(pt::remat({"w.*"}))).tactics[0].remat.ops == 3);
   const auto twice = check_equal(p, pt::schedule(pt::remat({"w.1"}), pt::remat({"w.0"}, "first")));

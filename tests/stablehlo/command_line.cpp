@@ -73,7 +73,7 @@ TEST_CASE("unknown, repeated, incomplete and conflicting options are refused") {
   CHECK(mistake({""}) == "the name of a file is empty");
 }
 
-TEST_CASE("arrays of a file match arguments all by name, or all by position") {
+TEST_CASE("arrays of a file: all by name, or all by position") {
   const auto p = two("x", "w");
   CHECK(places(p, {"w", "x"}) == list{1, 0});
   CHECK(places(p, {"a1", "a0"}) == list{1, 0});

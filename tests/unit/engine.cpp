@@ -364,7 +364,7 @@ TEST_CASE("deep tiling: a sliced value is sliced further, major axis first") {
   CHECK(c.made(c.holder(product)).pieces(mesh, 0) == 8);
   CHECK(c.nest_of(c.p.producer(c.holder(product))).count == 2);
   c.propagate();
-  CHECK(c.nest_of(2).count == 2);  // propagated backwards to the product
+  CHECK(c.nest_of(2).count == 2);  // backwards to the product
   CHECK(c.made(0).local({16, 8}, mesh) == pt::shape{2, 8});
   // 4 x 2 x 2 does not divide 8 rows any more.
   pt::core_program d(pt::trace([](auto x) { return exp(x); }, pt::input<float, 8>("x")),

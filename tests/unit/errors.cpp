@@ -378,7 +378,7 @@ TEST_CASE("S104, S152: collectives of device programs that were assembled by han
   CHECK(verified(pt::collective::all_reduce, stack, pt::dtype::f32).substr(0, 99) ==
         "S152 all_reduce: combiner 0 is none of add (1), max (2), min (3), multiply (4), and (5), "
         "or (6) (op");
-  // The same in the body of a loop.
+  // In the body of a loop.
   pt::device_program d;
   d.local = pt::parse(
       "func @main(%x: tensor<4xi1>) attributes {mesh = {\"B\":2}} {\n"
