@@ -1,4 +1,4 @@
-/// Mistakes with ops that have nested programs or several results.
+/// Errors of ops that have nested programs or several results.
 #pragma once
 
 #include "op_errors.hpp"

@@ -1,4 +1,4 @@
-/// Mistakes of the ops that move data.
+/// Errors of the ops that move data.
 #pragma once
 
 #include "op_errors.hpp"

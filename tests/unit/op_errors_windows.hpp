@@ -1,4 +1,4 @@
-/// Mistakes with reductions, windows, running sums and convolutions.
+/// Errors of reductions, windows, running sums and convolutions.
 #pragma once
 
 #include "op_errors.hpp"
