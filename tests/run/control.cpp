@@ -497,8 +497,8 @@ TEST_CASE("devices that disagree about a loop or a branch are told, not asked al
 })";
   CHECK(run(branch, {2}, numbers({2}, 1, 0)) == std::vector<double>{2, 2});
   CHECK(failure(branch, numbers({2}, 0, 1)) ==
-        "R014 run: the index of case (%y) differs between devices: all have to take the same way "
-        "through the program");
+        "R014 run: the index of case (%y) differs between devices: all have to take the same "
+        "branches and iterations");
 }
 
 TEST_CASE("an iota cut along its own dimension starts where its piece does") {

@@ -296,7 +296,7 @@ inline void save(const std::string& path, const std::vector<named_array>& arrays
         concat("N003 file: \"", path, "\": .npy holds one array; ", arrays.size(), " are given"));
   run_detail::write_file(path, run_detail::npy_bytes(arrays[0].value));
 }
-/// Writes the outputs of a run: either all, or those in `names`, each of which is an output or a
+/// Writes the outputs of a run: all, or those in `names`. Each name is an output or a
 /// prefix of its path.
 ///
 /// Errors    those of `save`; N010 no output has this name
