@@ -43,6 +43,7 @@ class sharded_state {
                 std::shared_ptr<const std::vector<std::string>> inputs)
       : values_(std::move(values)), inputs_(std::move(inputs)) {}
 
+  /// Returns all values.
   const std::vector<sharded_array>& values() const { return values_; }
   /// Returns the value of this name.
   const sharded_array& operator[](std::string_view name) const {
@@ -51,6 +52,7 @@ class sharded_state {
     for (const auto& each : values_) names.push_back(each.name);
     throw error(concat("R004 results: no value named \"", name, "\"; ", known_names(name, names)));
   }
+  /// Returns the value of this name, or null.
   const sharded_array* find(std::string_view name) const {
     for (const auto& each : values_)
       if (each.name == name) return &each;

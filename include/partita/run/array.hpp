@@ -136,10 +136,13 @@ class array {
 
   const tensor_type& type() const { return type_; }
   const partita::shape& shape() const { return type_.shape; }
+  /// Returns the element type.
   dtype element() const { return type_.element; }
   /// Returns the number of elements.
   std::int64_t size() const { return type_.shape.elements(); }
+  /// Returns the elements as bytes, row-major.
   const std::byte* bytes() const { return data_.get(); }
+  /// Returns the buffer, which copies of the array share.
   const run_detail::buffer& storage() const { return data_; }
 
   /// Returns the elements, row-major.
@@ -158,6 +161,7 @@ class array {
     need(dtype_of<T>);
     return reinterpret_cast<T*>(mutable_bytes());
   }
+  /// Returns the bytes for writing; copies them first if another array shares them.
   std::byte* mutable_bytes() {
     if (data_.use_count() > 1) {
       run_detail::buffer mine = run_detail::allocate(run_detail::padded_bytes(type_));

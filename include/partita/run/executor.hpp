@@ -62,6 +62,7 @@ class executable {
   /// Does the same, and returns the names of the outputs and the probes, too.
   results named_run(std::span<const array> inputs) const;
 
+  /// Returns the names of the outputs, in order.
   const std::shared_ptr<const std::vector<std::string>>& output_names() const;
   /// Returns the bytes of all memory between the inputs and the outputs.
   std::int64_t workspace_bytes() const;

@@ -63,6 +63,7 @@ class executable_pipeline {
                                 mesh_mode mode = mesh_mode::in_order) const {
     return (*this)(std::span<const array>(inputs), mode);
   }
+  /// Returns the names of the outputs, in order.
   const std::shared_ptr<const std::vector<std::string>>& output_names() const { return names_; }
 
  private:

@@ -32,7 +32,9 @@ class results {
         probes_(std::move(probes)),
         probe_names_(std::move(probe_names)) {}
 
+  /// Returns the number of outputs.
   int size() const { return static_cast<int>(arrays_.size()); }
+  /// Returns the names of the outputs, in order.
   const std::vector<std::string>& names() const { return *names_; }
   const std::vector<array>& arrays() const { return arrays_; }
   auto begin() const { return arrays_.begin(); }
@@ -91,6 +93,7 @@ class results {
     return arrays_.front();
   }
   array only() && { return std::as_const(*this).only(); }
+  /// Converts results with one output to that output.
   operator const array&() const& { return only(); }
   operator array() && { return std::as_const(*this).only(); }
 
@@ -155,6 +158,7 @@ inline double max_difference(const results& a, const results& b) {
   }
   return worst;
 }
+/// True if the numbers of outputs are equal, and all outputs are.
 inline bool equal(const results& a, const results& b) {
   bool same = a.size() == b.size();
   for (int i = 0; same && i < a.size(); ++i) same = equal(a[i], b[i]);

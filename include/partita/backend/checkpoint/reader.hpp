@@ -45,7 +45,9 @@ class checkpoint_reader {
   checkpoint_reader(const checkpoint_reader&) = delete;
   checkpoint_reader& operator=(const checkpoint_reader&) = delete;
 
+  /// Returns the step that was recorded when saving.
   std::int64_t step() const { return manifest_.step; }
+  /// Returns the manifest.
   const checkpoint_manifest& manifest() const { return manifest_; }
 
   /// Returns the entry of an array. A dynamic extent of `type` matches any extent.

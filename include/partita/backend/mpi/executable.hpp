@@ -54,6 +54,7 @@ class executable {
   executable(const executable&) = delete;
   executable& operator=(const executable&) = delete;
 
+  /// Returns the job that the program runs in.
   const world& job() const { return *world_; }
   /// Returns what this process has sent so far.
   traffic sent() const { return part_->sent(); }

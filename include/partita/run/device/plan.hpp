@@ -39,7 +39,7 @@ class plan {
 
   const std::vector<step>& steps() const { return groups_.steps; }
   const memory_plan& memory() const { return memory_; }
-  /// The value whose memory a value uses.
+  /// Returns the value whose memory a value uses.
   value_id root(value_id v) const { return rules_.root(v); }
   /// Returns the axes over which a value varies.
   axis_set axes(value_id v) const { return axes_[at(v)]; }

@@ -9,6 +9,7 @@
 
 namespace partita {
 
+/// An array and its name.
 struct named_array {
   std::string name;
   array value;
