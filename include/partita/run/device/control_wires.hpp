@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <partita/run/memory/varying.hpp>
+#include <partita/run/memory/coordinates.hpp>
 
 namespace partita::run_detail {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <partita/run/memory/varying.hpp>
+#include <partita/run/memory/coordinates.hpp>
 
 namespace partita::run_detail {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <partita/ir/collective.hpp>
-#include <partita/run/memory/varying.hpp>
+#include <partita/run/memory/coordinates.hpp>
 
 namespace partita::run_detail {
 
