@@ -17,13 +17,13 @@ namespace partita {
 namespace cost_detail {
 
 /// The state of running_cost: figures of each value, operand and op, and their totals.
-class running_books : public running_steps {
+class running_totals : public running_steps {
  public:
   double time = 0, compute = 0, communication = 0, peak = 0;
   const spmd_detail::local_layouts* layouts_ = nullptr;
 
-  constexpr running_books(const core_program& c, const machine& on,
-                          const simulation_options& options, const staged_work* staged)
+  constexpr running_totals(const core_program& c, const machine& on,
+                           const simulation_options& options, const staged_work* staged)
       : running_steps(c, staged), on_(on), overlap_(options.overlap) {}
 
   // ---- Callbacks of layout_changes --------------------------------------------------------------
@@ -539,8 +539,8 @@ class running_cost {
   /// `staged`: the pipeline whose microbatch the program is, or null; it must outlive the cost.
   constexpr running_cost(const core_program& c, const machine& on,
                          const simulation_options& options, const staged_work* staged = nullptr)
-      : books_(c, on, options, staged), changes_(c, passes{}, books_) {
-    books_.layouts_ = &changes_.layouts();
+      : totals_(c, on, options, staged), changes_(c, passes{}, totals_) {
+    totals_.layouts_ = &changes_.layouts();
   }
   running_cost(const running_cost&) = delete;  // its books are referred to
   running_cost& operator=(const running_cost&) = delete;
@@ -548,24 +548,24 @@ class running_cost {
   /// Follows the program's log of changes.
   constexpr void update() {
     changes_.update();
-    books_.add_up();
+    totals_.add_up();
   }
   /// Follows explicit changes: ops that have changed, in either direction, or -1 for all.
   constexpr void update(const vec<op_id>& changed) {
     changes_.update(changed);
-    books_.add_up();
+    totals_.add_up();
   }
-  constexpr double time() const { return books_.time; }                    ///< seconds
-  constexpr double compute() const { return books_.compute; }              ///< seconds in kernels
-  constexpr double communication() const { return books_.communication; }  ///< in collectives
-  constexpr double peak_bytes() const { return books_.peak; }
+  constexpr double time() const { return totals_.time; }                    ///< seconds
+  constexpr double compute() const { return totals_.compute; }              ///< seconds in kernels
+  constexpr double communication() const { return totals_.communication; }  ///< in collectives
+  constexpr double peak_bytes() const { return totals_.peak; }
   /// Returns a lower bound in seconds for every partitioning of the program that shares its work
   /// among `devices` times more devices: kernels divide their work, and nothing is sent.
-  constexpr double bound(double devices) const { return books_.bound(devices); }
+  constexpr double bound(double devices) const { return totals_.bound(devices); }
 
  private:
-  cost_detail::running_books books_;
-  layout_changes<cost_detail::running_books> changes_;
+  cost_detail::running_totals totals_;
+  layout_changes<cost_detail::running_totals> changes_;
 };
 
 }  // namespace partita
