@@ -121,7 +121,7 @@ inline void widen(program& p) {
     if (p.op(o).def->id == def<op::fold>.id) op::fold::replace_types(p, o, wide);
   for (auto& r : p.regions) widen(r);
 }
-inline program to_be_run(program p) {
+inline program runnable(program p) {
   widen(p);
   add_fuel(p);
   return p;
@@ -152,8 +152,8 @@ inline program with_roundings(const program& p, seeded& r) {
 }
 /// Gives a device program the types of the source. Outputs get an additional first dimension, along
 /// which devices keep separate copies of replicated values: these may differ by roundings.
-inline device_program to_be_run(device_program d, const program& source) {
-  d.local = to_be_run(d.local);
+inline device_program runnable(device_program d, const program& source) {
+  d.local = runnable(d.local);
   d.input_types.clear();
   d.output_types.clear();
   for (int i = 0; i < source.input_count(); ++i) d.input_types.push_back(source.input_type(i));
@@ -184,11 +184,11 @@ inline std::int64_t work_of(const cost& c) { return saturating_add(c.flops, c.by
 class refuter {
  public:
   using arrays = std::vector<array>;
-  /// A function that computes the outputs for inputs, with the additional dimension of to_be_run().
+  /// A function that computes the outputs for inputs, with the additional dimension of runnable().
   using runner = std::function<arrays(const arrays&)>;
 
   refuter(const program& source, const refute_options& options)
-      : options_(options), given_(source), source_(to_be_run(source)) {
+      : options_(options), given_(source), source_(runnable(source)) {
     options_.run.kernels.push_back({&def<fuel>, &fuel::run});
   }
   const run_options& kernels() const { return options_.run; }
@@ -332,7 +332,7 @@ inline refutation refute(const program& source, const device_program& d,
   const std::int64_t work = saturating_multiply(run_detail::work_of(estimate(d)), d.mesh.devices());
   return r.run(prove_detail::given(source, d).check(), work, [&] {
     auto device =
-        std::make_shared<executable>(run_detail::to_be_run(d, r.wide_source()), r.kernels());
+        std::make_shared<executable>(run_detail::runnable(d, r.wide_source()), r.kernels());
     return [device](const std::vector<array>& inputs) { return (*device)(inputs); };
   });
 }

@@ -13,10 +13,10 @@ namespace partita {
 namespace run_detail {
 
 /// Converts floats to f64, and limits loops.
-inline pipelined to_be_run(pipelined p) {
+inline pipelined runnable(pipelined p) {
   for (program* each : {&p.source, &p.original, &const_cast<program&>(p.core.p)}) widen(*each);
   const auto run_function = [](pipeline_unit& u) {
-    u.device.local = to_be_run(std::move(u.device.local));
+    u.device.local = runnable(std::move(u.device.local));
     for (auto* types : {&u.device.input_types, &u.device.output_types})
       for (tensor_type& t : *types)
         if (is_floating(t.element)) t.element = dtype::f64;
@@ -38,7 +38,7 @@ inline std::int64_t work_of(const pipelined& p) {
 /// Returns the error of `v` if the pipeline cannot be run because its parts do not fit together.
 /// Q011 to Q015 report that; Q001, Q002, Q006 and Q007 report invalid inputs, outputs or programs
 /// of units.
-inline failure what_cannot_run(const verdict& v) {
+inline failure parts_error(const verdict& v) {
   const std::string_view code = v.error.message.view().substr(0, 4);
   const bool inside = code == "Q001" || code == "Q002" || code == "Q006" || code == "Q007";
   return inside || (code >= "Q011" && code <= "Q015") ? v.error : failure();
@@ -47,8 +47,8 @@ inline failure what_cannot_run(const verdict& v) {
 inline refutation refuted_by_runs(const program& source, const pipelined& p, const verdict& v,
                                   const refute_options& options) {
   refuter r(source, options);
-  return r.run(p.error ? p.error : what_cannot_run(v), work_of(p), [&] {
-    auto meshes = std::make_shared<executable_pipeline>(to_be_run(p), r.kernels(), true);
+  return r.run(p.error ? p.error : parts_error(v), work_of(p), [&] {
+    auto meshes = std::make_shared<executable_pipeline>(runnable(p), r.kernels(), true);
     return [meshes](const std::vector<array>& inputs) { return meshes->of_every_device(inputs); };
   });
 }
