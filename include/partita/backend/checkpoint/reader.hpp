@@ -30,7 +30,7 @@ class checkpoint_reader {
         manifest_(backend_detail::manifest_reader(path).read()),
         places_(manifest_.arrays),
         files_(path, manifest_) {
-    if (const auto i = places_.twice(); i >= 0)
+    if (const auto i = places_.duplicate(); i >= 0)
       throw error(concat("K003 checkpoint: \"", path, "\": two arrays are named \"",
                          short_name(at(i).name), '"'));
     for (const auto& each : files_.files()) {
@@ -105,7 +105,7 @@ class checkpoint_reader {
  private:
   std::string path_;
   checkpoint_manifest manifest_;
-  run_detail::name_places places_;
+  run_detail::name_index places_;
   backend_detail::shard_files files_;
 
   std::ptrdiff_t find(std::string_view name, const text& of_type) const {

@@ -24,7 +24,7 @@ struct load_options {
 namespace run_detail {
 
 /// A requested array; a dynamic extent of its type matches any extent.
-struct wanted_array {
+struct requested_array {
   std::string name;
   tensor_type type;
 };
@@ -42,10 +42,10 @@ inline file_format format_of(std::string_view path) {
 }
 
 /// Positions of names in a list, found by name.
-class name_places {
+class name_index {
  public:
   template <class Items>
-  explicit name_places(const Items& items) {
+  explicit name_index(const Items& items) {
     for (std::size_t i = 0; i < items.size(); ++i) places_.push_back({items[i].name, i});
     std::sort(places_.begin(), places_.end());
   }
@@ -55,7 +55,7 @@ class name_places {
     return at != places_.end() && at->name == name ? static_cast<std::ptrdiff_t>(at->index) : -1;
   }
   /// Returns the position of a name that occurs twice, or -1.
-  std::ptrdiff_t twice() const {
+  std::ptrdiff_t duplicate() const {
     const auto at = std::adjacent_find(places_.begin(), places_.end(),
                                        [](auto& a, auto& b) { return a.name == b.name; });
     return at != places_.end() ? static_cast<std::ptrdiff_t>(at->index) : -1;
@@ -82,7 +82,7 @@ class name_places {
 ///
 /// Errors    N008 a name occurs twice
 inline void need_once(const std::string& path, const std::vector<named_array>& arrays) {
-  const std::ptrdiff_t at = name_places(arrays).twice();
+  const std::ptrdiff_t at = name_index(arrays).duplicate();
   if (at >= 0)
     throw error(concat("N008 file: \"", path, "\": two arrays are named \"",
                        short_name(arrays[static_cast<std::size_t>(at)].name), '"'));
@@ -122,7 +122,7 @@ inline void need_type(const std::string& path, const named_array& found, const t
 ///
 /// Errors    N003, N005, N006, N007 (see `load`)
 inline results pick(const std::string& path, file_arrays all,
-                    const std::vector<wanted_array>& wanted, const load_options& options) {
+                    const std::vector<requested_array>& wanted, const load_options& options) {
   std::vector<named_array>& given = all.read;
   for (const auto& w : wanted)
     for (const auto& each : all.unread)
@@ -130,11 +130,11 @@ inline results pick(const std::string& path, file_arrays all,
   // A file with one array may leave it unnamed.
   if (given.size() == 1 && wanted.size() == 1 && given[0].name.empty())
     given[0].name = wanted[0].name;
-  const name_places places(given);
+  const name_index places(given);
   std::vector<named_array> picked;
   std::vector<char> asked(given.size(), 0);
   std::size_t missing = 0;
-  const wanted_array* first = nullptr;
+  const requested_array* first = nullptr;
   for (const auto& w : wanted) {
     const std::ptrdiff_t at = places.find(w.name);
     if (at < 0) {
@@ -167,8 +167,8 @@ inline results pick(const std::string& path, file_arrays all,
 }
 
 template <class... Specs>
-std::vector<wanted_array> leaves_of(const input_spec<Specs>&... inputs) {
-  std::vector<wanted_array> list;
+std::vector<requested_array> leaves_of(const input_spec<Specs>&... inputs) {
+  std::vector<requested_array> list;
   const auto add = [&](const auto& leaf, std::string_view path) {
     list.push_back({std::string(path), leaf.type()});
   };
@@ -218,10 +218,10 @@ inline std::vector<named_array> selected(const results& r,
     list.push_back({r.names()[i], r[i]});
   return list;
 }
-inline std::vector<wanted_array> inputs_of(const program& p,
-                                           std::initializer_list<std::string_view> names) {
+inline std::vector<requested_array> inputs_of(const program& p,
+                                              std::initializer_list<std::string_view> names) {
   const auto all = names_of_inputs(p);
-  std::vector<wanted_array> list;
+  std::vector<requested_array> list;
   for (const std::size_t i : selected(all, names, "input"))
     list.push_back({all[i], p.input_type(static_cast<int>(i))});
   return list;
