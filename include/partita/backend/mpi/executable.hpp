@@ -71,7 +71,7 @@ class executable {
   requires(!(sizeof...(Args) == 1 && (std::invocable<const Args&, const shard_request&> &&
                                       ...))) sharded_state place(const Args&... args)
   const {
-    argument_list a(*this);
+    assembled a(*this);
     (a.add(args), ...);
     return a.placed();
   }
@@ -144,7 +144,7 @@ class executable {
   /// Errors    R001 to R003; J005 the outputs of a run are passed without next()
   template <class... Args>
   sharded_state operator()(const Args&... args) const {
-    argument_list a(*this);
+    assembled a(*this);
     (a.add(args), ...);
     return run(a.complete());
   }
@@ -265,12 +265,10 @@ class executable {
                        "; save it with that one"));
   }
   /// The arguments of a call, assigned to inputs.
-  class argument_list {
+  class assembled {
    public:
-    explicit argument_list(const executable& e)
-        : e_(e),
-          arguments_(at(e.part_->source().input_count())),
-          has_argument_(arguments_.size(), 0) {}
+    explicit assembled(const executable& e)
+        : e_(e), given_(at(e.part_->source().input_count())), have_(given_.size(), 0) {}
 
     void add(const sharded_state& s) {
       if (!s.is_input())
@@ -307,21 +305,21 @@ class executable {
       settle();
       text missing;
       int count = 0;
-      for (std::size_t i = 0; i < has_argument_.size(); ++i)
-        if (has_argument_[i] == 0 && count++ < 8)
+      for (std::size_t i = 0; i < have_.size(); ++i)
+        if (have_[i] == 0 && count++ < 8)
           missing << (count > 1 ? ", " : "") << e_.part_->source().input_name(static_cast<int>(i));
       if (count > 0)
         throw error(concat("R001 run: no array is given for ", count,
                            count == 1 ? " input: " : " inputs: ", missing,
                            count > 8 ? ", ..." : ""));
-      return std::move(arguments_);
+      return std::move(given_);
     }
     /// Returns a state of the inputs that have arguments.
     sharded_state placed() {
       settle();
       std::vector<sharded_array> list;
-      for (std::size_t i = 0; i < has_argument_.size(); ++i)
-        if (has_argument_[i] != 0) list.push_back(std::move(arguments_[i]));
+      for (std::size_t i = 0; i < have_.size(); ++i)
+        if (have_[i] != 0) list.push_back(std::move(given_[i]));
       return sharded_state(std::move(list));
     }
 
@@ -332,8 +330,8 @@ class executable {
       return -1;
     }
     void put(int i, const sharded_array& v) {
-      arguments_[at(i)] = v;
-      has_argument_[at(i)] = 1;
+      given_[at(i)] = v;
+      have_[at(i)] = 1;
     }
     void put_global(int i, const array& a) {
       sharded_array v = e_.part_->inputs()[at(i)];
@@ -346,16 +344,16 @@ class executable {
     }
     void settle() {
       std::size_t next = 0;
-      for (std::size_t i = 0; i < has_argument_.size() && next < rest_.size(); ++i)
-        if (has_argument_[i] == 0) put_global(static_cast<int>(i), rest_[next++]);
+      for (std::size_t i = 0; i < have_.size() && next < rest_.size(); ++i)
+        if (have_[i] == 0) put_global(static_cast<int>(i), rest_[next++]);
       if (next < rest_.size())
         throw error(concat("R001 run: ", rest_.size(), " arrays are given without a name for ",
                            next, next == 1 ? " input" : " inputs"));
     }
 
     const executable& e_;
-    std::vector<sharded_array> arguments_;
-    std::vector<char> has_argument_;
+    std::vector<sharded_array> given_;
+    std::vector<char> have_;
     std::vector<array> rest_;
   };
 
