@@ -159,7 +159,7 @@ inline std::vector<named_array> read_safetensors(const std::string& path,
   if (in.left() < 8) in.fail("N001", "it is not a safetensors file: it has ", in.left(), " bytes");
   const std::uint64_t size = in.number(8);
   if (size > in.left())
-    in.fail("N002", "its header would have ", size, " bytes, but ", in.left(),
+    in.fail("N002", "its header needs ", size, " bytes, but ", in.left(),
             " are left: it is truncated, or not a safetensors file");
   auto entries = run_detail::safetensors_header(in.take(size), in).entries();
   const std::string_view data = in.take(in.left());
