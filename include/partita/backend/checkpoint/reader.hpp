@@ -65,7 +65,6 @@ class checkpoint_reader {
   ///
   /// Errors    K001, K004 a shard is too short or too long, K005 its checksum differs or a bool is
   ///           neither 0 nor 1, K006, K011 the box has another rank or a negative start
-  ///           neither 0 nor 1, K006, K011 the box has another rank or a negative start
   array read(std::string_view name, const run_detail::position& start, const shape& extents) const {
     const auto i = find(name, {});
     const checkpoint_entry& a = at(i);

@@ -195,8 +195,6 @@ class executable {
   /// Checks that all ranks agree.
   ///
   /// Errors    J003 a rank differs, J006 an option has no effect here
-  ///
-  /// Errors    J003, J006 an option that has no effect here
   static void check_equal(fingerprint mine, const world& w, const options& o) {
     if (!o.run.probes.empty())
       throw error(concat("J006 mpi: run_options::probes names \"",
