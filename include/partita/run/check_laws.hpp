@@ -194,7 +194,7 @@ class tile_map_check {
       return left[static_cast<std::size_t>(g)];
     };
     std::vector<loop_cut> nest;
-    while (!is_front(f)) {  // all iterations of the more major factors of its dimension
+    while (!is_front(f)) {  // over each position of the more major factors
       int g = 0;
       while (positions(g) == 1 || !is_front(g)) ++g;
       nest.push_back({g, positions(g)});
@@ -331,8 +331,8 @@ class tile_map_check {
       }
     }
   }
-  /// Pads an operand with the identity of `combine`. Without a combiner it pads with NaN or, for
-  /// integers, the minimum; without `high`, with infinity or the maximum.
+  /// Pads an operand with the identity of `combine`. For `stack` it pads with NaN or the maximum
+  /// integer, and if `high`, with infinity or the minimum integer.
   static array padded(const array& x, const tensor_type& larger, combiner combine, bool high) {
     const dtype t = x.element();
     std::int64_t bits = high              ? op::least_integer(t)
