@@ -155,8 +155,8 @@ class collective_run {
     }
     second_.settle();
   }
-  /// True if the transport's gather applies: one operand with one copy, which goes completely to every
-  /// member.
+  /// True if the transport's gather applies: one operand with one copy, which goes completely to
+  /// every member.
   bool can_gather() const {
     const bool all = what_.kind == collective::all_gather || what_.kind == collective::all_reduce;
     return operands_.size() == 1 && !in_parts_ && !first_.empty() && all && is_simple(operands_[0]);
