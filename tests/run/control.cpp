@@ -483,7 +483,7 @@ TEST_CASE("devices that disagree about a loop or a branch are told, not asked al
   CHECK(run(loop, {2}, numbers({2}, 3, 0)) == std::vector<double>{12, 12});
   CHECK(failure(loop, numbers({2}, 3, 1)) ==
         "R014 run: the condition of while (%y) differs between devices: all have to take the same "
-        "way through the program");
+        "branches and iterations");
   const char* branch = R"(func @main(%x: tensor<1xf64>) attributes {mesh = {"B":2}} {
   %x1 = reduce(%x) {max, dims=[0]} : tensor<f64>
   %x2 = convert(%x1) : tensor<i32>

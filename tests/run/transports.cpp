@@ -97,5 +97,5 @@ TEST_CASE("processes that should agree and do not: each gets the error of the em
   check(device_programs::doubled_until_10, true,
         data::fill({dtype::f64, {2}}, [](std::int64_t i) { return 3 + 9 * i; }),
         "R014 run: the condition of while (%y) differs between devices: all have to take the same "
-        "way through the program");
+        "branches and iterations");
 }
