@@ -51,7 +51,7 @@ struct matrix_view {
   bool packed = false;  ///< true if copied to row-major order first
 };
 
-/// How a product runs: batch offsets, and one matrix product for each.
+/// The plan of a product: batch offsets, and one matrix product for each.
 struct dot_plan {
   dot_dims batch, m, n, k_left, k_right;
   matrix_view left, right;
