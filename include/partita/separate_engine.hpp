@@ -1,5 +1,5 @@
-/// The engine's part of the library that is compiled once: what support/separate.hpp says. For one
-/// translation unit, with PARTITA_SEPARATE defined in all; elsewhere it is empty.
+/// The engine's part of the library that is compiled once; see support/separate.hpp. Include it in
+/// one translation unit, with PARTITA_SEPARATE defined in all; without that it is empty.
 #pragma once
 
 #if defined(PARTITA_SEPARATE)

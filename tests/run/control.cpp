@@ -483,7 +483,7 @@ TEST_CASE("an error reports devices that disagree about a loop or a branch") {
   CHECK(run(loop, {2}, numbers({2}, 3, 0)) == std::vector<double>{12, 12});
   CHECK(failure(loop, numbers({2}, 3, 1)) ==
         "R014 run: the condition of while (%y) differs between devices: all have to take the same "
-        "way through the program");
+        "branches and iterations");
   const char* branch = R"(func @main(%x: tensor<1xf64>) attributes {mesh = {"B":2}} {
   %x1 = reduce(%x) {max, dims=[0]} : tensor<f64>
   %x2 = convert(%x1) : tensor<i32>
@@ -497,8 +497,8 @@ TEST_CASE("an error reports devices that disagree about a loop or a branch") {
 })";
   CHECK(run(branch, {2}, numbers({2}, 1, 0)) == std::vector<double>{2, 2});
   CHECK(failure(branch, numbers({2}, 0, 1)) ==
-        "R014 run: the index of case (%y) differs between devices: all have to take the same way "
-        "through the program");
+        "R014 run: the index of case (%y) differs between devices: all have to take the same "
+        "branches and iterations");
 }
 
 TEST_CASE("an iota that is sliced along its own dimension starts at its block") {

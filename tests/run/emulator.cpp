@@ -228,7 +228,7 @@ TEST_CASE("an output that is not replicated as its layout states is an error") {
   d.output("r", v, {2});
   const auto p = d.done();
   CHECK(message_of([&] { emulate(p, counting(dtype::f32, {6})); }) ==
-        "R006 run: output \"r\" differs between devices that should hold the same piece of it");
+        "R006 run: output \"r\" differs between devices that should hold the same shard");
   CHECK(partita::equal(emulate(p, xt::xarray<float>{1, 2, 1, 2, 1, 2}),
                        array(xt::xarray<float>{1, 2})));
 }

@@ -213,8 +213,8 @@ TEST_CASE("R007: an op with nested programs that no backend can run") {
   REQUIRE(str(p.error.message) == "");
   const array x = data::fill({dtype::f32, {4}}, [](std::int64_t i) { return double(i); });
   const std::string expected =
-      "R007 twice: how this op runs its nested programs is not known; call, case, while, scan are "
-      "known: express it by them";
+      "R007 twice: it is unknown how this op runs its nested programs; call, case, while, scan are "
+      "known: express it with them";
   CHECK(message_of([&] { evaluate(p, x); }) == expected);
   const mesh m{{"a", 2}};
   const auto r = partition(p, m, schedule(manual("a", {{"y", 0}})));
@@ -246,7 +246,7 @@ TEST_CASE("R009: more memory than available; the error names the value") {
   REQUIRE(str(great.error.message) == "");
   const std::string said = message_of([&] { executable f(great); });
   CAPTURE(said);
-  CHECK(said.find("R009 run: it needs ") == 0);
+  CHECK(said.find("R009 run: the program needs ") == 0);
   CHECK(said.find(" bytes; the machine has left ") != std::string::npos);
   CHECK(said.find("\"table\" (add, tensor<536870912x536870912xf32>), takes 1152921504606846976") !=
         std::string::npos);
@@ -265,7 +265,7 @@ TEST_CASE("R009: run_options::memory, to the byte") {
   CAPTURE(said);
   CHECK(said.find("run_options::memory allows 100; the largest value, \"table\"") !=
         std::string::npos);
-  const auto need = std::stoll(said.substr(std::string("R009 run: it needs ").size()));
+  const auto need = std::stoll(said.substr(std::string("R009 run: the program needs ").size()));
   CHECK(need >= executable(small).workspace_bytes());
   CHECK(message_of([&] { evaluate(small, run_options{.memory = need}, x); }) == "no error");
   CHECK(message_of([&] { evaluate(small, run_options{.memory = need - 1}, x); }) != "no error");

@@ -144,7 +144,7 @@ TEST_CASE("parameters and the state of an optimizer are saved and loaded") {
                            "tensor<4x3xf32> (and 10 more) that is not asked for; "));
     CHECK(pt::load(file.path, pt::load_options{.others = true}, params).size() == 5);
     CHECK(thrown([&] { pt::load(file.path, step, "parms"); }) ==
-          "N010 file: no input is named \"parms\" or lies below it; known: params.layers.0.up, "
+          "N010 file: no input is named \"parms\" or is nested in it; known: params.layers.0.up, "
           "params.layers.0.bias, params.layers.1.up, params.layers.1.bias, params.scale, "
           "opt.m.layers.0.up, opt.m.layers.0.bias, opt.m.layers.1.up and 9 more; did you mean "
           "\"params\"?");
@@ -186,7 +186,7 @@ TEST_CASE("arrays may have the names of a tree") {
             "\": array \"params.up\" is tensor<3xbf16>; tensor<4x3xf32> is "
             "needed");
   CHECK(thrown([&] { pt::save("w.bin", spec, up, bias); }) ==
-        "N009 file: \"w.bin\" ends with none of .safetensors, .npz, .npy");
+        "N009 file: \"w.bin\" has an unknown extension; use .safetensors, .npz or .npy");
   CHECK(thrown([&] { pt::load("w.bin"); }).starts_with("N009 "));
   CHECK(thrown([&] { pt::load("none.npz"); }) == "N004 file: \"none.npz\" cannot be read");
   CHECK(thrown([&] { pt::save("no_such_folder/w.npz", spec, up, bias); }) ==
@@ -210,8 +210,8 @@ TEST_CASE("invalid safetensors files are refused with the reason") {
           .empty());
   CHECK(why("{}", 0).empty());
   CHECK(why(one, 7) ==
-        "N002 " + file + ": its data has 7 bytes; \"w\" goes on to byte 8: it is truncated");
-  CHECK(why(one, 9) == "N001 " + file + ": 1 bytes stand behind the last array");
+        "N002 " + file + ": its data has 7 bytes; \"w\" ends at byte 8: it is truncated");
+  CHECK(why(one, 9) == "N001 " + file + ": 1 bytes follow the last array");
   const auto entry = [](std::string_view name, std::string_view rest) {
     return "\"" + std::string(name) + "\":{\"dtype\":\"U8\"," + std::string(rest) + "}";
   };
@@ -219,8 +219,7 @@ TEST_CASE("invalid safetensors files are refused with the reason") {
     return "{" + entry("a", a) + "," + entry("b", b) + "}";
   };
   CHECK(why(two(R"("shape":[4],"data_offsets":[0,4])", R"("shape":[4],"data_offsets":[2,6])"), 6) ==
-        "N001 " + file +
-            ": array \"b\" begins at byte 2 of the data, where \"a\" goes on to byte 4");
+        "N001 " + file + ": array \"b\" begins at byte 2 of the data, but \"a\" ends at byte 4");
   CHECK(why(two(R"("shape":[4],"data_offsets":[0,4])", R"("shape":[4],"data_offsets":[0,4])"), 4)
             .starts_with("N001 "));
   CHECK(why(two(R"("shape":[4],"data_offsets":[0,4])", R"("shape":[4],"data_offsets":[6,10])"),
@@ -232,13 +231,13 @@ TEST_CASE("invalid safetensors files are refused with the reason") {
     return why("{" + entry("a", rest) + "}", data);
   };
   CHECK(single(R"("shape":[3],"data_offsets":[0,4])", 4) ==
-        "N001 " + file + ": array \"a\" is tensor<3xu8>, which bytes 0 to 4 do not hold");
+        "N001 " + file + ": array \"a\" is tensor<3xu8>, which does not match bytes 0 to 4");
   CHECK(single(R"("shape":[3],"data_offsets":[4,0])", 4).starts_with("N001 "));
   CHECK(single(R"("shape":[4294967296,4294967296],"data_offsets":[0,0])", 0).starts_with("N001 "));
   CHECK(single(R"("shape":[9223372036854775807,3],"data_offsets":[0,4])", 4).starts_with("N001 "));
   CHECK(single(R"("shape":[9223372036854775808],"data_offsets":[0,4])", 4) ==
         "N001 " + file +
-            ": its header is none of safetensors: a whole number below 2^63 is missing at "
+            ": its header is not a safetensors header: a whole number below 2^63 is missing at "
             "byte 28");
   CHECK(single(R"("shape":[-4],"data_offsets":[0,4])", 4).starts_with("N001 "));
   CHECK(single(R"("shape":[04],"data_offsets":[0,4])", 4).starts_with("N001 "));
@@ -248,7 +247,7 @@ TEST_CASE("invalid safetensors files are refused with the reason") {
   CHECK(single(R"("shape":[4],"data_offsets":[4])", 4).starts_with("N001 "));
   CHECK(single(R"("shape":[4])", 4) ==
         "N001 " + file +
-            ": its header is none of safetensors: \"a\" lacks data_offsets at byte 31");
+            ": its header is not a safetensors header: \"a\" lacks data_offsets at byte 31");
   CHECK(single(R"("shape":[4],"shape":[4],"data_offsets":[0,4])", 4).starts_with("N001 "));
   // Further members are ignored, as in the safetensors library.
   CHECK(single(R"("shape":[4],"more":1,"data_offsets":[0,4])", 4).empty());
@@ -277,10 +276,10 @@ TEST_CASE("invalid safetensors files are refused with the reason") {
     CHECK_MESSAGE(why(header, 0).starts_with("N001 "), header);
   const temporary raw("raw.safetensors");
   CHECK(thrown([&] { pt::load(raw.of("abc")); }) ==
-        "N001 file: \"files_test_raw.safetensors\": it is no safetensors file: it has 3 bytes");
+        "N001 file: \"files_test_raw.safetensors\": it is not a safetensors file: it has 3 bytes");
   CHECK(thrown([&] {
           pt::load(raw.of("PK\3\4 and some more bytes"));
-        }).starts_with("N002 file: \"files_test_raw.safetensors\": its header would have "));
+        }).starts_with("N002 file: \"files_test_raw.safetensors\": its header needs "));
   CHECK(thrown([&] { pt::load(raw.of(std::string(8, '\xff') + "{}")); }).starts_with("N002 "));
   std::string bools = safetensors(R"({"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}})", 1);
   bools.back() = '\2';
@@ -344,7 +343,7 @@ TEST_CASE("invalid .npy and .npz files are refused with the reason") {
   CHECK(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 8).empty());
   CHECK(npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", 24).empty());
   CHECK(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 9) ==
-        "N001 file: \"files_test_wrong.npy\": 1 bytes stand behind the 8 of tensor<2xf32>");
+        "N001 file: \"files_test_wrong.npy\": 1 bytes follow the 8 of tensor<2xf32>");
   CHECK(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 7) ==
         "N002 file: \"files_test_wrong.npy\": it ends after 74 bytes; 1 more are expected");
   CHECK(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", 8) ==

@@ -59,7 +59,7 @@ TEST_CASE("pieces that do not exist are refused") {
   CHECK_THROWS_WITH_AS(pt::piece(counted({4, 4}), p, "x", 0),
                        "R002 piece: the array has shape [4, 4], \"x\" has [5, 4]", pt::error);
   CHECK_THROWS_WITH_AS(pt::piece(counted({5, 4}), p, "x", 8),
-                       "R010 piece: there is no device 8; the mesh has 8", pt::error);
+                       "R010 piece: device 8 does not exist; the mesh has 8", pt::error);
   CHECK_THROWS_WITH_AS(pt::piece(counted({5, 4}), p, "x", -1),
-                       "R010 piece: there is no device -1; the mesh has 8", pt::error);
+                       "R010 piece: device -1 does not exist; the mesh has 8", pt::error);
 }

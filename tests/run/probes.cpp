@@ -101,12 +101,14 @@ TEST_CASE("tags named in the options are probes") {
   const auto p = pt::partition(f, mesh, pt::schedule(BP, MP));
   CHECK(pt::equal(pt::emulate(p, look, arguments).probe("h"), r.probe("h")));
   CHECK(data::thrown([&] { (void)r.probe("z"); }) ==
-        "R012 results: the run handed out no \"z\" (of loops and branches nothing is); known: h, "
+        "R012 results: the run has no probe \"z\" (values in loops and branches are not returned); "
+        "known: h, "
         "grad.y; did you mean \"h\"?");
   const pt::run_options wrong{.probes = {"g"}};
-  CHECK(data::thrown([&] { pt::evaluate(f, wrong, arguments); }) ==
-        "R011 run: no tag outside of loops and branches is named \"g\" or lies below it; known: h, "
-        "grad.y, grad.h, y; did you mean \"h\"?");
+  CHECK(
+      data::thrown([&] { pt::evaluate(f, wrong, arguments); }) ==
+      "R011 run: no tag outside of loops and branches is named \"g\" or is nested in it; known: h, "
+      "grad.y, grad.h, y; did you mean \"h\"?");
   CHECK(data::thrown([&] { pt::emulate(p, wrong, arguments); }).starts_with("R011 run: "));
 }
 

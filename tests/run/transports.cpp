@@ -94,9 +94,9 @@ TEST_CASE("processes that disagree each get the error of the emulator") {
   return %y : tensor<1xf64>
 })";
   check(replicated, false, apart,
-        "R006 run: output \"y\" differs between devices that should hold the same piece of it");
+        "R006 run: output \"y\" differs between devices that should hold the same shard");
   check(device_programs::doubled_until_10, true,
         data::fill({dtype::f64, {2}}, [](std::int64_t i) { return 3 + 9 * i; }),
         "R014 run: the condition of while (%y) differs between devices: all have to take the same "
-        "way through the program");
+        "branches and iterations");
 }

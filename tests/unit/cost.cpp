@@ -289,7 +289,7 @@ TEST_CASE("devices: the table of known devices, and missing figures") {
   d = ideal;
   d.link_part = 1.5;
   CHECK(message(pt::validate(d)) ==
-        "D001 device \"ideal\": a part of the peak is not above 0 and at most 1");
+        "D001 device \"ideal\": a fraction of the peak must be above 0 and at most 1");
   d = ideal;
   d.near = {};
   CHECK(message(pt::validate(pt::machine(d), pt::mesh{{"B", 2}})) ==

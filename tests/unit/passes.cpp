@@ -378,7 +378,7 @@ TEST_CASE("overlap: invalid options are refused") {
   CHECK(why({.on = slow, .memory = -1}) ==
         "C001 overlap: memory is -1 bytes; give 0 (the device's) or more");
   CHECK(why({.wanted = true}) ==
-        "C004 overlap: it is chosen by the times of a machine; none is given");
+        "C004 overlap: it needs a machine to compare times; set overlap_options::on");
   auto without = slow;
   without.device.near.bandwidth = 0;
   CHECK(why({.on = without}).starts_with("D002 device \"slow links\": axis \"B\" of 4 devices"));
