@@ -40,7 +40,7 @@ using list = std::vector<std::size_t>;
 
 }  // namespace
 
-TEST_CASE("options that are unknown, given twice, without a value, or at odds") {
+TEST_CASE("unknown, repeated, incomplete and conflicting options are refused") {
   CHECK(mistake({"m.mlir", "s.spec", "s.conf", "--explain", "--peak", "--check", "c"}) == "");
   CHECK(mistake({"m.mlir", "s.spec", "s.conf", "--csv", "--sweep", "d", "--explain"}) == "");
   CHECK(mistake({"-", "--emit", "text", "--out", "o"}) == "");
@@ -73,7 +73,7 @@ TEST_CASE("options that are unknown, given twice, without a value, or at odds") 
   CHECK(mistake({""}) == "the name of a file is empty");
 }
 
-TEST_CASE("arrays of a file: all by name, or all by place") {
+TEST_CASE("arrays of a file: all by name, or all by position") {
   const auto p = two("x", "w");
   CHECK(places(p, {"w", "x"}) == list{1, 0});
   CHECK(places(p, {"a1", "a0"}) == list{1, 0});
@@ -86,7 +86,7 @@ TEST_CASE("arrays of a file: all by name, or all by place") {
             .starts_with("N007 file: \"f.npz\" has an array \"ww\" that is "));
   CHECK(refused(p, {}).starts_with("N005"));
 
-  // Names that are places of other arguments are refused, and those of their own are not.
+  // Names that are positions of other arguments are refused, names of their own are not.
   const auto swapped = two("a1", "a0");
   CHECK(refused(swapped, {"a0", "a1"}) ==
         "N011 file: \"f.npz\": argument 0, \"a1\", can be array \"a0\" by place or \"a1\" by name; "

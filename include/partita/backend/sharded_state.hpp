@@ -46,6 +46,7 @@ class basic_sharded_state {
                       std::shared_ptr<const std::vector<std::string>> inputs)
       : values_(std::move(values)), inputs_(std::move(inputs)) {}
 
+  /// Returns all values.
   const std::vector<Array>& values() const { return values_; }
   /// Returns the value of this name.
   const Array& operator[](std::string_view name) const {
@@ -54,6 +55,7 @@ class basic_sharded_state {
     for (const auto& each : values_) names.push_back(each.name);
     throw error(concat("R004 results: no value named \"", name, "\"; ", known_names(name, names)));
   }
+  /// Returns the value of this name, or null.
   const Array* find(std::string_view name) const {
     for (const auto& each : values_)
       if (each.name == name) return &each;

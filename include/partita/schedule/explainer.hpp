@@ -66,15 +66,15 @@ class explainer {
       say_call(out, n.op);
       out << " needs the totals of all pieces over ";
       print_axis_set(out, n.axes, c_.mesh);
-    } else if (n.reason == collective_reason::taken) {
+    } else if (n.reason == collective_reason::owner_slice) {
       say_call(out, n.op);
       out << " takes elements of few pieces over ";
       print_axis_set(out, n.axes, c_.mesh);
       out << ", from those who have them";
-    } else if (n.reason == collective_reason::looked_up) {
+    } else if (n.reason == collective_reason::stationary_rows) {
       say_call(out, n.op);
       out << " moves it in place of a larger table, whose rows stay where they are";
-    } else if (n.reason == collective_reason::given) {
+    } else if (n.reason == collective_reason::receiver_needs_it) {
       say_call(out, n.op);
       out << " makes it, and those to whom it is given take it so";
     } else if (n.reason == collective_reason::moved_instead) {
@@ -223,7 +223,7 @@ class explainer {
   /// Why no loop can slice the value as it is sliced along an axis, if its op says so.
   constexpr text whole_for(const collective_note& n, int axis) {
     const std::string_view why = c_.p.op(n.op).def->needs_whole;
-    const int dim = c_.made(n.value).dim_of(axis);
+    const int dim = c_.produced_layout(n.value).dim_of(axis);
     if (dim < 0) return {};
     const int i = operand_where(n, [](int) { return true; });
     if (const text zeros = joined_with_zeros(n.op); !zeros.empty()) return zeros;

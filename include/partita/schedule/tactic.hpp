@@ -293,7 +293,7 @@ class tactic_context {
   constexpr const shape& global_shape(value_id v) const { return core_.true_shape(v); }
   /// The axes in a layout are those of core().mesh: axis i may be the most major part only of what
   /// is axis i here.
-  constexpr layout layout_of(value_id v) const { return core_.made(core_.holder(v)); }
+  constexpr layout layout_of(value_id v) const { return core_.produced_layout(core_.holder(v)); }
   /// Of the piece on one device, with its padding.
   constexpr shape local_shape(value_id v) const {
     return layout_of(v).local(core_.p.type(core_.holder(v)).shape, core_.mesh);

@@ -50,6 +50,7 @@ class executable : public backend_detail::stateful<executable, sharded_array> {
   executable(const executable&) = delete;
   executable& operator=(const executable&) = delete;
 
+  /// Returns the job that the program runs in.
   const world& job() const { return *world_; }
   /// Returns what this process has sent so far.
   traffic sent() const { return part_->sent(); }
