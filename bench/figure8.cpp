@@ -1,11 +1,12 @@
-/// How long it takes to partition the paper's models at full size, and their programs for XLA: the
-/// paper's figure 8, with figure8.py.
+/// Measures how long it takes to partition the paper's models at full size, and writes their
+/// programs for XLA. With figure8.py this reproduces the paper's figure 8.
 ///
-///   bench_figure8 FOLDER     writes MODEL.mlir, MODEL.SCHEDULE.mlir (the program of one device)
-///   and
-///                            partition.csv: model, schedule, devices, ops, milliseconds to
-///                            partition, and to write both modules (the best of nine), and
-///                            bytes of a device: arguments, peak (see xla_memory.py)
+///   bench_figure8 FOLDER     writes to FOLDER:
+///       MODEL.mlir             the source program
+///       MODEL.SCHEDULE.mlir    the program of one device
+///       partition.csv          model, schedule, devices, ops, milliseconds (best of nine) to
+///                              partition and to write each module, and bytes of one device for
+///                              arguments and at the peak (see xla_memory.py)
 ///
 /// Source    PartIR, arXiv:2401.11202, section 7.5; the schedules are those of Table 2
 #include <chrono>
@@ -31,7 +32,7 @@ namespace {
 
 constexpr pt::mesh mesh{{"batch", 8}, {"model", 4}};
 
-/// Milliseconds, the best of nine.
+/// Returns the milliseconds that `f` takes, the best of nine.
 template <class F>
 double time_of(const F& f) {
   double best = std::numeric_limits<double>::max();
@@ -69,7 +70,8 @@ class figure {
     out_.add_row(row);
   }
 
-  /// XLA merges equal gathers, as the pass that shares them does.
+  /// Returns the peak with the pass `share_gathers`, in bytes per device: XLA merges equal gathers,
+  /// too.
   template <class... Tactics>
   std::int64_t peak_in_xla(const Tactics&... tactics) const {
     return pt::partition(p_, mesh, pt::schedule(tactics...), {.passes = {.share_gathers = true}})
@@ -81,7 +83,7 @@ class figure {
   std::string name_;
   pt::program p_;
 
-  /// With those of nested programs.
+  /// Returns the number of ops, including those of nested programs.
   static int ops_of(const pt::program& p) {
     int n = p.op_count();
     for (const auto& r : p.regions) n += ops_of(r);
