@@ -1,10 +1,11 @@
-/// How long `prove` takes, next to `partition` of the same program in the same run.
+/// Measures `prove` beside `partition` of the same program in the same run.
 ///
 ///   bench_prove [RUNS]
 ///
-/// Least of RUNS (20) of the paper's models at full size, of transformers with more layers, and of
-/// one on meshes of 2 to 4,096 devices; then of small ones, element by element. Other shapes, to
-/// 100,000 ops: bench_scale --phases prove.
+/// Times are the minimum of RUNS (default: 20) runs. The programs are the paper's models at full
+/// size, transformers with more layers, one transformer on meshes of 2 to 8,192 devices, and small
+/// ones that are proved element by element. `bench_scale --phases prove` has other shapes, up to
+/// 100,000 ops.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,7 +25,7 @@ namespace {
 
 int runs = 20;
 
-/// Milliseconds of `f`, least of all runs.
+/// Returns the milliseconds that `f` takes, the minimum of all runs.
 template <class F>
 double least(const F& f) {
   double best = 1e9;
@@ -84,7 +85,7 @@ void measure_growth() {
             Z3);
 }
 
-/// The same, on formulas, element by element: what claims do not prove is tried so.
+/// Proves small programs element by element, the fallback for programs that claims do not prove.
 void measure_elements() {
   using namespace transformer;
   for (std::int64_t width : {8, 16, 32}) {
