@@ -37,7 +37,7 @@ namespace pt = partita;
 
 // ---- Measurements -------------------------------------------------------------------------------
 
-/// Returns the value of a line of /proc/self/status in bytes, or -1 if there is no such line.
+/// Returns the value of a line of /proc/self/status in bytes, or -1 if it is missing.
 std::int64_t process_bytes(std::string_view name) {
   std::ifstream in("/proc/self/status");
   for (std::string line; std::getline(in, line);)
@@ -51,7 +51,7 @@ void keep_memory(bool keep) {
   mallopt(M_TRIM_THRESHOLD, keep ? 1 << 30 : 1 << 16);
   if (!keep) malloc_trim(0);
 }
-/// Returns by how many bytes the process grows while `f` runs, or -1 if the system does not report
+/// Returns the growth of the process in bytes while `f` runs, or -1 if the system does not report
 /// it.
 template <class F>
 std::int64_t growth(const F& f) {
