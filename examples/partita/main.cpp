@@ -1,4 +1,4 @@
-/// Partitions a StableHLO module, tells what that costs, writes the result or runs it.
+/// Partitions a StableHLO module, reports the cost, and writes or runs the result.
 ///
 ///   partita mlp.mlir mlp.spec mlp.conf --explain --check mlp.check
 ///   partita layers.mlir layers.spec layers.conf --check layers.check
@@ -55,18 +55,18 @@ namespace pt = partita;
 std::string read_text(const std::string& path) {
   static bool read = false;
   if (path != "-") return pt::run_detail::read_file(path);
-  if (read) throw usage_error("standard input (\"-\") can be one of the files only");
+  if (read) throw usage_error("standard input (\"-\") can be only one of the files");
   read = true;
   return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
 }
-/// A mistake in a file, with the file's name in front of its place.
+/// Throws an error in a file, with the file's name before its line and column.
 void need(const pt::failure& f, const std::string& path) {
   if (!f) return;
   const std::string_view message = f.message;
   throw pt::error(pt::concat(message.substr(0, 5), path, ": ", message.substr(5)));
 }
 
-/// `shardings`: where those of the module are to go, if they are wanted.
+/// Reads the module. Stores its shardings in `shardings` unless that is null.
 pt::program read_module(const options& o, pt::sharding_list* shardings) {
   const std::string module = read_text(o.files[0]);
   progress::reading(o.files[0], module.size());
@@ -101,7 +101,7 @@ pt::system_description read_machine(const std::string& path) {
   return s;
 }
 
-/// The bytes of --strict.
+/// Returns the bytes of --strict.
 std::int64_t strict_limit(const options& o) {
   if (o.strict.empty()) return pt::partition_options::off;
   pt::spec_detail::lines l(o.strict, "--strict");
@@ -119,7 +119,7 @@ void write_results(const pt::results& r, const std::string& path) {
   for (int i = 0; i < r.size(); ++i) list.push_back({"r" + std::to_string(i), r[i]});
   if (job::writes()) pt::write_npz(path, list);
 }
-/// A text that tells no mistake.
+/// Returns the text, or throws the error that it reports.
 const pt::text& without_error(const pt::text& t) {
   if (!t.view().starts_with("error: ")) return t;
   const std::string_view message = t.view().substr(7);
@@ -133,7 +133,7 @@ void emit(const options& o, const pt::text& all) {
     pt::run_detail::write_file(o.out, t.view());
 }
 
-/// A partitioned program in one of its forms.
+/// Returns a partitioned program in one of the forms of --emit.
 pt::text written(const pt::partitioned& r, const std::string& form) {
   if (form == "local") return pt::write_stablehlo(r.device);
   if (form == "annotated") return pt::write_annotated_stablehlo(r);
@@ -169,7 +169,7 @@ int run_source(const options& o, const pt::program& p) {
   }
   return 0;
 }
-/// The system, or the mesh of the module's shardings.
+/// Returns the system, or one with the mesh of the module's shardings if no system is given.
 pt::system_description system_for(const options& o, const pt::sharding_list& shardings) {
   if (o.files.size() > 1) return read_machine(o.files.back());
   pt::system_description s;
@@ -178,7 +178,7 @@ pt::system_description system_for(const options& o, const pt::sharding_list& sha
   need(f, o.files[0]);
   return s;
 }
-/// What passes did, if a specification asks for them.
+/// Returns the report of the passes if the specification has any.
 pt::text passes_report(const pt::partitioned& r) {
   return r.passes.rewrite_more() || r.overlap.any() ? pt::report_passes(r) : pt::text();
 }
@@ -187,7 +187,7 @@ void write_trace(const options& o, const pt::partitioned& r, const pt::system_de
   if (events.view().starts_with("error: ")) throw pt::error(events.view().substr(7));
   pt::run_detail::write_file(o.trace, events.view());
 }
-/// What automatic tactics found, as a specification or as C++, and how they went.
+/// Writes the files of --found and --search-log.
 void write_searches(const options& o, const pt::vec<pt::search_result>& results) {
   pt::search_result all;
   pt::text log;
@@ -207,14 +207,14 @@ void write_searches(const options& o, const pt::vec<pt::search_result>& results)
   else if (!o.search_log.empty())
     pt::run_detail::write_file(o.search_log, log.view());
 }
-/// What a page is called: the files that it tells of.
+/// Returns the title of the HTML page: the names of its files.
 std::string title_of(const options& o) {
   const auto name = [&](std::size_t i) {
     return std::filesystem::path(o.files[i]).filename().string();
   };
   return name(0) + (o.files.size() == 3 ? ", " + name(1) : "");
 }
-/// The program under the specification, on the systems of --sweep.
+/// Returns the table of --sweep: the program under the specification, on each system.
 pt::text what_if(const options& o, const pt::program& p, pt::text_schedule tactics,
                  const pt::system_description& system) {
   const pt::design_list list = pt::read_designs(read_text(o.sweep), system);
@@ -232,12 +232,12 @@ pt::text what_if(const options& o, const pt::program& p, pt::text_schedule tacti
               tactics.options());
   return o.csv ? table.csv() : table.print();
 }
-/// Neither one of the texts that stand in place of the report, nor a file.
+/// True if no option replaces the report by another text or writes a file instead.
 bool asks_for_no_text(const options& o) {
   return !o.explain && !o.replicated && !o.peak && o.value.empty() && o.diff.empty() &&
          o.sweep.empty() && o.trace.empty() && o.html.empty() && o.dump.empty();
 }
-/// The same of a program on several meshes.
+/// Returns the table of --sweep for a program on several meshes.
 pt::text what_if_on_meshes(const options& o, const pt::program& p,
                            const pt::text_schedule& schedule,
                            const pt::system_description& system) {
@@ -263,7 +263,8 @@ int check_bounds(const options& o, const Program& r) {
   std::cerr << broken.view();
   return broken.empty() ? 0 : 1;
 }
-/// A specification for several meshes, behind the module's shardings where they are to be used.
+/// Returns the schedule for several meshes: the module's shardings with --use-shardings, then the
+/// specification.
 pt::text_schedule schedule_on_meshes(const options& o, const std::string& specification,
                                      const pt::system_description& system,
                                      const pt::sharding_list& shardings) {
@@ -276,7 +277,7 @@ pt::text_schedule schedule_on_meshes(const options& o, const std::string& specif
   all.tactics = first.tactics;
   return all;
 }
-/// The program on several meshes as a specification has it.
+/// Partitions the program on several meshes by a specification.
 pt::pipelined pipelined_as(const options& o, const std::string& specification, const pt::program& p,
                            const pt::system_description& system,
                            const pt::sharding_list& shardings) {
@@ -286,7 +287,7 @@ pt::pipelined pipelined_as(const options& o, const std::string& specification, c
   progress::searched(results);
   return made;
 }
-/// The program on several meshes.
+/// Partitions the program on several meshes and writes what the options ask for.
 int run_pipelined(const options& o, const pt::program& p, const pt::system_description& system,
                   const pt::sharding_list& shardings) {
   pipelines::refuse_options(o);
@@ -379,7 +380,7 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
   return check_bounds(o, r);
 }
 
-/// What was found; of inputs that refute it the arrays, where `--out` says.
+/// Prints a judgement; writes inputs that refute the program to the file of --out.
 int tell(const options& o, const pt::program& source, const pt::judgement& j) {
   if (j.kind == pt::verdict_kind::proved) {
     std::cout << "proved: it computes " << o.files[0] << ", for all inputs\n";
@@ -397,15 +398,15 @@ int tell(const options& o, const pt::program& source, const pt::judgement& j) {
   }
   return 1;
 }
-/// What is made of a module on several meshes, against the module.
+/// Proves that a pipeline on several meshes computes its module.
 int prove_pipelined(const options& o, const pt::system_description& system) {
   pt::sharding_list shardings;
   const pt::program source = read_module(o, o.use_shardings ? &shardings : nullptr);
   return tell(o, source,
               pt::prove_or_refute(pipelined_as(o, o.files[1], source, system, shardings)));
 }
-/// Holds a program for one device against its source. Loops that count are written out where the
-/// proof needs that.
+/// Proves that a program of one device computes its source. Counted loops are unrolled if the proof
+/// needs that.
 int prove(const options& o) {
   if (o.files.size() != 3)
     throw usage_error(
@@ -417,7 +418,7 @@ int prove(const options& o) {
   if (o.use_shardings)
     throw usage_error(
         "option --use-shardings does not go with --prove on one mesh: the second "
-        "module has its layouts itself");
+        "module states its own layouts");
   const pt::program source = read_module(o, nullptr);
   const std::string module = read_text(o.files[1]);
   pt::device_program local = pt::read_local_stablehlo(module, system.mesh);
@@ -453,7 +454,7 @@ int run(const options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_DFL);  // whoever reads may stop reading
+  std::signal(SIGPIPE, SIG_DFL);  // ends quietly if the reader of the output closes it
   std::ios::sync_with_stdio(false);
   try {
     const options o = command_line::parse({argv + 1, argv + argc});

@@ -162,7 +162,7 @@ def main():
                   ["1-BP", "2-MP", "3-Z3__i_"]),
                  ("mlp", [os.path.join(examples, "mlp." + kind) for kind in ("mlir", "spec", "conf")],
                   ["mlp.mlir, mlp.spec", "Tactics side by side", "Memory over the program", "all_reduce", "TPUv3",
-                   "leaves a sum over"], ["1-actions_1"]),
+                   "leaves a sum over"], ["1-MP"]),
                  ("search", [files[0], found, files[2], "--names", files[3]],
                   ["The course of searches", "Search of tactic find", "evaluations", "above the bound"], ["1-find"])]
         for name, arguments, words, dumped in cases:
