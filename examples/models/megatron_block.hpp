@@ -101,7 +101,7 @@ constexpr auto layer = [](const block& p, const auto& x, dropout& drop, const st
 constexpr pt::program trace_gradients(const sizes& s) {
   const auto model = [](const auto& params, const auto& x) {
     const auto loss = [&](const auto& p) {
-      auto v = pt::tag("residual.begin", x * 2);  // stands for the embedding's result
+      auto v = pt::tag("residual.begin", x * 2);  // in place of the embedding's result
       dropout drop;
       for (std::size_t i = 0; i < p.layers.size(); ++i)
         v = layer(p.layers[i], v, drop, std::to_string(i));
