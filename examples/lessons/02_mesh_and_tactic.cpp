@@ -23,7 +23,7 @@ int main() {
 
   // First tactic: shard the rows of x along "B". A row of the result needs only the same row of x,
   // so propagation shards all products by rows. In the output, x has four rows instead of eight and
-  // there is no collective. w1 and w2 are replicated.
+  // nothing is communicated. w1 and w2 are replicated.
   const pt::partitioned rows = pt::partition(f, mesh, pt::schedule(pt::manual("B", {{"x", 0}})));
   std::cout << pt::print(rows) << '\n';
 
