@@ -98,7 +98,7 @@ struct columns {
 /// A model under a schedule on a mesh.
 struct cell {
   std::string name;
-  pt::partitioned made;
+  pt::partitioned program;
   bench::run_times times = {};
   double bytes = -1;               ///< growth of the process in the first run; -1: unknown
   std::int64_t planned_bytes = 0;  ///< memory of a run as the executable plans it
@@ -127,14 +127,14 @@ class cells {
         "planned_mib");
     columns time, one, many, memory, planned;
     for (const cell& c : cells_) {
-      const bench::emulated_run run(c.made.device, cpu);
+      const bench::emulated_run run(c.program.device, cpu);
       const double seconds = run.seconds(), took = c.times.median(),
                    bytes = static_cast<double>(run.bytes());
       std::printf("%s,%.2f,%.2f,%.2f,%.1f,%.1f,%.2f,%.1f\n", c.name.c_str(), 1e3 * seconds,
                   1e3 * took, seconds / took, mebi(bytes), mebi(c.bytes), bytes / c.bytes,
                   mebi(static_cast<double>(c.planned_bytes)));
       time.add(seconds, took);
-      (c.made.device.mesh.devices() == 1 ? one : many).add(seconds, took);
+      (c.program.device.mesh.devices() == 1 ? one : many).add(seconds, took);
       if (c.bytes < 0) continue;
       memory.add(bytes, c.bytes);
       planned.add(static_cast<double>(c.planned_bytes), c.bytes);
@@ -154,11 +154,11 @@ class cells {
   std::vector<pt::array> inputs_;
 
   void measure(cell& c) const {
-    const pt::executable run(c.made.device);
+    const pt::executable run(c.program.device);
     const std::int64_t grown = growth([&] { run(inputs_); });
     if (c.bytes < 0) c.bytes = static_cast<double>(grown);
     c.planned_bytes = run.workspace_bytes();
-    for (const auto& t : c.made.device.output_types) c.planned_bytes += t.bytes();
+    for (const auto& t : c.program.device.output_types) c.planned_bytes += t.bytes();
     c.times.measure([&] { run(inputs_); }, 0.2, 3);
   }
   std::string title(std::string_view schedule, const pt::mesh& mesh) const {

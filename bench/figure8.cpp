@@ -39,9 +39,9 @@ double time_of(const F& f) {
   for (int i = 0; i < 9; ++i) {
     const auto began = std::chrono::steady_clock::now();
     f();
-    const std::chrono::duration<double, std::milli> taken =
+    const std::chrono::duration<double, std::milli> elapsed =
         std::chrono::steady_clock::now() - began;
-    best = taken.count() < best ? taken.count() : best;
+    best = elapsed.count() < best ? elapsed.count() : best;
   }
   return best;
 }
@@ -59,11 +59,11 @@ class figure {
   }
   template <class... Tactics>
   void on(std::string_view schedule, const Tactics&... tactics) {
-    const auto made = [&] { return pt::partition(p_, mesh, pt::schedule(tactics...)); };
-    const pt::partitioned r = made();
+    const auto run = [&] { return pt::partition(p_, mesh, pt::schedule(tactics...)); };
+    const pt::partitioned r = run();
     out_.write(name_ + '.' + std::string(schedule), pt::write_stablehlo(r.device));
     std::string row = name_ + ',' + std::string(schedule) + ',' + std::to_string(mesh.devices()) +
-                      ',' + std::to_string(ops_of(p_)) + ',' + std::to_string(time_of(made)) + ',';
+                      ',' + std::to_string(ops_of(p_)) + ',' + std::to_string(time_of(run)) + ',';
     row += std::to_string(time_of([&] { pt::write_stablehlo(p_); })) + ',' +
            std::to_string(time_of([&] { pt::write_stablehlo(r.device); })) + ',' +
            std::to_string(r.cost.argument_bytes) + ',' + std::to_string(peak_in_xla(tactics...));

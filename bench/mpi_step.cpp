@@ -85,11 +85,11 @@ struct distance {
   double largest = 0, norm = 0;
 
   distance() = default;
-  distance(std::span<const float> wanted, std::span<const float> got) {
+  distance(std::span<const float> expected, std::span<const float> actual) {
     double most = 0, square = 0, all = 0;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      const double w = static_cast<double>(wanted[i]);
-      const double d = std::abs(w - static_cast<double>(got[i]));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const double w = static_cast<double>(expected[i]);
+      const double d = std::abs(w - static_cast<double>(actual[i]));
       keep(most, std::abs(w));
       keep(largest, d);
       square += d * d;
@@ -135,9 +135,9 @@ differences check(const pt::program& step, hand_written& hand, int rank, int ste
     state.push_back(b.tokens);
     state.push_back(b.targets);
     state = source(state);
-    const float wanted = state.back().item<float>();
+    const float expected = state.back().item<float>();
     state.pop_back();
-    worst.loss.keep({std::span(&wanted, 1), std::span(&loss, 1)});
+    worst.loss.keep({std::span(&expected, 1), std::span(&loss, 1)});
     for (std::size_t t = 0; t < hand.tensor_count(); ++t) {
       const auto values = [&](std::size_t at) {
         return std::span(state[at].data<float>(), static_cast<std::size_t>(state[at].size()));

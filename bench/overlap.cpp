@@ -74,9 +74,9 @@ void overlap_of_language_model(const char* name, const paper::language_model_siz
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> wanted(argv + 1, argv + argc);
-  if (wanted.empty()) wanted = {"T32", "IT32", "UNet", "GNS"};
-  for (const std::string& each : wanted) {
+  std::vector<std::string> models(argv + 1, argv + argc);
+  if (models.empty()) models = {"T32", "IT32", "UNet", "GNS"};
+  for (const std::string& each : models) {
     if (each == "T32") overlap_of_language_model("T32", paper::T32);
     if (each == "T48") overlap_of_language_model("T48", paper::T48);
     if (each == "IT32") {

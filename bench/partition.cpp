@@ -188,12 +188,12 @@ BENCHMARK(T32_simulated_devices)->Args({8, 4})->Args({1024, 16})->Unit(benchmark
 
 /// Prints the texts about T32: a line per collective, the effect of each tactic, the local program.
 template <class Text>
-void T32_text(benchmark::State& state, const Text& made) {
+void T32_text(benchmark::State& state, const Text& print) {
   using namespace paper::transformers;
   const pt::partitioned p = pt::partition(paper::trace_training_step(paper::T32), paper_mesh,
                                           pt::schedule(BP, MP, Z3, EMB));
   std::size_t size = 0;
-  for (auto _ : state) size = made(p).size();
+  for (auto _ : state) size = print(p).size();
   state.counters["characters"] = static_cast<double>(size);
 }
 BENCHMARK_CAPTURE(T32_text, explain, [](const auto& p) { return pt::explain(p); })

@@ -27,7 +27,7 @@ int runs = 20;
 
 /// Returns the milliseconds that `f` takes, the minimum of all runs.
 template <class F>
-double least(const F& f) {
+double minimum(const F& f) {
   double best = 1e9;
   for (int i = 0; i < runs; ++i) {
     const auto start = std::chrono::steady_clock::now();
@@ -43,14 +43,16 @@ void measure(const char* name, const pt::program& source, const pt::mesh& mesh,
              const Tactics&... tactics) {
   pt::partitioned p;
   pt::verdict v;
-  const double made = least([&] { p = pt::partition(source, mesh, pt::schedule(tactics...)); });
-  const double proved = least([&] { v = pt::prove(p); });
+  const double partitioned =
+      minimum([&] { p = pt::partition(source, mesh, pt::schedule(tactics...)); });
+  const double proved = minimum([&] { v = pt::prove(p); });
   const int ops = p.source.op_count() + p.device.local.op_count();
   std::printf(
       "%-24s %6d + %6d ops, %4lld devices: partition %8.2f ms, prove %8.2f ms, ratio %.2f, "
       "%5.0f ns per op%s\n",
       name, p.source.op_count(), p.device.local.op_count(), static_cast<long long>(mesh.devices()),
-      made, proved, proved / made, 1e6 * proved / ops, v.proved ? "" : ", NOT PROVED");
+      partitioned, proved, proved / partitioned, 1e6 * proved / ops,
+      v.proved ? "" : ", NOT PROVED");
 }
 
 pt::program training_step(std::int64_t layers, std::int64_t width = 512, std::int64_t heads = 8) {
@@ -93,8 +95,8 @@ void measure_elements() {
         trace_training_step<dynamic>({1, width, 2, width / 2, 2 * width, 4, 4, 16});
     const auto p = pt::partition(source, {{"B", 2}, {"M", 2}}, pt::schedule(BP, MP, Z3));
     pt::prove_detail::element_verdict v;
-    const double ms =
-        least([&] { v = pt::prove_detail::prove_by_elements(p.source, p.device, 1'000'000'000); });
+    const double ms = minimum(
+        [&] { v = pt::prove_detail::prove_by_elements(p.source, p.device, 1'000'000'000); });
     std::printf("1 layer, width %2lld, by elements: %9lld steps, %8.2f ms, %5.1f ns per step%s\n",
                 static_cast<long long>(width), static_cast<long long>(v.steps), ms,
                 1e6 * ms / static_cast<double>(v.steps),

@@ -54,7 +54,7 @@ double cpu_seconds() {
 /// The input of the phases. `result` is set after the phase "partition" has been measured.
 struct subject {
   const scale::shape& shape;
-  int wanted;
+  int ops;  ///< approximate number of ops
   model m = {};
   std::unique_ptr<pt::partitioned> result = nullptr;
 
@@ -115,8 +115,7 @@ struct phase {
 };
 
 const phase phases[] = {
-    {"build", false,
-     [](const subject& s) { return timed([&] { return s.shape.make(s.wanted); }); }},
+    {"build", false, [](const subject& s) { return timed([&] { return s.shape.make(s.ops); }); }},
     {"partition", false, [](const subject& s) { return timed([&] { return s.partition(); }); }},
     {"mpmd", false, on_meshes},
     {"combine", true, [](const subject& s) { return with_passes(s, {.combine_below = 1 << 20}); }},

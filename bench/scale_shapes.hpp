@@ -45,10 +45,10 @@ struct model {
 inline constexpr std::int64_t side = 64;
 inline const pt::tensor_type square{pt::dtype::f32, {side, side}};
 
-/// A program under construction, of about `wanted` ops.
+/// A program under construction, of about `target_ops` ops.
 class writer {
  public:
-  explicit writer(int ops) : wanted(ops) {}
+  explicit writer(int ops) : target_ops(ops) {}
 
   value_id input(const std::string& name, const pt::tensor_type& t = square) {
     return pt::ops::parameter(b, name, t);
@@ -64,14 +64,14 @@ class writer {
     if (!name.empty()) o.name = b.p.intern(name);
     b.p.outputs.push_back(o);
   }
-  bool full() const { return b.p.op_count() >= wanted; }
+  bool full() const { return b.p.op_count() >= target_ops; }
   pt::program take() {
     b.p.error.raise();
     return std::move(b.p);
   }
 
   pt::builder b;
-  int wanted;
+  int target_ops;
 };
 
 inline std::string numbered(const char* prefix, std::size_t i) {

@@ -177,9 +177,9 @@ void axes(const paper::language_model_sizes& sizes) {
 int main(int argc, char** argv) {
   const bool inferred = argc > 1 && std::string_view(argv[1]) == "--inferred";
   const bench::paper_sizes& m = inferred ? bench::inferred_sizes : bench::default_sizes;
-  std::vector<std::string> wanted(argv + 1 + inferred, argv + argc);
-  if (wanted.empty()) wanted = {"T32", "T48", "IT32", "UNet", "GNS", "axes"};
-  for (const std::string& each : wanted) {
+  std::vector<std::string> models(argv + 1 + inferred, argv + argc);
+  if (models.empty()) models = {"T32", "T48", "IT32", "UNet", "GNS", "axes"};
+  for (const std::string& each : models) {
     if (each == "T32") language_model("T32", m.t32);
     if (each == "T48") language_model("T48", m.t48);
     if (each == "IT32") serving(m.it32);
