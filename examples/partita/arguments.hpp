@@ -104,17 +104,17 @@ class argument_names {
 inline std::vector<partita::array> arguments_of(const partita::program& p,
                                                 const std::string& path) {
   std::vector<partita::unread_array> unread;
-  const auto given = partita::read_npz(path, &unread);
-  partita::run_detail::need_once(path, given);
+  const auto arrays = partita::read_npz(path, &unread);
+  partita::run_detail::need_once(path, arrays);
   std::vector<std::string> names;
-  for (const auto& each : given) names.push_back(each.name);
+  for (const auto& each : arrays) names.push_back(each.name);
   for (const auto& each : unread) names.push_back(each.name);
   std::vector<partita::array> list;
-  for (const std::size_t at : argument_names(p, names, given.size()).places(path)) {
-    if (at >= given.size()) throw partita::error(unread[at - given.size()].message);
+  for (const std::size_t at : argument_names(p, names, arrays.size()).places(path)) {
+    if (at >= arrays.size()) throw partita::error(unread[at - arrays.size()].message);
     const int i = static_cast<int>(list.size());
-    partita::run_detail::need_type(path, given[at], p.input_type(i));
-    list.push_back(given[at].value);
+    partita::run_detail::need_type(path, arrays[at], p.input_type(i));
+    list.push_back(arrays[at].value);
   }
   return list;
 }

@@ -40,7 +40,7 @@ class environment_request {
  public:
   std::string what;
   std::vector<int> numbers;  ///< the value of "action" or "state"
-  std::string given;         ///< "action", "state", or empty
+  std::string argument;      ///< "action", "state", or empty
   std::string error;
 
   explicit environment_request(std::string_view line) : in_(line) {
@@ -55,8 +55,8 @@ class environment_request {
       if (key == "do") {
         what = word();
       } else if (key == "action" || key == "state") {
-        if (!given.empty()) fail("action and state are given");
-        given = key;
+        if (!argument.empty()) fail("action and state are given");
+        argument = key;
         if (key == "state")
           read_numbers();
         else
@@ -145,11 +145,11 @@ class environment_server {
       known.push_back(each.what);
       if (each.what != r.what) continue;
       found = true;
-      if (r.given != each.needs)
+      if (r.argument != each.needs)
         return error("X016 environment: \"" + r.what + "\" " +
-                     (each.needs.empty() ? "does not take " + r.given
+                     (each.needs.empty() ? "does not take " + r.argument
                                          : "needs its " + std::string(each.needs) +
-                                               (r.given.empty() ? "" : ", not " + r.given)));
+                                               (r.argument.empty() ? "" : ", not " + r.argument)));
     }
     if (!found)
       return error("X016 environment: \"" + r.what + "\" is unknown; " +

@@ -60,7 +60,7 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
 }
 /// Throws an error in a file, with the file's name before its line and column.
-void need(const pt::failure& f, const std::string& path) {
+void raise_in_file(const pt::failure& f, const std::string& path) {
   if (!f) return;
   const std::string_view message = f.message;
   throw pt::error(pt::concat(message.substr(0, 5), path, ": ", message.substr(5)));
@@ -84,7 +84,7 @@ pt::program read_module(const options& o, pt::sharding_list* shardings) {
   const pt::span<const std::string_view> given(list.data(), list.size());
   pt::program p = shardings != nullptr ? pt::read_stablehlo(module, *shardings, given)
                                        : pt::read_stablehlo(module, given);
-  need(p.error, o.files[0]);
+  raise_in_file(p.error, o.files[0]);
   if (!o.names.empty() && list.size() != static_cast<std::size_t>(p.input_count()))
     throw usage_error("option --names: \"" + o.names + "\" has " + std::to_string(list.size()) +
                       " names; the module has " + std::to_string(p.input_count()) + " arguments");
@@ -92,12 +92,12 @@ pt::program read_module(const options& o, pt::sharding_list* shardings) {
 }
 pt::text_schedule read_specification(const std::string& path) {
   auto s = pt::read_schedule(read_text(path));
-  need(s.error, path);
+  raise_in_file(s.error, path);
   return s;
 }
 pt::system_description read_machine(const std::string& path) {
   auto s = pt::read_system(read_text(path));
-  need(s.error, path);
+  raise_in_file(s.error, path);
   return s;
 }
 
@@ -134,7 +134,7 @@ void emit(const options& o, const pt::text& all) {
 }
 
 /// Returns a partitioned program in one of the forms of --emit.
-pt::text written(const pt::partitioned& r, const std::string& form) {
+pt::text text_in_form(const pt::partitioned& r, const std::string& form) {
   if (form == "local") return pt::write_stablehlo(r.device);
   if (form == "annotated") return pt::write_annotated_stablehlo(r);
   if (form == "source") return pt::write_stablehlo(r.source);
@@ -175,7 +175,7 @@ pt::system_description system_for(const options& o, const pt::sharding_list& sha
   pt::system_description s;
   pt::failure f;
   s.mesh = pt::mesh_of(shardings, f);
-  need(f, o.files[0]);
+  raise_in_file(f, o.files[0]);
   return s;
 }
 /// Returns the report of the passes if the specification has any.
@@ -215,10 +215,10 @@ std::string title_of(const options& o) {
   return name(0) + (o.files.size() == 3 ? ", " + name(1) : "");
 }
 /// Returns the table of --sweep: the program under the specification, on each system.
-pt::text what_if(const options& o, const pt::program& p, pt::text_schedule tactics,
-                 const pt::system_description& system) {
+pt::text mesh_sweep(const options& o, const pt::program& p, pt::text_schedule tactics,
+                    const pt::system_description& system) {
   const pt::design_list list = pt::read_designs(read_text(o.sweep), system);
-  need(list.error, o.sweep);
+  raise_in_file(list.error, o.sweep);
   if (o.files.size() == 3) {
     const pt::text_schedule more = read_specification(o.files[1]);
     for (const auto& t : more.tactics) tactics.tactics.push_back(t);
@@ -233,16 +233,15 @@ pt::text what_if(const options& o, const pt::program& p, pt::text_schedule tacti
   return o.csv ? table.csv() : table.print();
 }
 /// True if no option replaces the report by another text or writes a file instead.
-bool asks_for_no_text(const options& o) {
+bool prints_default_report(const options& o) {
   return !o.explain && !o.replicated && !o.peak && o.value.empty() && o.diff.empty() &&
          o.sweep.empty() && o.trace.empty() && o.html.empty() && o.dump.empty();
 }
 /// Returns the table of --sweep for a program on several meshes.
-pt::text what_if_on_meshes(const options& o, const pt::program& p,
-                           const pt::text_schedule& schedule,
-                           const pt::system_description& system) {
+pt::text cluster_sweep(const options& o, const pt::program& p, const pt::text_schedule& schedule,
+                       const pt::system_description& system) {
   const pt::cluster_design_list list = pt::read_cluster_designs(read_text(o.sweep), system);
-  need(list.error, o.sweep);
+  raise_in_file(list.error, o.sweep);
   pt::sweep table;
   for (const auto& d : list.designs) {
     pt::text_schedule tactics = pt::changed(schedule, d.change);
@@ -255,10 +254,10 @@ template <class Program>
 int check_bounds(const options& o, const Program& r) {
   if (o.check.empty()) return 0;
   const pt::bound_list bounds = pt::read_bounds(read_text(o.check));
-  need(bounds.error, o.check);
+  raise_in_file(bounds.error, o.check);
   pt::failure f;
   const pt::text broken = pt::broken_bounds(r, bounds, f);
-  need(f, o.check);
+  raise_in_file(f, o.check);
   std::cerr << pt::notes_on_bounds(unknown_loops_in(r), bounds).view();
   std::cerr << broken.view();
   return broken.empty() ? 0 : 1;
@@ -269,10 +268,10 @@ pt::text_schedule schedule_on_meshes(const options& o, const std::string& specif
                                      const pt::system_description& system,
                                      const pt::sharding_list& shardings) {
   pt::text_schedule all = read_specification(specification);
-  need(pt::validate(all, system), specification);
+  raise_in_file(pt::validate(all, system), specification);
   if (!o.use_shardings) return all;
   pt::text_schedule first = pt::schedule_of(shardings, system.topology());
-  need(first.error, o.files[0]);
+  raise_in_file(first.error, o.files[0]);
   for (const auto& t : all.tactics) first.tactics.push_back(t);
   all.tactics = first.tactics;
   return all;
@@ -283,9 +282,10 @@ pt::pipelined pipelined_as(const options& o, const std::string& specification, c
                            const pt::sharding_list& shardings) {
   const pt::text_schedule schedule = schedule_on_meshes(o, specification, system, shardings);
   pt::vec<pt::search_result> results;
-  pt::pipelined made = pipelines::session(p, schedule, system, strict_limit(o)).made(results);
+  pt::pipelined result =
+      pipelines::session(p, schedule, system, strict_limit(o)).partition(results);
   progress::searched(results);
-  return made;
+  return result;
 }
 /// Partitions the program on several meshes and writes what the options ask for.
 int run_pipelined(const options& o, const pt::program& p, const pt::system_description& system,
@@ -296,7 +296,7 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
   const pt::text_schedule schedule = schedule_on_meshes(o, o.files[1], system, shardings);
   pipelines::session s(p, schedule, system, strict_limit(o));
   pt::vec<pt::search_result> results;
-  const pt::pipelined r = s.made(results);
+  const pt::pipelined r = s.partition(results);
   progress::searched(results);
   write_searches(o, results);
   if (!o.html.empty()) pt::write_html(r, s.simulated(r), o.html, {.title = title_of(o)});
@@ -306,12 +306,12 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
     progress::running(p);
     write_results(job::run(r, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
-    emit(o, pipelines::written(p, r, o.emit));
+    emit(o, pipelines::text_in_form(p, r, o.emit));
     if (o.json) std::cout << pipelines::json_report(s, r);
   } else if (o.json || (o.csv && o.sweep.empty())) {
     std::cout << (o.json ? pipelines::json_report(s, r) : pipelines::csv_report(r));
   } else {
-    if (asks_for_no_text(o)) {
+    if (prints_default_report(o)) {
       std::cout << pt::report(r).view();
       if (system.can_simulate()) std::cout << pipelines::simulation_report(s, r).view();
       std::cout << pt::print_missing(system).view();
@@ -322,7 +322,7 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
     if (o.peak) std::cout << pt::print_peak(r).view();
     if (!o.diff.empty())
       std::cout << pt::diff(r, pipelined_as(o, o.diff, p, system, shardings)).view();
-    if (!o.sweep.empty()) std::cout << what_if_on_meshes(o, p, schedule, system).view();
+    if (!o.sweep.empty()) std::cout << cluster_sweep(o, p, schedule, system).view();
   }
   return check_bounds(o, r);
 }
@@ -331,13 +331,13 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
   if (system.has_several()) return run_pipelined(o, p, system, shardings);
   pt::text_schedule first;
   if (o.use_shardings) first = pt::schedule_of(shardings, system.mesh);
-  need(first.error, o.files[0]);
+  raise_in_file(first.error, o.files[0]);
   pt::vec<pt::search_result> results;
-  const auto made = [&](const std::string& specification) {
+  const auto partitioned_by = [&](const std::string& specification) {
     pt::text_schedule all = first;
     if (!specification.empty()) {
       const pt::text_schedule more = read_specification(specification);
-      need(pt::validate(more, system), specification);
+      raise_in_file(pt::validate(more, system), specification);
       for (const auto& t : more.tactics) all.tactics.push_back(t);
       all.passes = more.passes;
       all.overlap = more.overlap;
@@ -349,8 +349,9 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     progress::searched(results);
     return r;
   };
-  if (o.environment) return serve_environment(system, made(o.files.size() == 3 ? o.files[1] : ""));
-  const pt::partitioned r = made(o.files.size() == 3 ? o.files[1] : "");
+  if (o.environment)
+    return serve_environment(system, partitioned_by(o.files.size() == 3 ? o.files[1] : ""));
+  const pt::partitioned r = partitioned_by(o.files.size() == 3 ? o.files[1] : "");
   write_searches(o, results);
   if (!o.html.empty()) pt::write_html(r, system.on, o.html, {.title = title_of(o)});
   if (!o.dump.empty()) dump_tactics(r, system, o.dump);
@@ -359,12 +360,12 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     progress::running(r.device);
     write_results(job::run(r, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
-    emit(o, written(r, o.emit));
+    emit(o, text_in_form(r, o.emit));
     if (o.json) std::cout << json_report(r, system);
   } else if (o.json || (o.csv && o.sweep.empty())) {
     std::cout << (o.json ? json_report(r, system) : csv_report(r));
   } else {
-    const bool plain = asks_for_no_text(o);
+    const bool plain = prints_default_report(o);
     if (plain)
       std::cout << pt::report(r).view() << passes_report(r).view()
                 << pt::print_memory(system, r.cost.peak_bytes).view();
@@ -374,14 +375,14 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     if (!o.value.empty()) std::cout << without_error(pt::show(r, o.value)).view();
     if (o.replicated) std::cout << pt::print_replicated(r).view();
     if (o.peak) std::cout << pt::print_peak(r).view();
-    if (!o.diff.empty()) std::cout << pt::diff(r, made(o.diff)).view();
-    if (!o.sweep.empty()) std::cout << what_if(o, p, first, system).view();
+    if (!o.diff.empty()) std::cout << pt::diff(r, partitioned_by(o.diff)).view();
+    if (!o.sweep.empty()) std::cout << mesh_sweep(o, p, first, system).view();
   }
   return check_bounds(o, r);
 }
 
 /// Prints a judgement; writes inputs that refute the program to the file of --out.
-int tell(const options& o, const pt::program& source, const pt::judgement& j) {
+int print_judgement(const options& o, const pt::program& source, const pt::judgement& j) {
   if (j.kind == pt::verdict_kind::proved) {
     std::cout << "proved: it computes " << o.files[0] << ", for all inputs\n";
     return 0;
@@ -402,8 +403,8 @@ int tell(const options& o, const pt::program& source, const pt::judgement& j) {
 int prove_pipelined(const options& o, const pt::system_description& system) {
   pt::sharding_list shardings;
   const pt::program source = read_module(o, o.use_shardings ? &shardings : nullptr);
-  return tell(o, source,
-              pt::prove_or_refute(pipelined_as(o, o.files[1], source, system, shardings)));
+  return print_judgement(
+      o, source, pt::prove_or_refute(pipelined_as(o, o.files[1], source, system, shardings)));
 }
 /// Proves that a program of one device computes its source. Counted loops are unrolled if the proof
 /// needs that.
@@ -422,15 +423,15 @@ int prove(const options& o) {
   const pt::program source = read_module(o, nullptr);
   const std::string module = read_text(o.files[1]);
   pt::device_program local = pt::read_local_stablehlo(module, system.mesh);
-  need(local.local.error, o.files[1]);
+  raise_in_file(local.local.error, o.files[1]);
   for (const pt::local_reading& way : pt::ways_to_prove) {
     pt::device_program read = pt::read_local_stablehlo(module, system.mesh, way);
-    need(read.local.error, o.files[1]);
+    raise_in_file(read.local.error, o.files[1]);
     if (!pt::prove(source, read).proved) continue;
     local = std::move(read);
     break;
   }
-  return tell(o, source, pt::prove_or_refute(source, local));
+  return print_judgement(o, source, pt::prove_or_refute(source, local));
 }
 
 int run(const options& o) {

@@ -73,13 +73,13 @@ class session {
           std::int64_t strict = partita::partition_options::off)
       : p_(p), schedule_(std::move(s)), system_(system), strict_(strict) {}
 
-  partita::pipelined made() {
+  partita::pipelined partition() {
     partita::vec<partita::search_result> results;
-    return made(results);
+    return partition(results);
   }
   /// Partitions the program. Runs the searches of automatic tactics, stores their results in
   /// `results`, and replaces these tactics by what they found.
-  partita::pipelined made(partita::vec<partita::search_result>& results) {
+  partita::pipelined partition(partita::vec<partita::search_result>& results) {
     partita::text_schedule s = schedule_;
     const partita::topology t = system_.topology();
     partita::search_on(s, searched_device(t), &progress::searching, &results);
@@ -318,19 +318,19 @@ inline void dump(const session& s, const partita::program& source, const partita
     partita::run_detail::write_file(folder + '/' + name, all);
   };
   std::vector<std::string> figures;  // after each tactic so far
-  const auto both = [&](std::size_t t, const partita::pipelined& made) {
+  const auto both = [&](std::size_t t, const partita::pipelined& state) {
     const std::string name = dump_name(t, s.name(t));
-    figures.push_back(tactic_json(s, t, made));
-    write(name + ".txt", partita::print(made));
-    write(name + ".json", json_report(s, made, figures));
+    figures.push_back(tactic_json(s, t, state));
+    write(name + ".txt", partita::print(state));
+    write(name + ".json", json_report(s, state, figures));
   };
   write("0-source.txt", partita::print(source));
   for (std::size_t t = 0; t + 1 < s.tactics(); ++t) both(t, s.after(t));
   both(s.tactics() - 1, p);
   dump_calls(p, folder);
 }
-inline partita::text written(const partita::program& source, const partita::pipelined& p,
-                             const std::string& form) {
+inline partita::text text_in_form(const partita::program& source, const partita::pipelined& p,
+                                  const std::string& form) {
   if (form == "local") return partita::write_stablehlo(p, partita::export_calls(p));
   if (form == "source") return partita::write_stablehlo(source);
   if (form == "text") return partita::print(source);
