@@ -141,9 +141,9 @@ class cells {
     }
     time.print("time");
     one.print("time, on one device");
-    many.print("time, on several");
+    many.print("time, on several devices");
     memory.print("memory");
-    planned.print("memory, as executable::workspace_bytes and the outputs have it");
+    planned.print("memory, as planned: executable::workspace_bytes and the outputs");
   }
 
  private:

@@ -113,7 +113,7 @@ int main(int argc, char** argv) {
       proof("  and pt::proved in the thunk",
             "constexpr auto proved = [] { return pt::proved(step()); };\n"
             "static_assert(pt::check<proved>.conflicts == 0 && pt::check<proved>.proved);\n");
-      proof("  and .proved, made twice",
+      proof("  and .proved, partitioned twice",
             "static_assert(pt::check<step>.conflicts == 0 && pt::check<step>.proved);\n");
     }
   }
