@@ -97,7 +97,8 @@ TEST_CASE("the environment refuses invalid requests") {
     CHECK(answer.find(why) != std::string::npos);
   };
   is_error("", "\\\"{\\\" is expected");
-  is_error("{\"do\": \"step\", \"action\": 7}", "there is no action 7; there are 1");
+  is_error("{\"do\": \"step\", \"action\": 7}",
+           "action 7 does not exist; the number of actions is 1");
   is_error("{\"do\": \"step\"}", "\\\"step\\\" needs its action");
   is_error("{\"do\": \"go_to\", \"action\": 0}", "\\\"go_to\\\" needs its state, not action");
   is_error("{\"do\": \"reset\", \"action\": 0}", "does not take action");

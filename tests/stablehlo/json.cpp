@@ -118,7 +118,7 @@ TEST_CASE("json of pipelines: figures after each tactic, global types without pa
   const auto schedule = pt::read_schedule(module("spec"));
   const auto on = pt::read_system(module("conf"));
   pipelines::session s(p, schedule, on);
-  const pt::pipelined made = s.made();
+  const pt::pipelined made = s.partition();
   const std::string json = pipelines::json_report(s, made);
   CHECK(json_checker(json).run() == "");
   for (std::size_t t = 0; t < s.tactics(); ++t) {

@@ -31,7 +31,7 @@ std::string pipeline_mistake(const std::string& schedule, const std::string& sys
     if (f) return std::string(f.message.view());
   try {
     const pt::program p = layers();
-    pipelines::session(p, s, on).made();
+    pipelines::session(p, s, on).partition();
   } catch (const pt::error& e) {
     return e.what();
   }
@@ -64,7 +64,7 @@ TEST_CASE("a module of JAX in two stages, by its specification") {
   REQUIRE(!schedule.error);
   REQUIRE(!system.error);
   pipelines::session s(p, schedule, system);
-  const pt::pipelined made = s.made();
+  const pt::pipelined made = s.partition();
   CHECK(data::str(pt::report(made)) ==
         R"(after PP:
   actions:
@@ -115,7 +115,7 @@ TEST_CASE("the forms of a pipeline line mean the same") {
   const pt::program p = layers();
   const auto system = pt::read_system(example("conf"));
   pipelines::session s(p, pt::read_schedule(example("spec")), system);
-  const pt::pipelined made = s.made();
+  const pt::pipelined made = s.partition();
   const std::string json = pipelines::json_report(s, made);
   for (const std::string_view part :
        {"{ \"name\": \"MP\", \"figures\": {", "\"messages\": 8", "\"in_flight\": 2",
@@ -128,10 +128,10 @@ TEST_CASE("the forms of a pipeline line mean the same") {
   const std::string csv = pipelines::csv_report(made);
   CHECK(csv.find("all_reduce,\"\"\"M\"\"\",\"tensor<2x32xf32>\",256,\"m0\",\"forward of stage 0 "
                  "(\"\"embedding\"\", \"\"layers_0\"\")\",4\n") != std::string::npos);
-  CHECK(data::str(pipelines::written(p, made, "calls")).find("%layers_0.add#3@m1 = copy ") !=
+  CHECK(data::str(pipelines::text_in_form(p, made, "calls")).find("%layers_0.add#3@m1 = copy ") !=
         std::string::npos);
   CHECK(data::str(pipelines::trace(made, s.simulated(made))).find("\"B3\"") != std::string::npos);
-  CHECK_THROWS_WITH(pipelines::written(p, made, "devices"),
+  CHECK_THROWS_WITH(pipelines::text_in_form(p, made, "devices"),
                     "option --emit: \"devices\" is not allowed; give local, source, core, text, "
                     "device, calls or json");
   const std::string folder = "pipeline_dump_test";
@@ -154,7 +154,7 @@ TEST_CASE("the forms of a pipeline line mean the same") {
                     "O142 option --emit annotated is for programs on one mesh: a module with "
                     "shardings has one, and the system has several; give --emit local, a module "
                     "for each function, or a system of one");
-  const std::string modules = data::str(pipelines::written(p, made, "local"));
+  const std::string modules = data::str(pipelines::text_in_form(p, made, "local"));
   const pt::exported_pipeline e = pt::export_calls(made);
   std::size_t count = 0;
   for (std::size_t at = modules.find("\n  module @\""); at != std::string::npos;
@@ -167,7 +167,7 @@ TEST_CASE("the forms of a pipeline line mean the same") {
 TEST_CASE("bounds on a pipeline are checked") {
   const pt::program p = layers();
   const auto system = pt::read_system(example("conf"));
-  const auto made = pipelines::session(p, pt::read_schedule(example("spec")), system).made();
+  const auto made = pipelines::session(p, pt::read_schedule(example("spec")), system).partition();
   const auto broken = [&](std::string_view bounds) {
     pt::failure f;
     const std::string lines = data::str(pt::broken_bounds(made, pt::read_bounds(bounds), f));
@@ -249,13 +249,13 @@ TEST_CASE("remat with a pipeline: names stay with their ops") {
     return pt::read_schedule(pipeline_line(", microbatches: 4" + more) +
                              "\nR: remat \"layers_*\"\nBP: manual B {x: 0, y: 0}\n");
   };
-  const auto made = pipelines::session(p, schedule(", infer_transfers"), system).made();
+  const auto made = pipelines::session(p, schedule(", infer_transfers"), system).partition();
   CHECK(made.order_of("m0") == "F0 F1 B0 F2 B1 F3 B2 B3");
   CHECK(data::str(made.notes.back()).find("of 2 scopes again") != std::string::npos);
   const auto inputs = small_arguments(p);
   CHECK(pt::all_close(pt::emulate(made, inputs), pt::evaluate(p, inputs)));
   // A recomputed value has no name, so nothing sends it unasked.
-  CHECK_THROWS_WITH_AS(pipelines::session(p, schedule(""), system).made(),
+  CHECK_THROWS_WITH_AS(pipelines::session(p, schedule(""), system).partition(),
                        doctest::Contains("for \"layers_0\"(1)"), pt::error);
 }
 
@@ -266,7 +266,7 @@ TEST_CASE("stages can be found automatically") {
     return pipelines::session(
                p, pt::read_schedule("pipeline {stages: " + stages + ", batch: {x: 0, y: 0}}"),
                system)
-        .made();
+        .partition();
   };
   // By the scopes of the module; those of its optimizer are not in a stage.
   CHECK(
@@ -295,7 +295,7 @@ TEST_CASE("a search inside stages uses the cost of the pipeline") {
   REQUIRE(std::string(all.error.message.view()) == "");
   pipelines::session s(p, all, system);
   pt::vec<pt::search_result> results;
-  const pt::pipelined made = s.made(results);
+  const pt::pipelined made = s.partition(results);
   REQUIRE(results.size() == 1);
   REQUIRE(!results[0].tactics.empty());
   CHECK(results[0].after < results[0].before);
@@ -307,7 +307,7 @@ TEST_CASE("a search inside stages uses the cost of the pipeline") {
   // The same as a user would write it.
   const auto written =
       pt::read_schedule(first + std::string(pt::print_specification(results[0]).view()) + last);
-  CHECK(pipelines::session(p, written, system).made().collectives == made.collectives);
+  CHECK(pipelines::session(p, written, system).partition().collectives == made.collectives);
   const auto inputs = small_arguments(p);
   CHECK(pt::all_close(pt::emulate(made, inputs), pt::evaluate(p, inputs)));
 }
@@ -400,7 +400,7 @@ TEST_CASE("what if: other meshes, microbatches and orders") {
     table.add(p, "PP", s.tactics, d);
   }
   REQUIRE(table.rows.size() == 7);
-  const auto made = pipelines::session(p, pt::read_schedule(example("spec")), base).made();
+  const auto made = pipelines::session(p, pt::read_schedule(example("spec")), base).partition();
   const pt::pipeline_time t = pt::simulate(made, base.on.device);
   CHECK(table.rows[0].time == t.times.total);
   CHECK(table.rows[0].bubble == t.times.bubble_of_total());
