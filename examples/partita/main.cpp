@@ -41,6 +41,7 @@
 
 #include "arguments.hpp"
 #include "dump.hpp"
+#include "engine.hpp"
 #include "environment.hpp"
 #include "job.hpp"
 #include "options.hpp"
@@ -119,6 +120,11 @@ void write_results(const pt::results& r, const std::string& path) {
   for (int i = 0; i < r.size(); ++i) list.push_back({"r" + std::to_string(i), r[i]});
   if (job::writes()) pt::write_npz(path, list);
 }
+/// Runs a partitioned program: on XLA with --xla, otherwise emulated or over MPI.
+template <class Partitioned>
+pt::results run_of(const options& o, const Partitioned& p, const std::vector<pt::array>& inputs) {
+  return o.xla.empty() ? job::run(p, inputs) : engine::run(p, inputs, o.xla);
+}
 /// Returns the text, or throws the error that it reports.
 const pt::text& without_error(const pt::text& t) {
   if (!t.view().starts_with("error: ")) return t;
@@ -155,6 +161,7 @@ int run_source(const options& o, const pt::program& p) {
     throw usage_error("without a specification and a system there is nothing to show");
   if (!o.found.empty() || !o.search_log.empty() || o.environment)
     throw usage_error("without a specification and a system there is nothing to search");
+  if (!o.xla.empty()) throw usage_error("option --xla needs a specification and a system");
   if (!o.run.empty()) {
     progress::running(p);
     write_results(pt::evaluate(p, arguments_of(p, o.run)), o.out);
@@ -304,7 +311,7 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
   if (!o.dump.empty()) pipelines::dump(s, p, r, o.dump);
   if (!o.run.empty()) {
     progress::running(p);
-    write_results(job::run(r, arguments_of(p, o.run)), o.out);
+    write_results(run_of(o, r, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
     emit(o, pipelines::text_in_form(p, r, o.emit));
     if (o.json) std::cout << pipelines::json_report(s, r);
@@ -323,6 +330,7 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
     if (!o.diff.empty())
       std::cout << pt::diff(r, pipelined_as(o, o.diff, p, system, shardings)).view();
     if (!o.sweep.empty()) std::cout << cluster_sweep(o, p, schedule, system).view();
+    if (!o.xla.empty()) std::cout << engine::report(r, o.xla);
   }
   return check_bounds(o, r);
 }
@@ -358,7 +366,7 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
   if (!o.trace.empty()) write_trace(o, r, system);
   if (!o.run.empty()) {
     progress::running(r.device);
-    write_results(job::run(r, arguments_of(p, o.run)), o.out);
+    write_results(run_of(o, r, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
     emit(o, text_in_form(r, o.emit));
     if (o.json) std::cout << json_report(r, system);
@@ -377,6 +385,7 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     if (o.peak) std::cout << pt::print_peak(r).view();
     if (!o.diff.empty()) std::cout << pt::diff(r, partitioned_by(o.diff)).view();
     if (!o.sweep.empty()) std::cout << mesh_sweep(o, p, first, system).view();
+    if (!o.xla.empty()) std::cout << engine::report(r, o.xla);
   }
   return check_bounds(o, r);
 }

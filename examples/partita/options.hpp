@@ -17,7 +17,7 @@ struct options {
   /// Module, specification, system; with `prove` the source, the program of one device, the system.
   std::vector<std::string> files;
   std::string emit, out, check, run, names, diff, sweep, trace, html, dump, found, search_log,
-      strict, value;
+      strict, value, xla;
   bool explain = false, replicated = false, peak = false, json = false, csv = false, prove = false;
   bool environment = false, use_shardings = false, help = false, version = false;
 };
@@ -113,6 +113,10 @@ inline constexpr std::array entries{
         "                  that produce and use it, its transfers and its collectives",
         &options::value},
     entry{"--version", "", "print the version", nullptr, &options::version},
+    entry{"--xla", "PLUGIN",
+          "compile with XLA by a PJRT plugin and print the memory and flops that it reports; with\n"
+          "                  --run, run there",
+          &options::xla},
 };
 
 inline void check_form(const std::string& form) {
@@ -157,13 +161,11 @@ inline void check_together(const options& o) {
   if (!o.out.empty() && o.run.empty() && o.emit.empty() && !o.prove)
     throw usage_error("option --out needs --emit, --run or --prove, which write to it");
   const bool alone = o.prove || o.environment;
-  const output files[] = {{!o.check.empty(), "--check"},
-                          {!o.html.empty(), "--html"},
-                          {!o.dump.empty(), "--dump"},
-                          {!o.trace.empty(), "--trace"},
-                          {!o.found.empty(), "--found"},
-                          {!o.search_log.empty(), "--search-log"},
-                          {o.prove && !o.strict.empty(), "--strict"}};
+  const output files[] = {
+      {!o.check.empty(), "--check"}, {!o.html.empty(), "--html"},
+      {!o.dump.empty(), "--dump"},   {!o.trace.empty(), "--trace"},
+      {!o.found.empty(), "--found"}, {!o.search_log.empty(), "--search-log"},
+      {!o.xla.empty(), "--xla"},     {o.prove && !o.strict.empty(), "--strict"}};
   for (const output& each : files)
     if (alone && each.given)
       throw usage_error("option " + std::string(first->name) + " does not go with " +
