@@ -1,4 +1,4 @@
-# Every README.md is true as far as text can be compared:
+# Every README.md and every page of examples/guide is true as far as text can be compared:
 #   the first C++ block of the top one is the test tests/golden/readme.cpp, letter by letter, the project that it shows
 #   tests/package/first/CMakeLists.txt; it has at most 160 lines of at most 120 columns
 #   a block below "<!-- printed in FILE -->" is a text that this test compares with what is printed
@@ -138,6 +138,9 @@ endfunction()
 
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/bench/README.md ${ROOT}/examples/README.md ${ROOT}/include/README.md
   ${ROOT}/tests/README.md)
+file(GLOB pages RELATIVE ${ROOT} ${ROOT}/examples/guide/*.md)
+list(APPEND files ${pages})
+list(REMOVE_DUPLICATES files)
 list(PREPEND files README.md)
 foreach(file IN LISTS files)
   file(READ ${ROOT}/${file} readme)
