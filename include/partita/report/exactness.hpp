@@ -1,4 +1,4 @@
-/// The requested precision of ops, which the CPU ignores.
+/// Ops with a requested precision or accuracy, which the CPU ignores.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace partita {
 
 namespace report_detail {
 
-/// Counts the ops with a precision, an algorithm or an accuracy, and collects the distinct ones.
+/// Counts the ops with a precision, an algorithm or an accuracy, and collects the distinct forms.
 class exactness_finder {
  public:
   int count = 0;
@@ -36,7 +36,7 @@ class exactness_finder {
 
 }  // namespace report_detail
 
-/// The note about ops whose precision or accuracy the program sets; empty if there are none:
+/// Returns a note about ops whose precision or accuracy the program sets; empty if no op has one:
 /// `3 ops say how exactly they are computed (dot_general precision=[highest, highest]); emitted
 /// modules keep it, the CPU computes in the precision of the element types`.
 ///

@@ -1,4 +1,4 @@
-/// All that is known of a partitioned program, as one page of HTML that needs nothing else.
+/// A self-contained HTML page about a partitioned program.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class html_page : page_writer {
   std::int64_t capacity_ = 0;
   vec<tactic_figures> rows_;
 
-  // ---- Parts of the page, in their order --------------------------------------------------------
+  // ---- Sections of the page, in order -----------------------------------------------------------
 
   void head() {
     text below = concat("mesh ", p_.mesh().whole());
@@ -188,7 +188,7 @@ class html_page : page_writer {
       add(p_.output(i), p_.core.p.outputs[i].value, true);
     return list;
   }
-  /// The tactics, or their propagation, that slice a value.
+  /// The names of the tactics that slice a value, directly or by propagation.
   text tactics_of(value_id id) const {
     const op_id o = p_.core.p.producer(id);
     vec<int> seen;
@@ -232,7 +232,7 @@ class html_page : page_writer {
     t.print(out_, true);
     left_out(t.rows(), all.size(), "values");
   }
-  /// Of values that lie alike the largest one.
+  /// Draws one picture for each sharding: that of the largest value that has it.
   void draw_shardings(const vec<value>& all, const vec<int>& order) {
     vec<text> drawn;
     int more = 0;
@@ -317,30 +317,33 @@ class html_page : page_writer {
 
 }  // namespace report_detail
 
-/// A page of HTML: figures, tactics side by side, how searches for tactics went, the timeline and
-/// memory over the program, how inputs and outputs lie, each collective and why it is there, what
-/// is replicated by default, and the texts of the programs. It needs no other file and no network,
-/// and can be read on light and on dark ground. Names may hold any characters.
+/// Returns an HTML page with figures, tactics side by side, the course of each search for tactics,
+/// the timeline and memory over the program, layouts of inputs and outputs, each collective with
+/// its reason, values replicated by default, and the texts of the programs. The page needs no other
+/// file and no network, and suits light and dark mode. Names may contain any characters.
 ///
-/// Without a machine, or with one whose figures do not suffice, it has no times. Of programs of any
-/// size the page stays below some megabytes: tables, texts and pictures end, and say so. Of a
-/// program with a mistake it is "error: " and its message. Cost: see print_simulation.
+/// Without a machine, or if its figures are invalid for the mesh, the page has no times. The page
+/// is limited to a few megabytes for programs of any size: tables, texts and pictures are cut, and
+/// the page says where.
+///
+/// Errors    those of the program, as the text "error: " and the message
+/// Cost      see print_simulation
 template <std::same_as<partitioned> Partitioned>
 text html_page(const Partitioned& p, const machine& on = {}, const page_options& options = {}) {
   if (p.error) return concat("error: ", p.error.message, '\n');
   return report_detail::html_page(p, on, options).print();
 }
 
-/// The same, as a file.
+/// Writes html_page to a file.
 ///
-/// Errors    N004 it cannot be written; that of the program, if it has one
+/// Errors    N004 the file cannot be written; those of the program
 template <std::same_as<partitioned> Partitioned>
 void write_html(const Partitioned& p, const machine& on, const std::string& path,
                 const page_options& options = {}) {
   if (p.error) throw error(p.error.message);
   run_detail::write_file(path, html_page(p, on, options));
 }
-/// Without a machine: no times.
+/// The same without a machine, so without times.
 template <std::same_as<partitioned> Partitioned>
 void write_html(const Partitioned& p, const std::string& path, const page_options& options = {}) {
   write_html(p, machine(), path, options);

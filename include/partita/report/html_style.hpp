@@ -1,4 +1,4 @@
-/// How pages of reports look, and the little that they do.
+/// Style sheet and script of the report pages.
 #pragma once
 
 #include <string_view>
@@ -45,7 +45,7 @@ input{font:inherit;color:inherit;background:var(--ground);border:1px solid var(-
 footer{color:var(--soft);margin:40px 0 24px;font-size:12px}
 )";
 
-/// Filters rows of a table by what is typed, and sorts them by a column.
+/// Filters the rows of a table by the typed words, and sorts them by a column.
 inline constexpr std::string_view page_script =
     R"(for(const input of document.querySelectorAll('input[data-table]')){
 const table=document.getElementById(input.dataset.table),count=input.nextElementSibling;

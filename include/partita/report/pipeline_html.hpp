@@ -1,4 +1,4 @@
-/// All that is known of a pipeline, as one page of HTML that needs nothing else.
+/// A self-contained HTML page about a pipeline.
 #pragma once
 
 #include <cstdint>
@@ -164,19 +164,20 @@ class pipeline_page : page_writer {
 
 }  // namespace report_detail
 
-/// A page of HTML for a pipeline whose calls were simulated: its timeline, what each mesh runs, its
-/// units and what they take, what is sent, and the texts of its programs. It needs no other file.
+/// Returns an HTML page for a simulated pipeline: its timeline, the calls of each mesh, its units
+/// and their inputs, its transfers, and the texts of its programs. The page needs no other file.
+/// Long tables, texts and pictures are cut, and the page says where.
 ///
-/// Of a pipeline with a mistake it is "error: " and its message. Cost: linear in calls, units and
-/// transfers, but for sorting; tables, texts and the picture end, and say so.
+/// Errors    those of the simulation, as the text "error: " and the message
+/// Cost      linear in calls, units and transfers, except for sorting
 inline text html_page(const pipelined& p, const pipeline_time& t,
                       const page_options& options = {.title = "A pipeline"}) {
   if (t.error) return concat("error: ", t.error.message, '\n');
   return report_detail::pipeline_page(p, t, options).print();
 }
-/// The same, as a file.
+/// Writes html_page to a file.
 ///
-/// Errors    N004 it cannot be written; that of the pipeline, if it has one
+/// Errors    N004 the file cannot be written; those of the pipeline
 inline void write_html(const pipelined& p, const pipeline_time& t, const std::string& path,
                        const page_options& options = {.title = "A pipeline"}) {
   t.error.raise();
