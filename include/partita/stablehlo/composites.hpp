@@ -1,6 +1,6 @@
-/// Composites that represent ops of this library, see write_ops.hpp. Attributes name the op; the
-/// decomposition defines the result. The reader trusts the attributes only if the decomposition is
-/// the one that the writer writes for them; otherwise it reads the decomposition.
+/// Composites that represent ops of this library; see write_ops.hpp. The attributes name the op;
+/// the decomposition defines the result. The reader trusts the attributes only if the decomposition
+/// equals the one that the writer produces for them; otherwise it reads the decomposition.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace partita::stablehlo_detail {
 
-/// All that are written so. (The shape rules of these check their attributes.)
+/// All ops that are written as composites. (Their shape rules check the attributes.)
 inline constexpr const op_def* composites[] = {
     &def<op::abs>,
     &def<op::call>,
@@ -61,7 +61,7 @@ struct composite_op {
     for (int r = 0; r < n.result_count; ++r) made.push_back(n.result + r);
     return made;
   }
-  /// The op alone, on operands of these types.
+  /// Returns a program that contains only this op, for operands of these types.
   constexpr program alone(const vec<tensor_type>& types) const {
     builder b;
     vec<value_id> operands;
@@ -70,8 +70,8 @@ struct composite_op {
     return static_cast<program&&>(b.p);
   }
 };
-/// Reads the claim of a composite. `function`: its decomposition; `named` returns the program of a
-/// function.
+/// Reads the claim of a composite. `function` is the name of its decomposition; `named` returns the
+/// program of a function.
 template <class Named>
 constexpr composite_op read_composite(syntax& in, const op_text& o, std::string_view function,
                                       const Named& named) {

@@ -1,4 +1,4 @@
-/// Groups of devices that a collective of StableHLO names.
+/// Groups of devices named by a StableHLO collective.
 ///
 /// Source    the StableHLO specification, version 1.0
 #pragma once
@@ -15,7 +15,7 @@ namespace partita::stablehlo_detail {
 /// Maximum number of devices of a mesh whose groups are read, since each device is listed.
 inline constexpr std::int64_t most_devices = std::int64_t{1} << 20;
 
-/// Rows of `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`.
+/// Reads the rows of `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`.
 constexpr bool read_rows(std::string_view value, vec<vec<std::int64_t>>& rows) {
   const std::size_t at = value.find("dense<");
   if (at == std::string_view::npos) return false;
@@ -50,8 +50,9 @@ constexpr void split_as_pairs_say(std::string_view value, mesh& m) {
   if (read_integers(value, pairs, splat) && pairs.size() % 2 == 0 && are_devices(pairs, m))
     mesh_splitter(m).add_pairs(pairs);
 }
-/// Splits the axes of a mesh so that the groups of devices in a module are products of axes. Cost:
-/// linear in the text.
+/// Splits the axes of a mesh so that the groups of devices in a module are products of axes.
+///
+/// Cost      linear in the text
 constexpr void split_as_groups_need(std::string_view module, mesh& m) {
   constexpr std::string_view names[] = {"replica_groups", "source_target_pairs"};
   std::size_t next[] = {module.find(names[0]), module.find(names[1])};
@@ -74,12 +75,12 @@ constexpr void split_as_groups_need(std::string_view module, mesh& m) {
     next[pairs] = module.find(names[pairs], at);
   }
 }
-/// The axes of the groups that the op names; the text must list all groups.
+/// Returns the axes of the groups that the op names; the text must list all groups.
 constexpr axis_list axes_of_groups(op_context& c, bool ordered) {
   const mesh& m = *c.local_mesh;
   axis_list axes;
   vec<vec<std::int64_t>> groups;
-  // (For a custom call they are part of its configuration.)
+  // (A custom call has them in its configuration.)
   std::string_view value = c.o.attribute("replica_groups");
   for (const std::string_view part : parts_of(inside(c.o.attribute("backend_config"), '{', '}')))
     if (part.starts_with("replica_groups")) value = part;

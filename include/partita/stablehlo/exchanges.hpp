@@ -5,8 +5,8 @@
 
 namespace partita::stablehlo_detail {
 
-/// all_to_all among groups along these axes. If one dimension is both split and joined, the block
-/// for each device is a dimension of its own.
+/// all_to_all among groups along these axes. If one dimension is both split and concatenated, the
+/// block for each device becomes a separate dimension.
 constexpr value_id exchanged(op_context& c, value_id x, const axis_list& axes, int split,
                              int joined) {
   if (c.failed()) return -1;
@@ -44,13 +44,12 @@ constexpr value_id position_along(op_context& c, const axis_list& axes, dtype t)
   if (axes.count == 0) return c.b.scalar(def<op::constant>, t, 0);
   return append_shard_start(c.b.p, 1, axes, t);
 }
-/// Sends from device to device along these (from, to) pairs; a device that receives nothing has 0.
+/// Sends from device to device along these (from, to) pairs; a device that receives nothing gets 0.
 ///
-/// Each difference of device numbers is a ring around the whole mesh; the receivers of these pairs
+/// Each difference of device numbers is a ring around the entire mesh; the receivers of these pairs
 /// select its result.
 ///
-/// Cost: a permute for each difference of numbers
-///
+/// Cost      a permute for each difference of numbers
 /// Errors    H013 more than 64 differences
 constexpr value_id permuted(op_context& c, value_id x, const vec<std::int64_t>& pairs) {
   if (c.failed()) return -1;
@@ -92,7 +91,7 @@ constexpr value_id permuted(op_context& c, value_id x, const vec<std::int64_t>& 
   return made;
 }
 
-/// Each member of a group gets the value of its first one.
+/// Each member of a group gets the value of the first member.
 constexpr void read_collective_broadcast(op_context& c) {
   const axis_list axes = axes_of_groups(c, true);
   for (const value_id x : c.operands) {
@@ -117,11 +116,10 @@ constexpr void read_collective_broadcast(op_context& c) {
   }
 }
 
-/// Rows of an operand for each device, from `input_offsets` on, `send_sizes` of them, to
-/// `output_offsets` there; rows that nobody sends stay those of the second operand.
+/// Sends rows of an operand to each device: `send_sizes` rows starting at `input_offsets`, written
+/// at `output_offsets` there. Rows that no device sends keep their values of the second operand.
 ///
-/// Cost: each device gets all rows of its group
-///
+/// Cost      each device receives all rows of its group
 /// Source    jax.lax.ragged_all_to_all
 constexpr void read_ragged_all_to_all(op_context& c) {
   using enum ops::direction;
@@ -139,7 +137,7 @@ constexpr void read_ragged_all_to_all(op_context& c) {
         list.shape[0] % members != 0)
       return c.fail("H007", "operand ", i, " is ", c.type(i), "; a list of integers for each of ",
                     members, " devices is needed");
-  // The entry of each member of the group for this device.
+  // The entry for this device of each member of the group.
   const auto said = [&](std::size_t i) {
     return ops::convert(b, exchanged(c, c.x(i), axes, 0, 0), dtype::i64);
   };

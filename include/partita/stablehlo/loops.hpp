@@ -10,7 +10,7 @@ namespace partita::stablehlo_detail {
 /// Limits for loops that are unrolled.
 inline constexpr std::int64_t most_iterations = 256, most_unrolled_ops = 100'000;
 
-/// The unrolled iterations of a loop; none if it does not count or exceeds the limits.
+/// Unrolls a loop; returns nothing if the loop does not count or exceeds the limits.
 constexpr vec<value_id> unrolled(op_context& c, const vec<value_id>& carried) {
   const program &condition = c.regions[0], &body = c.regions[1];
   const trip_count count = find_trip_count(c.b.p, carried, condition, body);

@@ -1,5 +1,5 @@
-/// Products other than dot_general: ragged products, and those that older versions write by
-/// letters.
+/// Products other than dot_general: ragged products, and those of older versions, which name
+/// dimensions by letters.
 #pragma once
 
 #include <partita/stablehlo/numerics.hpp>
@@ -9,15 +9,14 @@ namespace partita::stablehlo_detail {
 
 // ---- Ragged products
 
-/// Rows of lhs in groups of given sizes, each multiplied by a matrix of its own. The groups may
-/// also be along a contracted dimension, and each then yields a product of its own; or along a
-/// batching dimension, where they change nothing.
+/// Products of groups of rows: the rows of lhs are divided into groups of given sizes, and each
+/// group is multiplied by its own matrix. The groups may also divide a contracted dimension, and
+/// each group then yields its own product; or a batching dimension, where they have no effect.
 ///
 /// Elements outside of a group are masked, so that one dot_general computes the products of all
 /// groups.
 ///
-/// Cost: multiplies all rows with the matrices of all groups
-///
+/// Cost      multiplies all rows with the matrices of all groups
 /// Source    the definition of chlo.ragged_dot
 class ragged_product {
  public:
@@ -102,7 +101,7 @@ class ragged_product {
       return c_.fail("H013", "of ", c_.type(0), " and ", c_.type(1), "; ranks below ", max_rank,
                      " are supported");
   }
-  /// The dimensions whose positions may have different group sizes.
+  /// Returns the dimensions whose positions may have different group sizes.
   constexpr vec<std::int64_t> prefix(const vec<std::int64_t>& batch,
                                      const vec<std::int64_t>& contract, int ragged,
                                      bool contracted) const {
@@ -116,7 +115,7 @@ class ragged_product {
     for (std::size_t i = 0; contracted && contract[i] != ragged; ++i) list.push_back(contract[i]);
     return list;
   }
-  /// (groups, x...): elements outside of a group are 0.
+  /// Returns (groups, x...), in which elements outside of a group are 0.
   constexpr value_id by_group(value_id x, int ragged, const vec<std::int64_t>& before) const {
     using enum ops::direction;
     if (c_.failed()) return -1;
@@ -156,7 +155,7 @@ constexpr void read_ragged_dot(op_context& c) { ragged_product(c).give(); }
 
 // ---- Products by letters
 
-/// `ab,bc->ac`: a letter for each dimension; `...` replaces any number of them.
+/// Parses `ab,bc->ac`: a letter for each dimension; `...` replaces any number of them.
 class letter_product {
  public:
   constexpr explicit letter_product(op_context& c, std::size_t operands) : c_(c) {
@@ -182,7 +181,7 @@ class letter_product {
     if (y < 0) {
       made = letters_[0];
     } else {
-      vec<std::int64_t> lists[4];  // batch and contracting dimensions of each
+      vec<std::int64_t> lists[4];  // batch and contracting dimensions of each operand
       for (const bool batch : {true, false})
         for (const int letter : letters_[0]) {
           if (!is_in(letters_[1], letter) || is_in(result_, letter) != batch) continue;
@@ -254,7 +253,7 @@ class letter_product {
                 "\"; diagonals are not supported");
     return list;
   }
-  /// The operand, summed over dimensions that neither the other operand nor the result has.
+  /// Sums the operand over dimensions that neither the other operand nor the result has.
   constexpr value_id summed(std::size_t operand) {
     vec<std::int64_t> dims;
     vec<int> rest;

@@ -165,8 +165,9 @@ class updated_inputs {
 /// (JAX pairs donated arguments and results by their types alone, in order: if moments are returned
 /// before parameters of the same type, each is paired with the other. So rule 2 precedes rule 3.)
 ///
-/// Possible states that cannot be identified are noted. Cost: linear in arguments and results; at
-/// most a hundred values are visited for each result.
+/// Possible states that cannot be identified are noted.
+///
+/// Cost      linear in arguments and results; at most a hundred values are visited for each result
 class state_names {
  public:
   constexpr explicit state_names(program& p)
@@ -209,7 +210,7 @@ class state_names {
     pair(i, k);
     p_.outputs[static_cast<std::size_t>(k)].name = p_.intern(text(p_.input_name(i)));
   }
-  /// The path after the first name: `w` of `params.w`; empty if there is no other name.
+  /// The path after the first name: `w` of `params.w`; empty for a name of one part.
   static constexpr std::string_view tail(std::string_view name) {
     const std::size_t dot = name.find('.');
     return dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
