@@ -27,7 +27,7 @@ const word=rows[0].cells[0].textContent;
 input.value=word;input.dispatchEvent(new Event('input'));
 const some=rows.filter(r=>!r.hidden).length,expected=rows.filter(r=>r.textContent.includes(word)).length;
 input.value='';input.dispatchEvent(new Event('input'));
-const button=[...table.tHead.rows[0].cells].find(c=>c.textContent=='sent in all').firstChild,sorted=()=>{button.click();
+const button=[...table.tHead.rows[0].cells].find(c=>c.textContent=='sent in total').firstChild,sorted=()=>{button.click();
 return [...table.tBodies[0].rows].map(r=>+r.cells[4].dataset.v)};
 const down=sorted(),up=sorted();
 const ordered=down.every((v,i)=>i==0||down[i-1]>=v)&&up.every((v,i)=>i==0||up[i-1]<=v);
@@ -166,7 +166,7 @@ def main():
                   ["mlp.mlir, mlp.spec", "Tactics side by side", "Memory over the program", "all_reduce", "TPUv3",
                    "leaves a sum over"], ["1-actions_1"]),
                  ("search", [files[0], found, files[2], "--names", files[3]],
-                  ["The course of searches", "Search of tactic find", "evaluations", "above the bound"], ["1-find"])]
+                  ["Course of the searches", "Search of tactic find", "evaluations", "above the bound"], ["1-find"])]
         for name, arguments, words, dumped in cases:
             path = os.path.join(folder, name + ".html")
             dump = os.path.join(folder, name, "of each tactic")

@@ -191,7 +191,7 @@ TEST_CASE("exactness: partitioned, written for a device and proved; another one 
       const pt::verdict v = pt::prove(p, back);
       CHECK_MESSAGE(v.proved, str(v.error.message), "\n", local);
       CHECK(exact_ops(pt::read_stablehlo(pt::write_annotated_stablehlo(r))) == 1);
-      CHECK(str(pt::report(r)).find("1 op says how exactly it is computed (") != std::string::npos);
+      CHECK(str(pt::report(r)).find("1 op sets its precision or accuracy (") != std::string::npos);
       // The same program without it.
       pt::device_program usual = r.device;
       for (pt::program* q = &usual.local; q != nullptr;) {

@@ -377,16 +377,15 @@ TEST_CASE("what cannot be read of a program for one device is said with its plac
   CHECK(
       wrong(reduced("dense<[[0, 3], [1, 2], [4, 5], [6, 7]]> : tensor<4x2xi64>")) ==
       "H013 stablehlo: 2:8: stablehlo.all_reduce: replica_groups = dense<[[0, 3], [1, 2], [4, 5], "
-      "[6, 7]]> : tensor<4x2xi64> are no groups along axes of the mesh {\"B\":4, \"M\":2}, or "
+      "[6, 7]]> : tensor<4x2xi64> are not groups along axes of the mesh {\"B\":4, \"M\":2}, or "
       "parts of "
       "them");
   CHECK(wrong(reduced("dense<[[0, 1]]> : tensor<1x2xi64>")).starts_with("H013"));
   CHECK(wrong(reduced("@groups")).starts_with("H005"));
   // Without a mesh it is no program of one device.
-  CHECK(
-      str(pt::read_stablehlo(reduced("dense<[[0, 1]]> : tensor<1x2xi64>")).error.message)
-          .starts_with("H013 stablehlo: 2:8: stablehlo.all_reduce: it stands in programs that are "
-                       "partitioned already"));
+  CHECK(str(pt::read_stablehlo(reduced("dense<[[0, 1]]> : tensor<1x2xi64>")).error.message)
+            .starts_with("H013 stablehlo: 2:8: stablehlo.all_reduce: it occurs only in partitioned "
+                         "partitioned already"));
   CHECK(wrong("sdy.mesh @mesh = <[\"R\"=8]>\n" +
               function_of("  %r = stablehlo.add %arg0, %arg0 : tensor<4xf32>")) ==
         "H013 stablehlo: 1:9: the mesh of the module is {\"R\":8}; that of the system is {\"B\":4, "

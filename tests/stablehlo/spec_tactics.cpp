@@ -150,6 +150,6 @@ TEST_CASE("mistakes have a line, the name and the nearest names") {
   starts("amalgamated {manual B {x: 0}", "X001 schedule: 1:29: \"}\" is expected; the line ends");
   starts("amalgamated {}", "X001 schedule: 1:15: a tactic is expected; the line ends");
   starts("automatic B", "X015 schedule: 1:1: automatic searches for a device; none is given");
-  starts("automatic B {device: A100}", "X014 schedule: 1:22: there is no device \"A100\"");
+  starts("automatic B {device: A100}", "X014 schedule: 1:22: device \"A100\" is not in the table");
   starts("automatic B {overlap: 1}", "X001 schedule: 1:23: true or false is expected, not \"1}\"");
 }

@@ -178,9 +178,9 @@ TEST_CASE("a composite of an op that is none, or without its function, is refuse
             .error.message);
   };
   CHECK(message("stablehlo.composite \"partita.nothing\" %arg0 {decomposition = @f}") ==
-        "H004 stablehlo: 2:8: composite \"partita.nothing\" is no op");
+        "H004 stablehlo: 2:8: composite \"partita.nothing\" is not an op");
   CHECK(message("stablehlo.composite \"partita.scan\" %arg0 {decomposition = @f}") ==
-        "H010 stablehlo: 2:8: stablehlo.composite: there is no function @f.body");
+        "H010 stablehlo: 2:8: stablehlo.composite: unknown function @f.body");
 }
 
 TEST_CASE("a mesh with more devices than groups can be written out for is refused") {

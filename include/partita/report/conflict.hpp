@@ -108,13 +108,13 @@ class settler {
       print_entry(out, c_, k.op, now->factor);
       return out;
     }
-    if (!is_left(k)) return out << "settled by a later tactic: whole";
+    if (!is_left(k)) return out << "settled by a later tactic: replicated";
     if (c_.p.is(k.op, op_role::tiling) || c_.inserted(k.op) != padding_record::kind::none)
       return out;  // an op of the actions, not of the source
     for (const auto& each : known_)
       if (each.of == k) return each.how;
     if (static_cast<int>(known_.size()) >= most_tried_)
-      return out << "what would settle it is tried for " << most_tried_ << " conflicts only";
+      return out << "actions that settle it are searched for " << most_tried_ << " conflicts only";
     known_.push_back({k, try_all(k)});
     return known_.back().how;
   }
@@ -181,7 +181,7 @@ class settler {
       out << " as an earlier tactic (";
       const loop* l = loop_over(tried, k.op, k.where());
       if (l == nullptr || l->factor == any_factor)
-        out << "whole";
+        out << "replicated";
       else
         print_entry(out, tried, k.op, l->factor);
       out << ')';

@@ -37,7 +37,7 @@ class exactness_finder {
 }  // namespace report_detail
 
 /// Returns a note about ops whose precision or accuracy the program sets; empty if no op has one:
-/// `3 ops say how exactly they are computed (dot_general precision=[highest, highest]); emitted
+/// `3 ops set their precision or accuracy (dot_general precision=[highest, highest]); emitted
 /// modules keep it, the CPU computes in the precision of the element types`.
 ///
 /// Cost      linear in ops
@@ -47,11 +47,11 @@ constexpr text ignored_exactness(const program& p, int limit = 4) {
   text out;
   if (finder.count == 0) return out;
   out << finder.count
-      << (finder.count == 1 ? " op says how exactly it is computed ("
-                            : " ops say how exactly they are computed (");
+      << (finder.count == 1 ? " op sets its precision or accuracy ("
+                            : " ops set their precision or accuracy (");
   for (std::size_t i = 0; i < finder.forms.size(); ++i) {
     if (static_cast<int>(i) == limit) {
-      out << ", and " << finder.forms.size() - i << " other ways";
+      out << ", and " << finder.forms.size() - i << " other forms";
       break;
     }
     out << (i > 0 ? ", " : "") << finder.forms[i];

@@ -41,9 +41,8 @@ constexpr text print_peak(const Partitioned& p, int most = 10) {
   line("of nested programs", peak.nested);
   kinds.print(out, "  ");
   if (!peak.knows_derivatives)
-    out << "  (the module does not return next states and another result: what in it is an "
-           "activation "
-           "or a gradient is not known, and counts as temporary)\n";
+    out << "  (the module does not return next states and another result, so activations and "
+           "gradients are unknown and count as temporary)\n";
   if (peak.largest.empty()) return out;
   out << "largest values there:\n";
   for (const resident& r : peak.largest)

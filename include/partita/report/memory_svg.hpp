@@ -77,7 +77,7 @@ class memory_picture {
            << percent_text(static_cast<double>(peak_.bytes) / static_cast<double>(capacity_))
            << " are used";
     else
-      says << ": it does not fit, " << bytes_text(peak_.bytes - capacity_) << " are missing";
+      says << ": it does not fit, " << bytes_text(peak_.bytes - capacity_) << " more are needed";
     picture_.label(0, 46, says, fits ? "soft" : "warn");
   }
   constexpr void axes() {

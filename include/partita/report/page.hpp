@@ -139,7 +139,7 @@ class page_writer {
   void left_out(int shown, std::size_t all, std::string_view what) {
     if (static_cast<std::size_t>(shown) < all)
       note(concat("The ", grouped(shown), " largest of ", grouped(static_cast<std::int64_t>(all)),
-                  ' ', what, "; the others are left out."));
+                  ' ', what, "; the others are omitted."));
   }
   /// Prints a text in an element that is initially closed. Only the beginning of a long text is
   /// printed.
@@ -152,7 +152,7 @@ class page_writer {
           std::count(all.begin() + static_cast<std::ptrdiff_t>(shown.size()), all.end(), '\n');
       out_ << "... " << grouped(lines) << " more lines, "
            << bytes_text(static_cast<std::int64_t>(all.size() - shown.size()))
-           << ", are left out here\n";
+           << ", are omitted here\n";
     }
     out_ << "</pre></details>\n";
   }

@@ -20,8 +20,8 @@ namespace partita {
 
 namespace report_detail {
 
-/// The units that produce and use a value: `made by forward of stage 0, taken by forward of stage
-/// 1`.
+/// The units that produce and use a value: `computed by forward of stage 0, used by forward of
+/// stage 1`.
 class value_flow {
  public:
   constexpr explicit value_flow(const pipelined& p) : p_(p), made_by_(p.source.ops.size(), -1) {
@@ -254,11 +254,11 @@ class pipeline_explainer {
     const transfer_layout& l = p_.sent_as[i];
     const int rank = p_.source.type(t.value).shape.rank;
     text out;
-    if (!is_sharded()) return out << "whole";
+    if (!is_sharded()) return out << "unsharded";
     print_layout(out, l.from, rank, p_.meshes[t.from]);
     if (!(l.from == l.to)) print_layout(out << " to ", l.to, rank, p_.meshes[t.to]);
     const bool recut = !(piece(t.value, l.from, t.from) == piece(t.value, l.to, t.to));
-    return recut ? out << ", cut anew" : out;
+    return recut ? out << ", resharded" : out;
   }
   constexpr tensor_type piece(value_id v, const layout& l, int mesh) const {
     const tensor_type& whole = p_.values().type(p_.slot_of[v]);
@@ -301,21 +301,21 @@ class pipeline_explainer {
       if (find_input(p_.source.output_name(i)) < 0) known.push_back(p_.source.output_name(i));
     failure f;
     f.record("O149", "explain: the pipeline has no value \"", wanted,
-             "\"; give an input, an output, or a name that print(pipeline) shows; ",
+             "\"; give an input, an output, or a name in the printed pipeline; ",
              known_names(wanted, known));
     return f;
   }
   constexpr void value(text& out, value_id v, const value_index& index) {
     const op_id o = p_.source.producer(v);
     out << name(v) << " : " << p_.source.type(v);
-    if (p_.inside[o] != 0) out << ", of each of " << p_.microbatches << " microbatches";
+    if (p_.inside[o] != 0) out << ", for each of " << p_.microbatches << " microbatches";
     out << '\n';
     for (const int i : index.inputs[v])
       place(out << "input ", p_.source.input_name(i), v, p_.input_layout[i], p_.input_mesh[i]);
     made(out, v);
     for (const int i : index.outputs[v])
       place(out << "output ", p_.source.output_name(i), v, p_.output_layout[i], p_.output_mesh[i]);
-    if (const text to = flow_.takers(v, -1); !to.empty()) out << "taken by " << to << '\n';
+    if (const text to = flow_.takers(v, -1); !to.empty()) out << "used by " << to << '\n';
     transfers(out, index.transfers[v]);
     collectives_of(out, v, index);
   }
@@ -336,12 +336,12 @@ class pipeline_explainer {
     const int u = flow_.maker(v);
     if (u < 0 || p_.source.is(p_.source.producer(v), op_role::parameter)) return;
     const int mesh = p_.units[u].piece.mesh;
-    out << "made by " << mpmd_detail::unit_kind(p_.units[u]) << " on "
+    out << "computed by " << mpmd_detail::unit_kind(p_.units[u]) << " on "
         << name_text(mesh_name(mesh));
     if (is_sharded()) pieces(out, v, p_.core.made(p_.slot_of[v]), mesh);
     for (const unit_value& given : p_.units[u].gives)
       if (given.slot == p_.slot_of[v] && !given.terms.empty())
-        print_axis_set(out << ", a term of a sum over ", given.terms, p_.core.mesh);
+        print_axis_set(out << ", a partial sum over ", given.terms, p_.core.mesh);
     out << '\n';
   }
   constexpr void collectives_of(text& out, value_id v, const value_index& index) {

@@ -36,7 +36,7 @@ class pipeline_page : page_writer {
     units();
     transfers();
     section("programs", "Programs");
-    folded("Units, what is sent between them, and what each mesh runs", partita::print(p_));
+    folded("Units, transfers, and the calls of each mesh", partita::print(p_));
     return end("Written by Partita. Times are simulated.");
   }
 
@@ -54,7 +54,7 @@ class pipeline_page : page_writer {
     tile(percent_text(t_.times.bubble_of_total()), "bubble",
          concat(percent_text(t_.times.bubble_of_ideal()), " of the ideal time"));
     tile(percent_text(t_.mfu), "model FLOPs utilization",
-         concat(percent_text(t_.hfu), " with what is computed again"));
+         concat(percent_text(t_.hfu), " with recomputation"));
     tile(grouped(p_.microbatches), "microbatches",
          concat(p_.stages, p_.stages == 1 ? " stage on " : " stages on ", p_.topology.count(),
                 p_.topology.count() == 1 ? " mesh" : " meshes"));
@@ -75,7 +75,7 @@ class pipeline_page : page_writer {
             "Timeline of a pipeline");
   }
   void orders() {
-    section("orders", "What each mesh runs");
+    section("orders", "Calls of each mesh");
     const vec<int> most = most_in_flight(p_.calls, p_.order, p_.stages);
     vec<vec<int>> stages(static_cast<std::size_t>(p_.topology.count()), {});
     vec<int> mesh_of(static_cast<std::size_t>(p_.stages), -1);
@@ -137,7 +137,7 @@ class pipeline_page : page_writer {
   }
   void transfers() {
     section("transfers", "Transfers");
-    if (p_.transfers.empty()) return note("There are none.");
+    if (p_.transfers.empty()) return note("No transfers.");
     vec<int> times(p_.transfers.size(), 0);
     for (const message& m : t_.lists.messages) ++times[m.transfer];
     html_table t("table-transfers", {{"value"},
@@ -158,7 +158,7 @@ class pipeline_page : page_writer {
     }
     t.print(out_, true);
     left_out(t.rows(), p_.transfers.size(), "transfers");
-    note("An input that several meshes use is sent before the step begins: 0 times in it.");
+    note("An input that several meshes use is sent before the step begins, so it counts 0 times.");
   }
 };
 

@@ -82,8 +82,7 @@ constexpr text attributes_left_out(const program& p) {
   look(p.interface.outputs, [&](int k) { return p.output_name(k); });
   if (count == 0) return {};
   if (count > 4) names << " and " << count - 4 << " more";
-  return concat("functions of a pipeline do not have the attributes that the module gives to ",
-                names);
+  return concat("functions of a pipeline drop the module's attributes of ", names);
 }
 
 }  // namespace report_detail

@@ -107,7 +107,7 @@ class box_lane {
   constexpr text shared_title() const {
     double busy = 0;
     for (const share& s : shares_) busy += s.time;
-    return concat(count_, " one after the other, busy ", percent_text(busy / (end_ - begin_)));
+    return concat(count_, " in sequence, busy ", percent_text(busy / (end_ - begin_)));
   }
 };
 
@@ -164,7 +164,7 @@ class pipeline_drawer {
       out << "bubble " << percent_text(t_.bubble_of_total()) << " of the time, "
           << percent_text(t_.bubble_of_ideal()) << " of the ideal " << time(t_.ideal());
     else
-      out << "nothing takes any time";
+      out << "the calls take no time";
     picture_.label(0, 30, out, "soft");
     if (t_.total > 0) picture_.label(left_ + width_ + 8, 30, "busy", "small soft");
     y_ = 44;
@@ -177,7 +177,7 @@ class pipeline_drawer {
     picture_.label(left_ - 8, y_ + 16, shortened(whole, 13), "small", svg::anchor::end, whole);
     const text busy = percent_text(t_.busy[m] / t_.total);
     picture_.label(left_ + width_ + 8, y_ + 16, busy, "small soft", svg::anchor::begin,
-                   "of the time it runs calls");
+                   "of the time spent in calls");
     calls(m);
     y_ += lane_ + 1;
     if (sends_)
@@ -261,10 +261,11 @@ class pipeline_drawer {
     if (sent_[1]) entry(back.color, "sent to an earlier mesh");
     if (!merged_) return;
     y_ += 20;
-    picture_.label(left_, y_,
-                   "What is too short to be seen is drawn together, as high as its part of the "
-                   "time.",
-                   "small soft");
+    picture_.label(
+        left_, y_,
+        "Calls too short to see are drawn together, each kind as high as its share of the "
+        "time.",
+        "small soft");
   }
 };
 

@@ -94,8 +94,8 @@ class search_picture {
       picture_.label(x_of(static_cast<std::int64_t>(v)), top_ + height_ + 16,
                      grouped(static_cast<std::int64_t>(v)), "small soft", svg::anchor::middle);
     picture_.label(left_ + width_ / 2, top_ + height_ + 32,
-                   "the least time of a step so far, as the search estimates it, over evaluations",
-                   "small soft", svg::anchor::middle);
+                   "lowest estimated time of a step so far, by number of evaluations", "small soft",
+                   svg::anchor::middle);
   }
   /// Draws the lowest cost so far, which is that of the latest improvement.
   void steps() {

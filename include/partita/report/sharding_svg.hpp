@@ -208,12 +208,12 @@ class sharding_picture {
     for (const int dim : cut_)
       picture_.label(0, y += line_,
                      concat(is_right(dim) ? "→" : "↓", " dimension ", dim, ": ",
-                            grouped(map_.pieces(dim)), " pieces along ", axes_of(dim)),
+                            grouped(map_.pieces(dim)), " blocks along ", axes_of(dim)),
                      "soft small");
     const std::int64_t copies = map_.copies();
     if (copies > 1)
       picture_.label(0, y += line_,
-                     concat(cut_.empty() ? "whole on all " : "each block on ", grouped(copies),
+                     concat(cut_.empty() ? "replicated on all " : "each block on ", grouped(copies),
                             " devices along ", free_axes()),
                      "soft small");
     top_ = y + 8 + line_ * static_cast<double>(right_.levels.size()) + 4;
@@ -322,7 +322,7 @@ class sharding_picture {
         if (l.left_out())
           picture_.label(
               0, y += line_,
-              concat("drawn: ", l.drawn, " of ", grouped(l.pieces), " pieces of dimension ", l.dim),
+              concat("drawn: ", l.drawn, " of ", grouped(l.pieces), " blocks of dimension ", l.dim),
               "soft small");
   }
 };

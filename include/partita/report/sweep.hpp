@@ -112,7 +112,7 @@ class sweep {
       table.cell(percent_text(r.mfu), true).number(r.peak_bytes).number(r.bytes_sent);
       if (piped) table.number(r.message_bytes);
       if (!r.fits())
-        table.cell(concat("does not fit, ", r.peak_bytes - r.memory, " bytes are missing"));
+        table.cell(concat("does not fit, ", r.peak_bytes - r.memory, " more bytes are needed"));
       else
         table.cell(i == first ? "fits, the fastest" : "fits");
       table.end_row();

@@ -147,7 +147,7 @@ class timeline_picture {
     text out = concat("on ", d_.mesh.whole(), " of ", on_.device.name(), "; kernels ",
                       time_text(all_.compute), ", collectives ", time_text(all_.communication));
     if (options_.overlap && all_.communication > 0)
-      out << ", of which " << time_text(all_.exposed()) << " beside nothing";
+      out << ", " << time_text(all_.exposed()) << " of it exposed";
     if (all_.mfu() > 0) out << "; MFU " << percent_text(all_.mfu());
     picture_.label(0, 30, out, "soft");
     y_ = 44;

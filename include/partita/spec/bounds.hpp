@@ -218,7 +218,7 @@ constexpr text broken_bounds(const Program& p, const bound_list& list, failure& 
     if (!figure_of(p, b.name, v, known)) {
       vec<std::string_view> names;
       for (const auto& each : known) names.push_back(each);
-      error.record("X008", "check: there is no figure \"", b.name, "\"; ",
+      error.record("X008", "check: figure \"", b.name, "\" is unknown; ",
                    known_names(b.name, names));
       return out;
     }

@@ -85,7 +85,8 @@ class design_lines {
   }
   constexpr failure finished(bool empty) const {
     failure f = l_.error;
-    if (!f && empty) f.record("X013", "designs: there is none; a line is \"name: change, change\"");
+    if (!f && empty)
+      f.record("X013", "designs: the text is empty; a line is \"name: change, change\"");
     return f;
   }
   /// Reads a mesh name before a dot (`m0.memory`); returns -1 for all meshes.
@@ -123,7 +124,7 @@ class design_lines {
       parts_[m].has_device = parts_[m].has_device || !(design_.on.device == base_.on.device);
     }
     if (changed == 0 && !l_.failed())
-      l_.fail(at, "S001", "there is no axis \"", lacking_, "\" in ", base_.topology());
+      l_.fail(at, "S001", "axis \"", lacking_, "\" is not in ", base_.topology());
   }
   constexpr std::int64_t new_count() {
     l_.expect("=");
@@ -176,7 +177,7 @@ class design_lines {
       d.node = changed_count(was);
       if (!l_.failed() && d.node == 0)
         l_.fail(at, "X020", "a node of ", was,
-                " devices cannot be changed to that; give a whole number of devices, 1 or more");
+                " devices cannot be changed to that; give an integer, 1 or more");
       return;
     }
     const figure_word* w = find_figure(word);
@@ -187,9 +188,8 @@ class design_lines {
       for (const figure_word& each : figure_words) known.push_back(each.name);
       if (!parts_.empty())
         for (std::string_view each : {"microbatches", "order"}) known.push_back(each);
-      return l_.fail(
-          at, "X003", "\"", word, "\" is unknown; ", all_words(word, known),
-          parts_.empty() ? "" : "; a figure of one mesh has its name and a dot in front");
+      return l_.fail(at, "X003", "\"", word, "\" is unknown; ", all_words(word, known),
+                     parts_.empty() ? "" : "; write a figure of one mesh as MESH.FIGURE");
     }
     if (l_.starts("=")) return set_figure(d, *w, changed(0, w->of));
     const scaling by = factor();
@@ -204,12 +204,12 @@ class design_lines {
     const text name = l_.name("*/=");
     const int a = design_.mesh.find(name);
     if (a < 0 && !parts_.empty()) return skip_axis(name);
-    if (a < 0) return l_.fail(at, "S001", "there is no axis \"", name, "\" in ", design_.mesh);
+    if (a < 0) return l_.fail(at, "S001", "axis \"", name, "\" is not in ", design_.mesh);
     std::int64_t& size = design_.mesh.axes[a].size;
     const std::int64_t whole = changed_count(size);
     if (!l_.failed() && whole == 0)
       return l_.fail(at, "M001", "axis \"", name, "\" of size ", size,
-                     " cannot be changed so; sizes are whole numbers, 1 or more");
+                     " cannot be changed to that; sizes are integers, 1 or more");
     size = whole;
   }
   constexpr void skip_axis(const text& name) {

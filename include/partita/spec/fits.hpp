@@ -18,8 +18,8 @@ constexpr failure validate(const text_schedule& schedule, const system_descripti
   if (pipeline != nullptr && !system.has_several())
     f.record(
         "O143", "schedule: pipeline \"", pipeline->name(),
-        "\" needs several meshes, and the system has one; give it a line \"mesh NAME\" in front "
-        "of what is said of each");
+        "\" needs several meshes, and the system has one; begin the description of each with a "
+        "line \"mesh NAME\"");
   if (pipeline == nullptr && system.has_several())
     f.record(
         "O144", "schedule: it has no pipeline, and the system has ", system.several.size(),

@@ -185,7 +185,7 @@ class lines {
       if (factor == 0) {
         at_ = after;
         fail(begin, "X002", "unit \"", unit,
-             is_unit(unit) ? "\" does not fit; " : "\" is unknown; ", units_of(m.unit));
+             is_unit(unit) ? "\" is of another kind; " : "\" is unknown; ", units_of(m.unit));
         return 0;
       }
       v *= factor;
@@ -241,17 +241,17 @@ class lines {
   static constexpr std::string_view units_of(measure::unit_kind kind) {
     switch (kind) {
       case measure::bytes:
-        return "B, kB, MB, GB, TB, PB, KiB, MiB, GiB and TiB are known here";
+        return "use B, kB, MB, GB, TB, PB, KiB, MiB, GiB or TiB";
       case measure::bytes_per_second:
-        return "B/s, kB/s, MB/s, GB/s, TB/s, PB/s and KiB/s to TiB/s are known here";
+        return "use B/s, kB/s, MB/s, GB/s, TB/s, PB/s or KiB/s to TiB/s";
       case measure::flop:
-        return "FLOP, kFLOP, MFLOP, GFLOP, TFLOP and PFLOP are known here";
+        return "use FLOP, kFLOP, MFLOP, GFLOP, TFLOP or PFLOP";
       case measure::flop_per_second:
-        return "FLOP/s, kFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s and PFLOP/s are known here";
+        return "use FLOP/s, kFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s or PFLOP/s";
       case measure::seconds:
-        return "s, ms, us and ns are known here";
+        return "use s, ms, us or ns";
       default:
-        return "the number has none";
+        return "the number has no unit";
     }
   }
   /// Returns the factor of a unit of this kind, or 0.

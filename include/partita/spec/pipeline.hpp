@@ -26,7 +26,7 @@ constexpr pipeline_order read_order(lines& l) {
     known.push_back(o->name);
     if (o->name == wanted) return *o;
   }
-  l.fail(at, "X019", "there is no order \"", wanted, "\"; ", all_words(wanted, known));
+  l.fail(at, "X019", "order \"", wanted, "\" is unknown; ", all_words(wanted, known));
   return {};
 }
 
@@ -65,7 +65,7 @@ class pipeline_reader {
     const std::size_t at = l_.position();
     const std::string_view word = l_.word(":");
     for (const std::string_view each : said_)
-      if (each == word) l_.fail(at, "X004", "option \"", word, "\" is said twice");
+      if (each == word) l_.fail(at, "X004", "option \"", word, "\" is given twice");
     said_.push_back(word);
     if (word == "split") return void(plan_.split = true);
     if (word == "infer_transfers") return void(plan_.infer_transfers = true);

@@ -135,7 +135,7 @@ class schedule_reader {
       else
         a.argument = l_.name();
       a.dim = l_.dimension();
-      a.width = l_.count("the width of a piece", std::int64_t{1} << 62);
+      a.width = l_.count("the width of a shard", std::int64_t{1} << 62);
     } else if (kind == "tile") {
       a.what = text_tactic::action::tile;
       a.argument = l_.name();
@@ -223,7 +223,7 @@ class schedule_reader {
       const std::size_t at = l_.position();
       const text axis = l_.name("{;");
       for (const text& each : t.axes)
-        if (each == axis) l_.fail(at, "X004", "axis \"", axis, "\" is said twice");
+        if (each == axis) l_.fail(at, "X004", "axis \"", axis, "\" is given twice");
       t.axes.push_back(axis);
     } while (!l_.failed() && l_.accept(","));
     if (!l_.accept("{")) return;
@@ -254,7 +254,7 @@ class schedule_reader {
       else if (!l_.failed())
         l_.fail(at, "X003", "option \"", word, "\" is unknown; ", all_words(word, options));
       for (std::string_view each : said)
-        if (each == word) l_.fail(at, "X004", "option \"", word, "\" is said twice");
+        if (each == word) l_.fail(at, "X004", "option \"", word, "\" is given twice");
       said.push_back(word);
       l_.skip(true);
     } while (l_.accept(","));
@@ -275,7 +275,7 @@ class schedule_reader {
     if (known == nullptr) {
       vec<std::string_view> names;
       for (const partita::device* d : device_table) names.push_back(d->name());
-      return l_.fail(at, "X014", "there is no device \"", name, "\" in the table; ",
+      return l_.fail(at, "X014", "device \"", name, "\" is not in the table; ",
                      all_words(name, names));
     }
     t.on.assign(1, machine(*known));
@@ -323,7 +323,7 @@ class schedule_reader {
       else
         l_.fail(at, "X003", "pass \"", name, "\" is unknown; ", all_words(name, known));
       for (std::string_view each : passes_said_)
-        if (each == name) l_.fail(at, "X004", "pass \"", name, "\" is said twice");
+        if (each == name) l_.fail(at, "X004", "pass \"", name, "\" is given twice");
       passes_said_.push_back(name);
     } while (l_.accept(","));
   }

@@ -87,7 +87,7 @@ class sharding_words {
     }
     if (covered != p.size)
       error.record("H014", "shardings: ", s.written, " slices mesh ", concat(m_),
-                   " where none of its axes begins or ends; give the system other axes");
+                   " within an axis; give the system other axes");
   }
 };
 
@@ -131,7 +131,7 @@ constexpr mesh mesh_of(const sharding_list& all, failure& error) {
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
     if (cuts[i] % cuts[i + 1] != 0) {
       error.record("H014", "shardings: some slice the ", all.devices, " devices by ", cuts[i],
-                   ", others by ", cuts[i + 1], ", which no axes do");
+                   ", others by ", cuts[i + 1], "; no axes of a mesh allow both");
       return m;
     }
     m.push_back({concat("d", i).view(), cuts[i] / cuts[i + 1]});

@@ -134,7 +134,7 @@ class system_lines {
   constexpr part& now() { return parts_.back(); }
   constexpr void once(std::size_t at, std::string_view word) {
     for (std::string_view each : now().said)
-      if (each == word) l_.fail(at, "X004", "\"", word, "\" is said twice");
+      if (each == word) l_.fail(at, "X004", "\"", word, "\" is given twice");
     now().said.push_back(word);
   }
 
@@ -178,14 +178,14 @@ class system_lines {
     const part& all = parts_[0];
     if (all.mesh.rank > 0)
       l_.fail(all.first_axis, "X017", "axis \"", all.mesh.name(0),
-              "\" stands above the first mesh; put it below the line \"mesh NAME\" of its mesh");
+              "\" is above the first mesh; put it below the line \"mesh NAME\" of its mesh");
     s_.on.device = device_of(all, device());
     std::int64_t devices = 0;
     bool used = false;  // true if a mesh uses the first device
     for (const part& p : parts_) {
       for (const told& t : p.links)
         l_.fail(t.at, "X018", "a link of axis \"", t.axis,
-                "\" in a system of several meshes, whose devices send by near and far; say these");
+                "\" in a system of several meshes, whose links are near and far; give these");
       for (const text& name : p.names) {
         named_mesh m(name.view(), p.mesh, device_of(p, s_.on.device));
         m.has_device = all.tells_devices() || p.tells_devices();
@@ -202,7 +202,7 @@ class system_lines {
   }
   constexpr void check_count(const part& p, std::int64_t devices, const text& what) {
     if (p.asked >= 0 && devices != p.asked)
-      l_.fail(p.asked_at, "X009", p.asked, " devices are asked for; ", what, " are ", devices);
+      l_.fail(p.asked_at, "X009", p.asked, " devices are given; ", what, " make ", devices);
   }
 
   // ---- Lines ------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class system_lines {
     if (word == "link") {
       const text name = l_.name();
       for (const told& each : now().links)
-        if (each.axis == name) l_.fail(at, "X004", "the link of \"", name, "\" is said twice");
+        if (each.axis == name) l_.fail(at, "X004", "the link of \"", name, "\" is given twice");
       return now().links.push_back({at, name, read_link()});
     }
     if (word == "device") {
@@ -258,7 +258,7 @@ class system_lines {
       const auto said = [&](const part& p, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i)
           if (p.names[i] == fresh.names.back())
-            l_.fail(at, "X004", "mesh \"", fresh.names.back(), "\" is said twice");
+            l_.fail(at, "X004", "mesh \"", fresh.names.back(), "\" is given twice");
       };
       for (const part& p : parts_) said(p, p.names.size());
       said(fresh, fresh.names.size() - 1);
@@ -269,7 +269,8 @@ class system_lines {
     const text name = l_.name();
     const std::int64_t size = l_.number("a number of devices along the axis");
     partita::mesh& m = now().mesh;
-    if (!l_.failed() && m.find(name) >= 0) l_.fail(at, "X004", "axis \"", name, "\" is said twice");
+    if (!l_.failed() && m.find(name) >= 0)
+      l_.fail(at, "X004", "axis \"", name, "\" is given twice");
     if (m.rank == 0) now().first_axis = at;
     m.push_back({name, size});
   }
@@ -290,7 +291,7 @@ class system_lines {
   constexpr void set(const told& t) {
     const int axis = s_.mesh.find(t.axis);
     if (axis < 0 || axis >= max_axes)
-      l_.fail(t.at, "X005", "a link of \"", t.axis, "\", which is no axis");
+      l_.fail(t.at, "X005", "a link of \"", t.axis, "\", which is not an axis");
     else
       s_.on.told[axis] = t.value;
   }
@@ -360,7 +361,7 @@ constexpr text print_memory(const system_description& s, std::int64_t peak_bytes
   out << "memory: " << peak_bytes << " of " << bytes << " bytes";
   if (!d.name().empty()) out << " of a " << d.name();
   if (static_cast<double>(peak_bytes) <= d.memory) return out << ": it fits\n";
-  return out << ": it does not fit, " << peak_bytes - bytes << " bytes are missing\n";
+  return out << ": it does not fit, " << peak_bytes - bytes << " more bytes are needed\n";
 }
 
 }  // namespace partita

@@ -246,8 +246,9 @@ class text_tactic {
     if (v < 0) {
       vec<std::string_view> names;
       for (int i = 0; i < p.input_count(); ++i) names.push_back(p.input_name(i));
-      return c.error.record("X006", "schedule: ", a.place, ": there is no argument ", a.argument,
-                            "; the program has ", p.input_count(), a.number < 0 ? "; " : "",
+      return c.error.record("X006", "schedule: ", a.place, ": argument ", a.argument,
+                            " does not exist; the program has ", p.input_count(),
+                            a.number < 0 ? "; " : "",
                             a.number < 0 ? known_names(a.argument, names) : text());
     }
     const shape& s = c.global_shape(v);
@@ -268,12 +269,12 @@ class text_tactic {
       ++fits;
     }
     if (fits != 1)
-      return c.error.record(
-          "X007", "schedule: ", a.place, ": pieces of ", a.width, " along dimension ", a.dim,
-          " of \"", c.core().describe(v), "\", which has ", local,
-          " elements there, need an axis of ",
-          a.width > 0 && local % a.width == 0 ? concat(local / a.width) : text("no whole size"),
-          "; the mesh has ", axes, fits > 1 ? "; name it with manual" : "");
+      return c.error.record("X007", "schedule: ", a.place, ": shards of ", a.width,
+                            " along dimension ", a.dim, " of \"", c.core().describe(v),
+                            "\", which has ", local, " elements there, need an axis of ",
+                            a.width > 0 && local % a.width == 0 ? concat(local / a.width)
+                                                                : concat(local, '/', a.width),
+                            "; the mesh has ", axes, fits > 1 ? "; name it with manual" : "");
     c.tile(v, static_cast<int>(a.dim), found);
   }
 };

@@ -186,7 +186,7 @@ constexpr bool read_dense(std::string_view value, const tensor_type& type, vec<s
     return false;
   };
   if (value.starts_with("dense_resource<"))
-    return refuse("the elements of a constant are left out of the text; print the module whole");
+    return refuse("the elements of a constant are omitted from the text; print the full module");
   if (!value.starts_with("dense<")) return refuse("elements, \"dense<...>\", are expected");
   // (In the generic form, the type follows the elements.)
   std::size_t end = 6;
@@ -198,7 +198,7 @@ constexpr bool read_dense(std::string_view value, const tensor_type& type, vec<s
     const std::string_view digits = inside(all, '"', '"').substr(2);
     for (char c : digits)
       if (hex_digit(c) < 0)
-        return refuse("\"", std::string_view(&c, 1), "\" is no hexadecimal digit");
+        return refuse("\"", std::string_view(&c, 1), "\" is not a hexadecimal digit");
     const auto bytes = static_cast<std::int64_t>(digits.size() / 2);
     const auto byte = [&](std::int64_t i) {
       const auto at = static_cast<std::size_t>(2 * i);
@@ -246,7 +246,7 @@ constexpr bool read_dense(std::string_view value, const tensor_type& type, vec<s
     while (end < all.size() && !is_end(all[end])) ++end;
     std::int64_t each = 0;
     if (!read_element(all.substr(i, end - i), type.element, each))
-      return refuse("\"", all.substr(i, end - i).substr(0, 40), "\" is no element of type ",
+      return refuse("\"", all.substr(i, end - i).substr(0, 40), "\" is not an element of type ",
                     name_of(type.element));
     if (!splat && depth != type.shape.rank)
       return refuse("a constant of type ", type, " is nested less deep");

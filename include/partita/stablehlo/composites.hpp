@@ -79,7 +79,7 @@ constexpr composite_op read_composite(syntax& in, const op_text& o, std::string_
   const std::string_view name = name_of_composite(o).substr(8);
   c.what = composite_named(name);
   if (c.what == nullptr) {
-    in.fail(o.at, "H004", "composite \"partita.", short_name(name), "\" is no op");
+    in.fail(o.at, "H004", "composite \"partita.", short_name(name), "\" is not an op");
     return c;
   }
   for (std::string_view part : parts_of(inside(o.attribute("composite_attributes"), '{', '}'))) {
@@ -90,7 +90,7 @@ constexpr composite_op read_composite(syntax& in, const op_text& o, std::string_
     std::string_view list = value;
     while (!list.empty() && is_space(list.front())) list.remove_prefix(1);
     if (part.starts_with("attributes") && !read_integers(list, c.attrs, splat))
-      in.fail(o.at, "H005", "attributes of composite \"partita.", name, "\" are no numbers");
+      in.fail(o.at, "H005", "attributes of composite \"partita.", name, "\" are not numbers");
     if (part.starts_with("name")) c.label = unescaped(inside(value, '"', '"'));
   }
   if (c.what->id == def<op::call>.id)

@@ -27,7 +27,7 @@ constexpr std::int64_t configured(op_context& c, std::string_view name) {
 constexpr bool chosen(op_context& c, std::string_view name, char yes, std::string_view no) {
   const auto letter = static_cast<char>(configured(c, name));
   if (!c.failed() && letter != yes && no.find(letter) == std::string_view::npos)
-    c.fail("H005", name, " = '", letter, "' is none of '", yes, no, '\'');
+    c.fail("H005", name, " = '", letter, "' is not one of '", yes, no, '\'');
   return letter == yes;
 }
 
@@ -65,7 +65,7 @@ constexpr void read_approximate_top_k(op_context& c) {
   if (!c.count(4) || !c.region_count(1)) return;
   const sort_order order = find_order(c.regions[0]);
   if (order.keys.size() != 1 || order.keys[0] != 0)
-    return c.fail("H009", "its program is no comparison LT or GT of its first operand");
+    return c.fail("H009", "its program is not a comparison LT or GT of its first operand");
   const int dim = c.dimension(configured(c, "reduction_dim"));
   const std::int64_t k = configured(c, "top_k");
   if (c.failed()) return;
@@ -106,7 +106,7 @@ constexpr void read_placement(op_context& c) {
       if (c.count(1)) c.give(ops::place(c.b, c.x(0), static_cast<memory_space>(i)));
       return;
     }
-  c.fail("H013", "memory \"", where, "\" is none of device, pinned_host, unpinned_host");
+  c.fail("H013", "memory \"", where, "\" is not one of device, pinned_host, unpinned_host");
 }
 constexpr void read_custom_call(op_context& c) {
   const std::string_view target = target_of(c);
@@ -121,11 +121,11 @@ constexpr void read_custom_call(op_context& c) {
   if (target == "ApproxTopK") return read_approximate_top_k(c);
   if (target.find("callback") != std::string_view::npos)
     return c.fail("H013", "target \"", target,
-                  "\" calls Python, which no module holds; take jax.debug.print, pure_callback and "
-                  "io_callback out of the function");
+                  "\" calls Python, which a module cannot contain; remove jax.debug.print, "
+                  "pure_callback and io_callback from the function");
   c.fail("H013", "target \"", target,
-         "\" is code of another library; lower the function so that it is written in StableHLO "
-         "(of linear algebra there are cholesky and triangular_solve)");
+         "\" is code of another library; lower the function to StableHLO ops "
+         "(for linear algebra, cholesky and triangular_solve)");
 }
 
 }  // namespace partita::stablehlo_detail

@@ -85,10 +85,10 @@ constexpr axis_list axes_of_groups(op_context& c, bool ordered) {
   for (const std::string_view part : parts_of(inside(c.o.attribute("backend_config"), '{', '}')))
     if (part.starts_with("replica_groups")) value = part;
   if (!read_rows(value, groups))
-    c.fail("H005", "attribute replica_groups = ", value.substr(0, 60), " is no list of groups");
+    c.fail("H005", "attribute replica_groups = ", value.substr(0, 60), " is not a list of groups");
   else if (!device_numbers(m).axes_of(groups, ordered, axes))
     c.fail("H013", "replica_groups = ", value.substr(0, 80),
-           " are no groups along axes of the mesh ", m, ", or parts of them",
+           " are not groups along axes of the mesh ", m, ", or parts of them",
            ordered ? ", with their members in the order of their positions" : "");
   return axes;
 }
@@ -113,7 +113,7 @@ constexpr value_id give_collective(op_context& c, const collective& what, value_
   const tensor_type t{c.b.type(x).element, what.after(c.b.type(x).shape, *c.local_mesh)};
   for (const std::int64_t extent : t.shape)
     if (extent < 0) {
-      c.fail("H007", c.b.type(x), " is cut among ", what.members(*c.local_mesh),
+      c.fail("H007", c.b.type(x), " is divided among ", what.members(*c.local_mesh),
              " devices, which do not divide it");
       return -1;
     }
@@ -123,7 +123,7 @@ constexpr combiner combiner_of(op_context& c) {
   combiner how = combiner::add;
   if (!c.region_count(1) || !c.closed()) return how;
   if (!find_combiner(c.regions[0], how))
-    c.fail("H009", "its program is none of add, multiply, maximum, minimum, and, or");
+    c.fail("H009", "its program is not one of add, multiply, maximum, minimum, and, or");
   return how;
 }
 

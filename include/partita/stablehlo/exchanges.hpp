@@ -22,7 +22,7 @@ constexpr value_id exchanged(op_context& c, value_id x, const axis_list& axes, i
   if (split != joined) return give_collective(c, what, x);
   const std::int64_t n = what.members(*c.local_mesh);
   if (t.shape.rank + 2 > max_rank || t.shape[split] % n != 0) {
-    c.fail("H007", t, " is cut among ", n, " devices along dimension ", split,
+    c.fail("H007", t, " is divided among ", n, " devices along dimension ", split,
            ", which is not possible");
     return -1;
   }
@@ -67,8 +67,8 @@ constexpr value_id permuted(op_context& c, value_id x, const vec<std::int64_t>& 
     known = 1;
   }
   if (constexpr int most = 64; steps > most) {
-    c.fail("H013", "its ", pairs.size() / 2, " pairs differ by ", steps,
-           " numbers of devices; up to ", most, " are supported");
+    c.fail("H013", "its ", pairs.size() / 2, " pairs have ", steps, " different distances; up to ",
+           most, " are supported");
     return -1;
   }
   const value_id device = position_along(c, all, dtype::i32);
@@ -102,7 +102,8 @@ constexpr void read_collective_broadcast(op_context& c) {
       continue;
     }
     if (s.rank == max_rank)
-      return c.fail("H013", "of ", c.b.type(x), "; ranks below ", max_rank, " are supported");
+      return c.fail("H013", "operand of type ", c.b.type(x), "; ranks below ", max_rank,
+                    " are supported");
     shape longer{1};
     vec<std::int64_t> start(static_cast<std::size_t>(s.rank) + 1, 0), limit{1};
     for (const auto extent : s) {
@@ -129,7 +130,7 @@ constexpr void read_ragged_all_to_all(op_context& c) {
   if (c.failed()) return;
   const tensor_type from = c.type(0), to = c.type(1), list = c.type(2);
   if (from.shape.rank == 0 || to.shape.rank != from.shape.rank || from.element != to.element)
-    return c.fail("H007", "of ", from, " and ", to, "; rows of one type are needed");
+    return c.fail("H007", "operands of types ", from, " and ", to, "; rows of one type are needed");
   const std::int64_t members =
       of_kind(collective::all_gather, along(axes, 0)).members(*c.local_mesh);
   for (std::size_t i = 2; i < 6; ++i)

@@ -121,7 +121,7 @@ struct folder {
   }
 
  private:
-  /// Combines each element on the left with the one on the right that is `behind` positions later.
+  /// Combines each element on the left with the one on the right `behind` positions later.
   constexpr vec<value_id> joined(const vec<value_id>& left, const vec<value_id>& right, int d,
                                  std::int64_t behind) const {
     if (c.failed()) return left;
@@ -183,8 +183,7 @@ constexpr void fold_windows(op_context& c, const vec<window_dim>& windows) {
     const window_dim& w = windows[d - 1];
     const bool positive = w.size > 0 && w.stride > 0 && w.base_dilation > 0 && w.dilation > 0;
     if (!positive || !w.fits(f.extents(xs)[static_cast<int>(d - 1)]))
-      return c.fail("H005",
-                    "sizes, strides and dilations of windows are to be positive, and below ",
+      return c.fail("H005", "sizes, strides and dilations of windows must be positive and below ",
                     max_elements);
     f.slide(xs, static_cast<int>(d - 1), w);
   }

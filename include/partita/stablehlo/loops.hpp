@@ -40,7 +40,7 @@ constexpr void read_while(op_context& c) {
   carried.insert_back(c.captured.begin(), c.captured.end());
   program& body = c.regions[1];
   if (body.output_count() != n)
-    return c.fail("H012", "its body gives ", body.output_count(), " values; ", n, " are carried");
+    return c.fail("H012", "its body returns ", body.output_count(), " values; ", n, " are carried");
   for (int i = n; i < body.input_count(); ++i) body.outputs.push_back({body.inputs[i], {}});
   vec<value_id> made;
   if (c.unrolls) made = unrolled(c, carried);

@@ -66,7 +66,7 @@ class module_items {
     text list;
     for (std::size_t i = 0; i < functions_.size() && i < 8; ++i)
       list << (i > 0 ? ", @" : "@") << functions_[i].name;
-    in_.error.record("H010", "stablehlo: there is no function @main among ", functions_.size(),
+    in_.error.record("H010", "stablehlo: function @main is missing among ", functions_.size(),
                      " functions", functions_.empty() ? "" : ": ", list);
     return -1;
   }

@@ -17,7 +17,7 @@ class batch_norm {
     x_ = c.x(0);
     const tensor_type t = c.type(0);
     if (!is_floating(t.element)) {
-      c.fail("H013", "of ", t, "; floating-point numbers are supported");
+      c.fail("H013", "operand of type ", t, "; floating-point numbers are supported");
       return;
     }
     if (feature_ >= t.shape.rank) {
@@ -28,7 +28,7 @@ class batch_norm {
       const shape wanted =
           i == 4 && c.o.name.ends_with("grad") ? t.shape : shape{t.shape[feature_]};
       if (same_shape(c.type(i).shape, wanted)) continue;
-      c.fail("H007", "operand ", i, " is ", c.type(i), "; its shape is to be ", wanted);
+      c.fail("H007", "operand ", i, " is ", c.type(i), "; its shape must be ", wanted);
       return;
     }
     count_ = t.shape[feature_] == 0 ? 0 : t.shape.elements() / t.shape[feature_];

@@ -98,7 +98,8 @@ constexpr accuracy read_accuracy(op_context& c) {
   else if (mode == "TOLERANCE")
     a.mode = accuracy::tolerance;
   else if (mode != "DEFAULT")
-    c.fail("H005", "result_accuracy: mode \"", mode, "\" is none of DEFAULT, HIGHEST, TOLERANCE");
+    c.fail("H005", "result_accuracy: mode \"", mode,
+           "\" is not one of DEFAULT, HIGHEST, TOLERANCE");
   if (a.mode != accuracy::tolerance) return a;
   number("atol", a.absolute);
   number("rtol", a.relative);

@@ -46,7 +46,7 @@ struct op_context {
     const std::string_view value = o.attribute(first ? name : other);
     if (!read_integers(value, list, splat))
       fail("H005", "attribute ", first ? name : other, " = ", value.substr(0, 60),
-           " is no list of numbers");
+           " is not a list of numbers");
     if (splat && list.size() == 1 && count > 1) list.assign(count, list[0]);
     return list;
   }
@@ -54,7 +54,7 @@ struct op_context {
     if (!o.has(name)) return otherwise;
     std::int64_t n = 0;
     if (!read_integer(o.attribute(name), n))
-      fail("H005", "attribute ", name, " = ", o.attribute(name).substr(0, 60), " is no number");
+      fail("H005", "attribute ", name, " = ", o.attribute(name).substr(0, 60), " is not a number");
     return n;
   }
   constexpr std::int64_t needed(std::string_view name, std::string_view other = {}) {
@@ -70,7 +70,7 @@ struct op_context {
     value = value.substr(0, value.find_first_of(" :"));
     std::int64_t bits = 0;
     if (!read_element(value, dtype::f64, bits))
-      fail("H005", "attribute ", name, " = ", value.substr(0, 60), " is no number");
+      fail("H005", "attribute ", name, " = ", value.substr(0, 60), " is not a number");
     return std::bit_cast<double>(bits);
   }
   /// Returns a dimension below max_rank; the op checks it against the shape.

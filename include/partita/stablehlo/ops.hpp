@@ -179,7 +179,7 @@ constexpr void read_reverse(op_context& c) {
 constexpr void read_concatenate(op_context& c) {
   const auto dim = c.needed("dim", "dimension");
   const int d = c.dimension(dim);
-  if (c.operands.empty() && !c.failed()) return c.fail("H012", "there are no operands");
+  if (c.operands.empty() && !c.failed()) return c.fail("H012", "it has no operands");
   if (!c.failed()) c.give(ops::concatenate(c.b, {c.operands.data(), c.operands.size()}, d));
 }
 /// Reads `[0:4, 0:8:2]`.
@@ -275,7 +275,7 @@ constexpr void read_compare(op_context& c) {
     const value_id x = key(c.x(0)), y = key(c.x(1));
     return c.give(ops::compare(c.b, k.direction, x, y));
   }
-  c.fail("H005", "comparison direction \"", word, "\" is none of EQ, NE, GE, GT, LE, LT");
+  c.fail("H005", "comparison direction \"", word, "\" is not one of EQ, NE, GE, GT, LE, LT");
 }
 constexpr void read_square(op_context& c) {
   if (c.count(1)) c.give(ops::multiply(c.b, c.x(0), c.x(0)));
@@ -295,7 +295,8 @@ constexpr void read_mulhi(op_context& c) {
   const dtype t = c.type(0).element;
   const int bits = 8 * size_of(t);
   if (!is_integer(t) || bits > 32)
-    return c.fail("H013", "of ", c.type(0), "; integers of up to 32 bits are supported");
+    return c.fail("H013", "operand of type ", c.type(0),
+                  "; integers of up to 32 bits are supported");
   const bool is_signed = op::least_integer(t) < 0;
   const dtype wide = is_signed ? dtype::i64 : dtype::u64;
   const auto widened = [&](std::size_t i) { return ops::convert(c.b, c.x(i), wide); };
@@ -504,7 +505,7 @@ constexpr void read_convolution(op_context& c) {
       vec<std::int64_t> list;
       bool splat = false;
       if (!read_integers(part.substr(equal + 1), list, splat))
-        return c.fail("H005", "window ", part, " is no list of numbers");
+        return c.fail("H005", "window ", part, " is not a list of numbers");
       (name == "stride"       ? stride
        : name == "pad"        ? pad
        : name == "lhs_dilate" ? lhs_dilate
@@ -614,7 +615,8 @@ constexpr void read_scatter(op_context& c) {
   dimension_numbers dims(c, c.o.attribute("scatter_dimension_numbers"), names);
   const std::size_t n = c.operands.size() / 2;
   if ((c.operands.size() % 2 == 0 || n == 0) && !c.failed())
-    return c.fail("H012", c.operands.size(), " operands; tensors, indices and as many updates");
+    return c.fail("H012", c.operands.size(),
+                  " operands; tensors, indices and updates for each tensor are needed");
   if (!c.region_count(1) || !captures_scalars(c)) return;
   const program& f = c.regions[0];
   const int arguments = f.input_count() - static_cast<int>(c.captured.size());
@@ -656,7 +658,7 @@ constexpr program applied(op_context& c) {
     if (each.name == name && each.op->operand_count == 2) found = &each.op;
   builder b;
   if (found == nullptr) {
-    c.fail("H009", "applies \"", name, "\", which is no op of two scalars");
+    c.fail("H009", "applies \"", name, "\", which is not an op of two scalars");
     return {};
   }
   const tensor_type scalar{c.type(0).element, {}};
@@ -800,13 +802,13 @@ constexpr void read_select_and_scatter(op_context& c) {
   }
   combiner how = combiner::add;
   if (!good || !find_combiner(c.regions[1], how) || how != combiner::add)
-    return c.fail("H009", "its programs are no comparison (GE, GT, LE, LT) and a sum");
+    return c.fail("H009", "its programs are not a comparison (GE, GT, LE, LT) and a sum");
   c.give(with_initial(c, ops::select_and_scatter(c.b, c.x(0), c.x(1), d, {w.data(), w.size()}),
                       c.x(2), how));
 }
 constexpr void read_sort(op_context& c) {
   if (!c.region_count(1) || !captures_scalars(c)) return;
-  if (c.operands.empty()) return c.fail("H012", "there are no operands");
+  if (c.operands.empty()) return c.fail("H012", "it has no operands");
   std::int64_t along = c.number("dimension", c.type(0).shape.rank - 1);
   if (along < 0) along += c.type(0).shape.rank;
   const int dim = c.dimension(along);
@@ -864,7 +866,7 @@ constexpr void read_barrier(op_context& c) {
 }
 /// Applies a function of scalars to each element.
 constexpr void read_map(op_context& c) {
-  if (c.operands.empty()) return c.fail("H012", "there are no operands");
+  if (c.operands.empty()) return c.fail("H012", "it has no operands");
   if (!c.region_count(1) || !captures_scalars(c)) return;
   const program& f = c.regions[0];
   if (f.inputs.size() != c.operands.size() + c.captured.size() || f.output_count() != 1)

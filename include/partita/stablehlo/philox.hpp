@@ -106,7 +106,7 @@ constexpr void read_rng_bit_generator(op_context& c) {
   if (algorithm != "DEFAULT" && algorithm != "PHILOX")
     return c.fail("H013", "algorithm ", algorithm.substr(0, 40),
                   "; DEFAULT and PHILOX are "
-                  "supported (keys of jax.random.key(seed) need none of them)");
+                  "supported (keys of jax.random.key(seed) do not need them)");
   if (c.type(0) != tensor_type{dtype::u64, shape{2}})
     return c.fail("H013", "a state of type ", c.type(0), "; tensor<2xui64> is supported");
   if (is_floating(to.element) || to.element == dtype::boolean)

@@ -30,7 +30,7 @@ class ragged_product {
       for (int i = 0; i < 6; ++i)
         if (part.starts_with(names[i]) &&
             !read_integers(part.substr(part.find('=') + 1), lists_[i], splat))
-          c.fail("H005", "dimension number \"", part, "\" is no list");
+          c.fail("H005", "dimension number \"", part, "\" is not a list");
     check();
   }
 
@@ -98,8 +98,8 @@ class ragged_product {
       return c_.fail("H007", "the sizes of the groups are ", sizes,
                      "; a list of integers is needed");
     if (rank == max_rank || other == max_rank)
-      return c_.fail("H013", "of ", c_.type(0), " and ", c_.type(1), "; ranks below ", max_rank,
-                     " are supported");
+      return c_.fail("H013", "operands of types ", c_.type(0), " and ", c_.type(1),
+                     "; ranks below ", max_rank, " are supported");
   }
   /// Returns the dimensions whose positions may have different group sizes.
   constexpr vec<std::int64_t> prefix(const vec<std::int64_t>& batch,
@@ -203,11 +203,12 @@ class letter_product {
     vec<std::int64_t> order;
     for (const int letter : result_) {
       if (!is_in(made, letter))
-        return c_.fail("H005", "einsum_config: a letter of the result is of no operand");
+        return c_.fail("H005",
+                       "einsum_config: a letter of the result does not occur in an operand");
       order.push_back(place(made, letter));
     }
     if (order.size() != made.size())
-      return c_.fail("H005", "einsum_config: a letter of the result is there twice");
+      return c_.fail("H005", "einsum_config: a letter of the result occurs twice");
     if (!c_.failed()) c_.give(ops::transpose(c_.b, x, as_ints(order)));
   }
 
@@ -249,7 +250,7 @@ class letter_product {
       c_.fail("H005", "einsum_config: \"", part, "\" is not for ", c_.type(operand));
     for (std::size_t i = 0; i < list.size(); ++i)
       if (place(list, list[i]) != static_cast<std::int64_t>(i))
-        c_.fail("H013", "einsum_config: a letter is there twice in \"", part,
+        c_.fail("H013", "einsum_config: a letter occurs twice in \"", part,
                 "\"; diagonals are not supported");
     return list;
   }

@@ -210,14 +210,14 @@ class module_reader {
     const vec<value_id> results = statements(s, text);
     if (in_.failed() || !f.typed) return results;
     if (results.size() != f.result_types.size()) {
-      in_.fail(f.at, "H012", "@", f.name, " returns ", results.size(), " values; its type says ",
+      in_.fail(f.at, "H012", "@", f.name, " returns ", results.size(), " values; its type states ",
                f.result_types.size());
       return results;
     }
     for (std::size_t i = 0; i < results.size(); ++i)
       if (s.b.type(results[i]) != f.result_types[i])
         in_.fail(f.at, "H007", "@", f.name, " returns ", s.b.type(results[i]), " as result ", i,
-                 "; its type says ", f.result_types[i]);
+                 "; its type states ", f.result_types[i]);
     return results;
   }
   constexpr vec<value_id> statements(value_scope& s, piece_of_text text) {
@@ -230,7 +230,7 @@ class module_reader {
       const op_text o = in_.op();
       if (in_.failed()) break;
       if (returned) {
-        in_.fail(o.at, "H001", "an op behind the return");
+        in_.fail(o.at, "H001", "an op after the return");
         break;
       }
       returned = statement(s, o, results);
@@ -258,7 +258,7 @@ class module_reader {
         in_.fail(o.at, "H007", o.name, ": operand ",
                  // (A tuple is one operand with several values.)
                  o.operands[o.operands.size() == operands.size() ? i : 0], " has type ",
-                 s.type(operands[i]), "; the text says ", o.operand_types[i]);
+                 s.type(operands[i]), "; the text states ", o.operand_types[i]);
         return false;
       }
     if (name == "broadcast" && s.spread(o, operands)) return false;
@@ -284,7 +284,7 @@ class module_reader {
     ops_ = ops_ > s.b.p.op_count() ? ops_ : s.b.p.op_count();
     if (ops_ > most_ops)
       in_.fail(o.at, "H011", "the program has more than ", most_ops,
-               " ops once functions are put where they are called");
+               " ops after calls are inlined");
     check_results(s, o, name, made);
     if (o.makes_tuple && o.results.size() == 1 && !in_.failed()) {
       s.define_tuple(o.at, o.results[0].name, {made.data(), made.size()});
@@ -324,7 +324,7 @@ class module_reader {
                       types.size(), " types");
     for (std::size_t i = 0; i < made.size(); ++i)
       if (s.b.type(made[i]) != types[i])
-        return in_.fail(o.at, "H007", o.name, " gives ", s.b.type(made[i]), "; the text says ",
+        return in_.fail(o.at, "H007", o.name, " returns ", s.b.type(made[i]), "; the text states ",
                         types[i]);
   }
   /// Inlines a function's ops, with the operands for its arguments.
@@ -378,7 +378,7 @@ class module_reader {
     return true;
   }
   constexpr bool has_no_function(const op_text& o, std::string_view function) {
-    in_.fail(o.at, "H010", o.name, ": there is no function @", function);
+    in_.fail(o.at, "H010", o.name, ": unknown function @", function);
     return false;
   }
   constexpr program written_decomposition(const program& op) const {
@@ -416,7 +416,7 @@ class module_reader {
   constexpr program function_named(const op_text& o, std::string_view name) {
     const int number = functions_.find(name);
     if (number < 0) {
-      in_.fail(o.at, "H010", o.name, ": there is no function @", name);
+      in_.fail(o.at, "H010", o.name, ": unknown function @", name);
       return {};
     }
     const auto n = static_cast<std::size_t>(number);
@@ -463,7 +463,7 @@ class module_reader {
         if (f.starts_with("@")) c.regions.push_back(function_named(o, f.substr(1)));
     if (in_.failed() || s.b.failed()) return {};
     if (make_local_op(c, name) || make_op(c, name)) {
-      if (!c.failed() && c.results.empty()) in_.fail(o.at, "H012", o.name, " makes nothing");
+      if (!c.failed() && c.results.empty()) in_.fail(o.at, "H012", o.name, " has no result");
       return c.results;
     }
     vec<std::string_view> known;

@@ -59,7 +59,7 @@ constexpr void read_permute(op_context& c) {
   const std::string_view value = c.o.attribute("source_target_pairs");
   if (!read_integers(value, pairs, splat) || pairs.size() % 2 != 0)
     return c.fail("H005", "attribute source_target_pairs = ", value.substr(0, 60),
-                  " is no list of pairs");
+                  " is not a list of pairs");
   vec<char> gets(static_cast<std::size_t>(m.devices()), 0);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (pairs[i] < 0 || pairs[i] >= m.devices())
@@ -220,7 +220,7 @@ constexpr layout read_sharding(op_context& c, std::string_view sharding, const s
                                axis_set manual) {
   layout made;
   if (sharding.find("mesh<") != std::string_view::npos) {
-    c.fail("H013", "sharding ", sharding.substr(0, 80), " has a mesh of its own; name @mesh");
+    c.fail("H013", "sharding ", sharding.substr(0, 80), " contains a mesh; refer to @mesh");
     return made;
   }
   const std::size_t end = sharding.find(']');
@@ -273,7 +273,7 @@ constexpr void read_manual_computation(op_context& c) {
   const auto out = shardings_of(c, "out_shardings", results);
   if (c.failed()) return;
   if (static_cast<std::size_t>(body.output_count()) != results)
-    return c.fail("H012", "its program gives ", body.output_count(), " values; its type says ",
+    return c.fail("H012", "its program returns ", body.output_count(), " values; its type states ",
                   results);
   vec<value_id> pieces;
   for (std::size_t i = 0; i < operands; ++i) {
@@ -283,8 +283,8 @@ constexpr void read_manual_computation(op_context& c) {
     pieces.push_back(what.axes.count > 0 ? give_collective(c, what, c.x(i)) : c.x(i));
     const tensor_type wanted = body.input_type(static_cast<int>(i));
     if (!c.failed() && c.b.type(pieces.back()) != wanted)
-      return c.fail("H007", "a piece of operand ", i, " is ", c.b.type(pieces.back()),
-                    "; its program says ", wanted);
+      return c.fail("H007", "a shard of operand ", i, " is ", c.b.type(pieces.back()),
+                    "; its program states ", wanted);
   }
   pieces.insert_back(c.captured.begin(), c.captured.end());
   const vec<value_id> made = op_detail::append_as_it_is(c.b, static_cast<program&&>(body), pieces);
@@ -312,8 +312,8 @@ constexpr bool make_local_op(op_context& c, std::string_view name) {
     if (each.name != name) continue;
     if (c.local_mesh == nullptr)
       c.fail("H013",
-             "it stands in programs that are partitioned already; such a one is held against "
-             "its source (prove), not partitioned");
+             "it occurs only in partitioned programs; such a program can be compared with its "
+             "source (prove), but not partitioned again");
     else
       each.read(c);
     return true;

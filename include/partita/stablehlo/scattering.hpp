@@ -130,7 +130,7 @@ class scatter_loop {
       if (!same_shape(c_.type(i).shape, to))
         c_.fail("S103", "shapes ", to, " and ", c_.type(i).shape, " differ");
       if (c_.type(n_ + 1 + i).shape.rank != dims.result_rank)
-        c_.fail("S112", "updates ", c_.type(n_ + 1 + i), " are no windows of ", c_.type(0));
+        c_.fail("S112", "updates ", c_.type(n_ + 1 + i), " are not windows of ", c_.type(0));
     }
     return !c_.failed();
   }

@@ -91,7 +91,7 @@ class sharding_reader {
     std::size_t at = numbers(all, 8, tiles);
     std::int64_t count = 1, pieces = 1;
     for (std::int64_t n : tiles) {
-      if (n < 1 || count > max_devices / n) return refuse("numbers of pieces are expected");
+      if (n < 1 || count > max_devices / n) return refuse("numbers of shards are expected");
       count *= n;
     }
     vec<digits> order;
@@ -136,7 +136,7 @@ class sharding_reader {
         digits& last = order.back();
         std::int64_t size = last.size;
         if (pieces % size != 0) {
-          if (size % pieces != 0) return refuse("its devices are in no order of axes");
+          if (size % pieces != 0) return refuse("the order of its devices is not one of axes");
           size = pieces;
         }
         taken.push_back({{}, 1, size, last.stride});
@@ -160,7 +160,7 @@ class sharding_reader {
     if (fault.empty()) fault = why;
   }
   constexpr void wrong_rank(int given, int rank) {
-    refuse(concat("it is of ", given, " dimensions; the value has ", rank));
+    refuse(concat("it has ", given, " dimensions; the value has ", rank));
   }
   constexpr mesh mesh_of(std::string_view value) {
     mesh m;
@@ -180,7 +180,7 @@ class sharding_reader {
       std::int64_t next = 0, id = 0;
       for (std::string_view each : parts_of(inside(all[i], '[', ']')))
         if (!read_integer(each, id) || id != next++)
-          refuse("its devices are in another order than their numbers");
+          refuse("its devices are not in the order of their numbers");
     }
     if (const failure f = validate(m)) refuse(f.message);
     return m;
@@ -189,12 +189,12 @@ class sharding_reader {
     if (!name.empty() && name[0] == '"') name = inside(name, '"', '"');
     const mesh* used = find(to_.mesh_used.view());
     const mesh* m = find(name);
-    if (m == nullptr) return refuse(concat("there is no mesh @", name));
+    if (m == nullptr) return refuse(concat("unknown mesh @", name));
     if (m->rank == 0) return;
     if (used == nullptr)
       to_.mesh_used = name;
     else if (concat(*used) != concat(*m))
-      refuse(concat("it is of mesh @", name, ", others are of mesh @", to_.mesh_used));
+      refuse(concat("it is for mesh @", name, ", others are for mesh @", to_.mesh_used));
   }
   constexpr const mesh* find(std::string_view name) const {
     for (const auto& m : to_.meshes)
@@ -211,7 +211,7 @@ class sharding_reader {
         d.parts.push_back(part_of(each));
     const std::string_view behind = value.substr(value.rfind('}') + 1);
     if (behind.starts_with("p") && !read_integer(behind.substr(1), d.priority))
-      refuse(concat("\"", behind, "\" is no priority"));
+      refuse(concat("\"", behind, "\" is not a priority"));
     return d;
   }
   /// Reads `"x"` or `"x":(1)2`.
@@ -221,13 +221,13 @@ class sharding_reader {
     const std::string_view behind = value.substr(value.rfind('"') + 1);
     const mesh* m = find(to_.mesh_used.view());
     if (value.empty() || value[0] != '"' || m == nullptr || m->find(p.axis) < 0)
-      refuse(concat(value, " is no axis of its mesh"));
+      refuse(concat(value, " is not an axis of its mesh"));
     if (behind.empty()) return p;
     const std::size_t close = behind.find(')');
     if (!behind.starts_with(":(") || close == std::string_view::npos ||
         !read_integer(behind.substr(2, close - 2), p.pre) ||
         !read_integer(behind.substr(close + 1), p.size) || p.pre < 1 || p.size < 1)
-      refuse(concat(value, " is no part of an axis"));
+      refuse(concat(value, " is not a part of an axis"));
     return p;
   }
   /// Reads `[4,1,2]` at the first bracket from `at` on; returns the position after it.
@@ -269,14 +269,14 @@ class sharding_reader {
         order.push_back(plain[static_cast<std::size_t>(turned[i])]);
     }
     if (!fits || stride != count)
-      refuse(concat("its devices are not ", count, ", as many as it has pieces"));
+      refuse(concat("its devices are not ", count, ", one for each shard"));
     return at;
   }
   /// The same for a list of device numbers, if they are in such an order.
   constexpr void listed_order(const vec<std::int64_t>& ids, std::int64_t count,
                               vec<digits>& order) {
     const auto n = static_cast<std::int64_t>(ids.size());
-    if (n != count) return refuse(concat("it lists ", n, " devices; it has ", count, " pieces"));
+    if (n != count) return refuse(concat("it lists ", n, " devices; it has ", count, " shards"));
     const auto id = [&](std::int64_t i) { return ids[static_cast<std::size_t>(i)]; };
     vec<digits> minor_first;
     for (std::int64_t run = 1; run < n;) {
@@ -284,7 +284,7 @@ class sharding_reader {
       std::int64_t size = 1;
       while (run * size < n && id(run * size) == stride * size) ++size;
       while (size > 1 && (n / run) % size != 0) --size;
-      if (size == 1 || n % run != 0) return refuse("its devices are in no order of axes");
+      if (size == 1 || n % run != 0) return refuse("the order of its devices is not one of axes");
       minor_first.push_back({stride, size});
       run *= size;
     }
@@ -294,13 +294,13 @@ class sharding_reader {
         expected += rest % d.size * d.stride;
         rest /= d.size;
       }
-      if (expected != id(i)) return refuse("its devices are in no order of axes");
+      if (expected != id(i)) return refuse("the order of its devices is not one of axes");
     }
     // (Each number occurs once, so the digits are those of all numbers.)
     vec<char> seen(ids.size(), 0);
     for (std::int64_t each : ids)
       if (each < 0 || each >= n || seen[static_cast<std::size_t>(each)]++ != 0)
-        return refuse("it lists a device twice, or one with a higher number than their count");
+        return refuse("it lists a device twice, or a device number that is too large");
     for (std::size_t i = minor_first.size(); i-- > 0;) order.push_back(minor_first[i]);
   }
 };

@@ -12,7 +12,7 @@ class special_function {
     if (c.failed() || c.operands.empty()) return;
     given_ = c.type(0).element;
     if (!is_floating(given_)) {
-      c.fail("H013", "of ", c.type(0), "; floating-point numbers are supported");
+      c.fail("H013", "operand of type ", c.type(0), "; floating-point numbers are supported");
       return;
     }
     type_ = size_of(given_) < 4 ? dtype::f32 : given_;

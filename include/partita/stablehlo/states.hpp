@@ -365,17 +365,18 @@ class state_names {
           break;
         }
     if (untied.count > 0) {
-      text line = "no result could be told to be the next state of ";
+      text line = "no result could be identified as the next state of ";
       untied.print(line);
       line << ", which the module donates; return each under the name of its argument";
       p_.interface.notes.push_back(line);
     }
     if (maybe.count > 0) {
-      text line = "results that may be next states, but are sharded by themselves: ";
+      text line = "results that may be next states, but are sharded independently: ";
       maybe.print(line);
       line << " of ";
       sources.print(line);
-      line << "; donate the argument, or return it under the same name, if both are to lie alike";
+      line << "; donate the argument, or return it under the same name, if both should have the "
+              "same layout";
       p_.interface.notes.push_back(line);
     }
   }
