@@ -121,7 +121,7 @@ TEST_CASE("ten thousand calls and a hundred thousand: the same picture") {
   CHECK(xml_checker(some).run() == "");
   CHECK(some.size() < 1'000'000);
   CHECK(many.size() < some.size() * 5 / 4);
-  CHECK(count(some, "as high as its part of the time") == 1);
+  CHECK(count(some, "as high as its share of the time") == 1);
 }
 
 TEST_CASE("pictures of calls that take no time, and of a deadlock") {

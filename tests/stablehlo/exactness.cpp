@@ -266,7 +266,7 @@ TEST_CASE("exactness: what is not one is an error") {
             "attribute result_accuracy is not one of this op"},
            {"stablehlo.tanh %a {result_accuracy = #stablehlo.result_accuracy<mode = "
             "#stablehlo.result_accuracy_mode<BEST>>} : tensor<4x4xf32>",
-            "mode \"BEST\" is none of DEFAULT, HIGHEST, TOLERANCE"}}) {
+            "mode \"BEST\" is not one of DEFAULT, HIGHEST, TOLERANCE"}}) {
     const pt::program p = pt::read_stablehlo(put(places[0], op));
     CHECK_MESSAGE(str(p.error.message).find(message) != std::string::npos, str(p.error.message));
     CHECK(str(p.error.message).starts_with("H005"));

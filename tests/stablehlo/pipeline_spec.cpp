@@ -317,8 +317,8 @@ TEST_CASE("what goes with no pipeline") {
         "O141 schedule: 1:91: \"microbatch\" is for programs on one mesh, and the schedule has a "
         "pipeline; give the pipeline as many microbatches as both have together");
   CHECK(pipeline_mistake(pipeline_line(""), "axis B 4\n") ==
-        "O143 schedule: pipeline \"PP\" needs several meshes, and the system has one; give it a "
-        "line \"mesh NAME\" in front of what is said of each");
+        "O143 schedule: pipeline \"PP\" needs several meshes, and the system has one; begin the "
+        "description of each with a line \"mesh NAME\"");
   CHECK(pipeline_mistake("manual B {x: 0}", two_meshes) ==
         "O144 schedule: it has no pipeline, and the system has 2 meshes; add one, like \"pipeline "
         "{stages: {a} {b}, batch: {x: 0}, microbatches: 4}\"");
@@ -443,8 +443,8 @@ TEST_CASE("mistakes in a system of several meshes") {
         "X017 system: 2:1: axis \"B\" is above the first mesh; put it below the line \"mesh "
         "NAME\" of its mesh");
   CHECK(meshes_mistake("mesh m0\naxis B 2\nlink B 3 GB/s") ==
-        "X018 system: 3:1: a link of axis \"B\" in a system of several meshes, whose devices send "
-        "by near and far; say these");
+        "X018 system: 3:1: a link of axis \"B\" in a system of several meshes, whose links are "
+        "near and far; give these");
   CHECK(meshes_mistake("mesh m0\nmesh m1, m0") == "X004 system: 2:1: mesh \"m0\" is given twice");
   CHECK(meshes_mistake("mesh m0\nnode 2\nmesh m1\nnode 2\nnode 4") ==
         "X004 system: 5:1: \"node\" is given twice");

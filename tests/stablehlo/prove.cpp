@@ -207,8 +207,8 @@ TEST_CASE("H013 a permute of too many differences") {
     pairs += (i > 0 ? ", [" : "[") + std::to_string(i) + ", " + std::to_string(i * 2 + 1) + "]";
   const auto d = pt::read_local_stablehlo(permute_with(pairs + "]"), pt::mesh{{"d", 257}});
   CHECK(str(d.local.error.message) ==
-        "H013 stablehlo: 2:8: stablehlo.collective_permute: its 128 pairs differ by 128 numbers of "
-        "devices; up to 64 are supported");
+        "H013 stablehlo: 2:8: stablehlo.collective_permute: its 128 pairs have 128 different "
+        "distances; up to 64 are supported");
 }
 
 TEST_CASE("ragged_all_to_all, collective_broadcast") {

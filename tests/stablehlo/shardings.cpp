@@ -213,14 +213,14 @@ TEST_CASE("shardings that cannot be expressed") {
     std::string text, part;
   } cases[] = {
       {shardy("[{\"z\"}, {}]"),
-       "H014 stablehlo: 2:17: sharding #sdy.sharding<@mesh, [{\"z\"}, {}]>: \"z\" is no axis"},
+       "H014 stablehlo: 2:17: sharding #sdy.sharding<@mesh, [{\"z\"}, {}]>: \"z\" is not an axis"},
       {shardy("[{\"x\"}]"), "it has 1 dimensions; the value has 2"},
       {shardy("[{}, {}], unreduced={\"x\"}"), "unreduced axes are not supported"},
       {with_argument("sdy.sharding = #sdy.sharding<@other, [{}, {}]>"), "unknown mesh @other"},
       {with_argument("sdy.sharding = #sdy.sharding<mesh<[\"x\"=4]>, [{}, {}]>"),
        "its mesh has no name"},
       {"sdy.mesh @mesh = <[\"x\"=2], device_ids=[1, 0]>\n" + with_argument(""),
-       "mesh @mesh: its devices are in another order"},
+       "mesh @mesh: its devices are not in the order"},
       {"sdy.mesh @mesh = <[\"x\"=0]>\n" + with_argument(""), "mesh @mesh: M001"},
       {gspmd("{manual}"), "only replicated and devices= are supported"},
       {gspmd("{maximal device=3}"), "only replicated and devices="},
@@ -229,7 +229,7 @@ TEST_CASE("shardings that cannot be expressed") {
       {gspmd("{devices=[4,2]<=[9]}"), "its devices are not 8"},
       {gspmd("{devices=[4,2]<=[4,2]T(1,1)}"), "its devices are not 8"},
       {gspmd("{devices=[4,2]0,1,2,3,4,5,7,6}"), "the order of its devices is not one of axes"},
-      {gspmd("{devices=[4,2]0,1,2,3,4,5,6}"), "it lists 7 devices; it has 8 pieces"},
+      {gspmd("{devices=[4,2]0,1,2,3,4,5,6}"), "it lists 7 devices; it has 8 shards"},
       {gspmd("{devices=[2,2]<=[4]}"), "the module is for 4 devices"},
   };
   for (const auto& each : cases) {

@@ -101,12 +101,12 @@ TEST_CASE("passes") {
   CHECK(pt::read_schedule("passes: manual B {x: 0}").tactics[0].name() == "passes");
   CHECK(why("passes share").starts_with("X003 schedule: 1:8: pass \"share\" is unknown; know"));
   CHECK(
-      why("passes place\npasses place").starts_with("X004 schedule: 2:8: pass \"place\" is said"));
+      why("passes place\npasses place").starts_with("X004 schedule: 2:8: pass \"place\" is given"));
   CHECK(why("passes place, place") == "X004 schedule: 1:15: pass \"place\" is given twice");
   CHECK(
       why("passes share_gathers som").starts_with("X003 schedule: 1:22: uses \"som\" are unknown"));
   CHECK(
-      why("passes combine_below 3 s").starts_with("X002 schedule: 1:22: unit \"s\" does not fit"));
+      why("passes combine_below 3 s").starts_with("X002 schedule: 1:22: unit \"s\" is of another kind"));
   CHECK(why("passes combine_below 0").starts_with("X020 schedule: 1:22: \"0\" is out of r"));
   CHECK(
       why("passes combine_below 0.5 B").starts_with("X010 schedule: 1:8: combine_below needs a "));
@@ -190,8 +190,8 @@ TEST_CASE("mistakes in a specification") {
         "X006 schedule: 1:1: argument w3 does not exist; the program has 3; known: x, w1, w2; did "
         "you "
         "mean \"w1\"?");
-  CHECK(thrown("manual B {w3: 0}", m)
-            .starts_with("S006 schedule: 1:1: manual(\"B\"): no input, tag"));
+  CHECK(
+      thrown("manual B {w3: 0}", m).starts_with("S006 schedule: 1:1: manual \"B\": no input, tag"));
 }
 
 TEST_CASE("advice is in the syntax of the tactics") {

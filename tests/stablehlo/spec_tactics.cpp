@@ -127,7 +127,7 @@ TEST_CASE("mistakes have a line, the name and the nearest names") {
     CHECK_MESSAGE(said.starts_with(begin), said);
   };
   starts("BP: manual B {x: 0}\n\nMP: manual M {params.layer.0.up: 1}",
-         "S006 schedule: 3:1: manual(\"M\"): no input, tag, output or inner value is named "
+         "S006 schedule: 3:1: manual \"M\": no input, tag, output or inner value is named "
          "\"params.layer.0.up\"");
   CHECK(mistake("BP: manual B {xs: 0}").ends_with("did you mean \"x\"?"));
   starts("\n shard {x: {Q}}", "S001 schedule: 2:2: tactic: the mesh has no axis \"Q\"");
@@ -142,9 +142,9 @@ TEST_CASE("mistakes have a line, the name and the nearest names") {
   starts("tile x 2 B", "S002 schedule: 1:1: ");
   starts("tile x 0", "X001 schedule: 1:9: a name is expected; the line ends");
   starts("atomic x C", "S001 schedule: 1:1: ");
-  starts("microbatch 5 {x: 0}", "S003 schedule: 1:1: microbatch(5): dimension 0 of \"x\" has ");
+  starts("microbatch 5 {x: 0}", "S003 schedule: 1:1: microbatch 5: dimension 0 of \"x\" has ");
   starts("\nremat nothing", "S006 schedule: 2:1: remat: ");
-  starts("amalgamated {\n manual B {x: 0}\n manual B {z: 0}}", "S006 schedule: 3:2: manual(\"B\")");
+  starts("amalgamated {\n manual B {x: 0}\n manual B {z: 0}}", "S006 schedule: 3:2: manual \"B\"");
   starts("amalgamated {pipeline {stages: {a}}}", "X003 schedule: 1:14: \"pipeline\" is no");
   starts("amalgamated {passes place}", "X003 schedule: 1:14: \"passes\" is no");
   starts("amalgamated {manual B {x: 0}", "X001 schedule: 1:29: \"}\" is expected; the line ends");

@@ -236,7 +236,7 @@ func.func @main(%a: tensor<8xf32> {mhlo.layout_mode = "{0}", mhlo.memory_kind = 
   CHECK(str(pt::read_stablehlo(replaced(module, "_xla_buffer_placement = \"device\"",
                                         "_xla_buffer_placement = \"moon\""))
                 .error.message)
-            .find("memory \"moon\" is none of device, pinned_host, unpinned_host") !=
+            .find("memory \"moon\" is not one of device, pinned_host, unpinned_host") !=
         std::string::npos);
 }
 

@@ -121,14 +121,14 @@ struct folder {
   }
 
  private:
-  /// Combines each element on the left with the one on the right `behind` positions later.
+  /// Combines each element on the left with the one on the right `distance` positions later.
   constexpr vec<value_id> joined(const vec<value_id>& left, const vec<value_id>& right, int d,
-                                 std::int64_t behind) const {
+                                 std::int64_t distance) const {
     if (c.failed()) return left;
-    const std::int64_t most = extents(right)[d] - behind, have = extents(left)[d];
+    const std::int64_t most = extents(right)[d] - distance, have = extents(left)[d];
     const std::int64_t count = most < have ? most : have;
     return combined(op_detail::cut(c.b, left, d, 0, count),
-                    op_detail::cut(c.b, right, d, behind, behind + count));
+                    op_detail::cut(c.b, right, d, distance, distance + count));
   }
   constexpr void pad(vec<value_id>& xs, int d, const window_dim& w) const {
     const auto rank = static_cast<std::size_t>(extents(xs).rank);
