@@ -17,7 +17,7 @@ namespace report_detail {
 
 /// A name and its text; two lists of these are compared by name. If `entries`, the text is a list
 /// of entries and a difference is shown from the first entry that differs.
-struct said_of {
+struct named_facts {
   text name, words;
   bool entries = false;
 };
@@ -29,7 +29,7 @@ constexpr std::size_t same_entries(std::string_view a, std::string_view b) {
   return same;
 }
 /// About `most` characters of entries after the first `same` characters.
-constexpr text entries_behind(std::string_view all, std::size_t same, std::size_t most) {
+constexpr text entries_after(std::string_view all, std::size_t same, std::size_t most) {
   if (all.size() <= most) return all;
   return concat(same > 0 ? "... " : "", first_entries(all.substr(same), most));
 }
@@ -37,7 +37,7 @@ constexpr text entries_behind(std::string_view all, std::size_t same, std::size_
 /// The facts of a pipeline that `diff` compares.
 class pipeline_facts {
  public:
-  vec<said_of> meshes, inputs, outputs;
+  vec<named_facts> meshes, inputs, outputs;
   vec<text> transfers, collectives;
   partita::collectives all;
   pipeline_figures figures;
@@ -113,14 +113,14 @@ constexpr void diff_words(text& out, std::string_view what, const text& a, const
   if (!(a == b)) out << what << ": " << a << " -> " << b << '\n';
 }
 /// Prints the names whose texts differ or that only one list has, at most `limit` of them.
-constexpr void diff_said(text& out, std::string_view kind, const vec<said_of>& a,
-                         const vec<said_of>& b, int limit) {
+constexpr void diff_facts(text& out, std::string_view kind, const vec<named_facts>& a,
+                          const vec<named_facts>& b, int limit) {
   name_table theirs(b.size());
   for (std::size_t j = 0; j < b.size(); ++j) theirs.insert(b[j].name, static_cast<int>(j));
   vec<char> found(b.size(), 0);
   const text none = "none";
   int changed = 0;
-  const auto line = [&](const said_of& of, const text& before, const text& after) {
+  const auto line = [&](const named_facts& of, const text& before, const text& after) {
     if (before == after || changed++ >= limit) return;
     if (kind.empty())
       out << of.name;
@@ -129,12 +129,12 @@ constexpr void diff_said(text& out, std::string_view kind, const vec<said_of>& a
     constexpr std::size_t most = 60;
     const std::size_t same = same_entries(before, after);
     if (of.entries)
-      out << ": " << entries_behind(before, same, most) << " -> "
-          << entries_behind(after, same, most) << '\n';
+      out << ": " << entries_after(before, same, most) << " -> " << entries_after(after, same, most)
+          << '\n';
     else
       out << ": " << before << " -> " << after << '\n';
   };
-  for (const said_of& each : a) {
+  for (const named_facts& each : a) {
     const int j = theirs.find(each.name);
     if (j >= 0) found[j] = 1;
     line(each, each.words, j < 0 ? none : b[j].words);
@@ -178,9 +178,9 @@ constexpr text difference(const pipeline_facts& a, const pipeline_facts& b, int 
               static_cast<std::int64_t>(q.transfers.size()));
   diff_number(out, "messages", a.figures.messages, b.figures.messages);
   diff_number(out, "bytes of messages", a.figures.message_bytes, b.figures.message_bytes);
-  diff_said(out, "", a.meshes, b.meshes, 1 << 30);
-  diff_said(out, "input", a.inputs, b.inputs, limit);
-  diff_said(out, "output", a.outputs, b.outputs, limit);
+  diff_facts(out, "", a.meshes, b.meshes, 1 << 30);
+  diff_facts(out, "input", a.inputs, b.inputs, limit);
+  diff_facts(out, "output", a.outputs, b.outputs, limit);
   diff_lines(out, "transfers that only one has", a.transfers, b.transfers, limit);
   diff_lines(out, "collectives that only one has", a.collectives, b.collectives, limit);
   if (out.empty()) out << "no difference\n";
