@@ -59,14 +59,14 @@ class pipeline_reader {
  private:
   lines& l_;
   pipeline_plan plan_;
-  vec<std::string_view> said_;
+  vec<std::string_view> given_words_;
 
   constexpr void option() {
     const std::size_t at = l_.position();
     const std::string_view word = l_.word(":");
-    for (const std::string_view each : said_)
+    for (const std::string_view each : given_words_)
       if (each == word) l_.fail(at, "X004", "option \"", word, "\" is given twice");
-    said_.push_back(word);
+    given_words_.push_back(word);
     if (word == "split") return void(plan_.split = true);
     if (word == "infer_transfers") return void(plan_.infer_transfers = true);
     if (word == "merge_last") return void(plan_.merge_last = true);
@@ -104,9 +104,9 @@ class pipeline_reader {
       l_.list([&] { plan_.stages.add(l_.name().view()); });
       plan_.stages.end_stage();
       l_.skip(true);
-      lines behind = l_;  // a comma may separate stages, and precedes the next option
-      if (behind.accept(",")) behind.skip(true);
-      if (behind.starts("{")) l_ = behind;
+      lines ahead = l_;  // a comma may separate stages, and precedes the next option
+      if (ahead.accept(",")) ahead.skip(true);
+      if (ahead.starts("{")) l_ = ahead;
     }
   }
   constexpr void batch() {

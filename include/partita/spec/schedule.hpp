@@ -47,7 +47,7 @@ class schedule_reader {
   lines l_;
   vec<text_tactic> tactics_;
   passes passes_;
-  vec<std::string_view> passes_said_;
+  vec<std::string_view> given_passes_;
   bool overlap_ = false;
   bool open_ = false;    // true if actions may be added to the last tactic
   bool inside_ = false;  // true inside of amalgamated
@@ -229,7 +229,7 @@ class schedule_reader {
     if (!l_.accept("{")) return;
     constexpr std::string_view options[] = {"evaluations", "seconds", "memory",    "seed",
                                             "device",      "overlap", "least_gain"};
-    vec<std::string_view> said;
+    vec<std::string_view> given_words;
     do {
       l_.skip(true);
       if (l_.starts("}")) break;
@@ -253,9 +253,9 @@ class schedule_reader {
             l_.quantity({"a part of the cost, like 0.001,", measure::plain, 1, true});
       else if (!l_.failed())
         l_.fail(at, "X003", "option \"", word, "\" is unknown; ", all_words(word, options));
-      for (std::string_view each : said)
+      for (std::string_view each : given_words)
         if (each == word) l_.fail(at, "X004", "option \"", word, "\" is given twice");
-      said.push_back(word);
+      given_words.push_back(word);
       l_.skip(true);
     } while (l_.accept(","));
     l_.skip(true);
@@ -322,9 +322,9 @@ class schedule_reader {
                                    : bytes(at, name, "a number of bytes, like 8 GiB, or own_peak,");
       else
         l_.fail(at, "X003", "pass \"", name, "\" is unknown; ", all_words(name, known));
-      for (std::string_view each : passes_said_)
+      for (std::string_view each : given_passes_)
         if (each == name) l_.fail(at, "X004", "pass \"", name, "\" is given twice");
-      passes_said_.push_back(name);
+      given_passes_.push_back(name);
     } while (l_.accept(","));
   }
   /// Reads which uses share gathers; `all` if the word is missing.

@@ -104,7 +104,7 @@ class system_lines {
     const figure_word* word;
     double value;
   };
-  struct told {
+  struct link_line {
     std::size_t at;
     text axis;
     link value;
@@ -117,10 +117,10 @@ class system_lines {
     text device;
     std::size_t device_at = 0;  ///< its position in the text
     vec<figure> figures;
-    vec<told> links, own_links;
-    vec<std::string_view> said;
-    std::size_t asked_at = 0;
-    std::int64_t asked = -1, node = -1, tile = -1;
+    vec<link_line> links, own_links;
+    vec<std::string_view> given_words;
+    std::size_t device_count_at = 0;
+    std::int64_t device_count = -1, node = -1, tile = -1;
 
     constexpr bool tells_devices() const {
       return !device.empty() || !figures.empty() || !own_links.empty() || node >= 0 || tile >= 0;
@@ -133,9 +133,9 @@ class system_lines {
 
   constexpr part& now() { return parts_.back(); }
   constexpr void once(std::size_t at, std::string_view word) {
-    for (std::string_view each : now().said)
+    for (std::string_view each : now().given_words)
       if (each == word) l_.fail(at, "X004", "\"", word, "\" is given twice");
-    now().said.push_back(word);
+    now().given_words.push_back(word);
   }
 
   // ---- Building the system from all lines -------------------------------------------------------
@@ -149,7 +149,7 @@ class system_lines {
       d = (known != nullptr ? *known : device()).named(p.device.view());
     }
     for (const figure& f : p.figures) set_figure(d, *f.word, f.value);
-    for (const told& t : p.own_links) (t.axis.view() == "near" ? d.near : d.far) = t.value;
+    for (const link_line& t : p.own_links) (t.axis.view() == "near" ? d.near : d.far) = t.value;
     if (p.node >= 0) d.node = p.node;
     if (p.tile >= 0) d.tile = p.tile;
     return d;
@@ -171,7 +171,7 @@ class system_lines {
     s_.on.device = device_of(now(), device());
     check_device(now(), s_.on.device);
     s_.tells_devices = now().tells_devices() || !now().links.empty();
-    for (const told& t : now().links) set(t);
+    for (const link_line& t : now().links) set(t);
     check_count(now(), s_.mesh.devices(), concat("the axes ", s_.mesh));
   }
   constexpr void several_meshes() {
@@ -183,7 +183,7 @@ class system_lines {
     std::int64_t devices = 0;
     bool used = false;  // true if a mesh uses the first device
     for (const part& p : parts_) {
-      for (const told& t : p.links)
+      for (const link_line& t : p.links)
         l_.fail(t.at, "X018", "a link of axis \"", t.axis,
                 "\" in a system of several meshes, whose links are near and far; give these");
       for (const text& name : p.names) {
@@ -201,8 +201,9 @@ class system_lines {
     check_count(all, devices, concat("all ", s_.several.size(), " meshes"));
   }
   constexpr void check_count(const part& p, std::int64_t devices, const text& what) {
-    if (p.asked >= 0 && devices != p.asked)
-      l_.fail(p.asked_at, "X009", p.asked, " devices are given; ", what, " make ", devices);
+    if (p.device_count >= 0 && devices != p.device_count)
+      l_.fail(p.device_count_at, "X009", p.device_count, " devices are given; ", what, " make ",
+              devices);
   }
 
   // ---- Lines ------------------------------------------------------------------------------------
@@ -215,7 +216,7 @@ class system_lines {
     if (word == "axis") return axis(at);
     if (word == "link") {
       const text name = l_.name();
-      for (const told& each : now().links)
+      for (const link_line& each : now().links)
         if (each.axis == name) l_.fail(at, "X004", "the link of \"", name, "\" is given twice");
       return now().links.push_back({at, name, read_link()});
     }
@@ -228,8 +229,8 @@ class system_lines {
       return;
     }
     if (word == "devices") {
-      now().asked_at = at;
-      now().asked = l_.count("a number of devices", most_devices);
+      now().device_count_at = at;
+      now().device_count = l_.count("a number of devices", most_devices);
       return;
     }
     if (word == "node") {
@@ -255,13 +256,13 @@ class system_lines {
     part fresh;
     do {
       fresh.names.push_back(l_.name());
-      const auto said = [&](const part& p, std::size_t count) {
+      const auto check = [&](const part& p, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i)
           if (p.names[i] == fresh.names.back())
             l_.fail(at, "X004", "mesh \"", fresh.names.back(), "\" is given twice");
       };
-      for (const part& p : parts_) said(p, p.names.size());
-      said(fresh, fresh.names.size() - 1);
+      for (const part& p : parts_) check(p, p.names.size());
+      check(fresh, fresh.names.size() - 1);
     } while (!l_.failed() && l_.accept(","));
     parts_.push_back(fresh);
   }
@@ -288,7 +289,7 @@ class system_lines {
     if (!l_.at_line_end() && !shaped()) l_.expected("switched, ring or torus");
     return v;
   }
-  constexpr void set(const told& t) {
+  constexpr void set(const link_line& t) {
     const int axis = s_.mesh.find(t.axis);
     if (axis < 0 || axis >= max_axes)
       l_.fail(t.at, "X005", "a link of \"", t.axis, "\", which is not an axis");
