@@ -72,7 +72,7 @@ class module_reader {
     main_ = functions_.main();
     read_.resize(functions_.size(), {});
     state_.resize(functions_.size(), 0);
-    believes_ = decomposes_ = true;
+    trusts_composites_ = decomposes_ = true;
     builder b;
     if (!in_.failed()) read_main(b, main());
     b.p.error.record(in_.error);
@@ -95,7 +95,7 @@ class module_reader {
   span<const std::string_view> names_;
   alias_table aliases_;
   scope_table scopes_;
-  bool scope_said_ = false;  // true if the message states the scope
+  bool scope_reported_ = false;  // true if the message states the scope
   sharding_collector shardings_;
   mesh mesh_;
   module_items functions_;
@@ -104,7 +104,7 @@ class module_reader {
   std::int64_t ops_ = 0;
   int nesting_ = 0, main_ = -1;
   bool local_ = false, unrolls_ = false;
-  bool believes_ = false;                 // trusts the claims of composites
+  bool trusts_composites_ = false;        // trusts the claims of composites
   bool decomposes_ = false;               // decomposes the next composite
   bool checks_ = false;                   // is checking the claim of a composite
   vec<std::size_t> checked_functions_;    // the functions read for the check
@@ -158,9 +158,9 @@ class module_reader {
   }
 
   /// Adds the scope of the innermost op that could not be read to the message.
-  constexpr void say_scope(const op_text& o) {
-    if (scope_said_) return;
-    scope_said_ = true;
+  constexpr void report_scope(const op_text& o) {
+    if (scope_reported_) return;
+    scope_reported_ = true;
     scope_path path;
     path.add(aliases_.name_at(o.location));
     const text name = path.name();
@@ -234,7 +234,7 @@ class module_reader {
         break;
       }
       returned = statement(s, o, results);
-      if (in_.failed()) say_scope(o);
+      if (in_.failed()) report_scope(o);
     }
     if (!in_.failed() && !returned) in_.expected("a return");
     in_.enter(around);
@@ -340,7 +340,7 @@ class module_reader {
       if (in_.failed()) return {};
       vec<tensor_type> types;
       for (value_id v : operands) types.push_back(s.b.type(v));
-      if (believes_ || is_made_of(o, name, c, types)) return c.emit(s.b, operands);
+      if (trusts_composites_ || is_made_of(o, name, c, types)) return c.emit(s.b, operands);
       if (in_.failed()) return {};
     }
     decomposes_ = false;

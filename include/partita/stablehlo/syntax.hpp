@@ -472,7 +472,7 @@ class syntax {
       case '%':
         return operand(o);
       case '(':
-        if (starts_with_behind(1, '{')) return regions(o);
+        if (has_after(1, '{')) return regions(o);
         if (starts_arguments()) return manual_region(o);
         return operands(o);
       case '<':
@@ -483,7 +483,7 @@ class syntax {
       case '[':
         return slice_or_successors(o);
       case '{':
-        if (starts_with_behind(1, '^')) {
+        if (has_after(1, '^')) {
           o.regions.push_back(region());
           return true;
         }
@@ -597,7 +597,7 @@ class syntax {
     return all_.substr(begin, at_ - begin);
   }
   /// True if the character `c` follows `n` characters and blanks.
-  constexpr bool starts_with_behind(std::size_t n, char c) const {
+  constexpr bool has_after(std::size_t n, char c) const {
     std::size_t i = at_ + n;
     while (i < end_ && is_space(all_[i])) ++i;
     return i < end_ && all_[i] == c;
