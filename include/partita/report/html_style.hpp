@@ -53,8 +53,8 @@ tbody td.n,tbody td,#table-collectives td{display:flex;gap:10px;min-width:0!impo
 td::before{content:attr(data-label);flex:0 0 96px;color:var(--soft)}}
 )";
 
-/// Filters the rows of a table by the typed words, sorts them by a column, and labels each cell with
-/// the name of its column, which narrow windows show beside the cell.
+/// Filters the rows of a table by the typed words, sorts them by a column, and labels each cell
+/// with the name of its column, which narrow windows show beside the cell.
 inline constexpr std::string_view page_script =
     R"(for(const input of document.querySelectorAll('input[data-table]')){
 const table=document.getElementById(input.dataset.table),count=input.nextElementSibling;

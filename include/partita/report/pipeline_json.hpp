@@ -193,6 +193,7 @@ constexpr text pipeline_json(const pipelined& p, const exported_pipeline& e) {
   if (e.error) return concat("error: ", e.error.message, '\n');
   return report_detail::pipeline_json_writer(p, e).print();
 }
+/// The same for the calls that export_calls returns.
 constexpr text pipeline_json(const pipelined& p) { return pipeline_json(p, export_calls(p)); }
 
 }  // namespace partita

@@ -87,6 +87,7 @@ class sweep {
       if (rows[i].fits() && (found < 0 || rows[i].overlapped < rows[found].overlapped)) found = i;
     return found;
   }
+  /// Returns the rows as a table with aligned columns, and notes about loops of unknown length.
   constexpr text print() const {
     report_detail::columns table;
     const int first = best();

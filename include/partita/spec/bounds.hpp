@@ -8,6 +8,7 @@
 
 namespace partita {
 
+/// A bound on a figure: its name, a relation and a value in the figure's base unit.
 struct bound {
   enum relation_type : std::uint8_t { at_most, at_least, below, above, equal };
   text name;
@@ -15,6 +16,7 @@ struct bound {
   double value = 0;
   text written;  ///< the bound as in the text: "peak_bytes <= 16 GiB"
 };
+/// Bounds that were read from text; after an error, those before it.
 struct bound_list {
   vec<bound> bounds;
   failure error;

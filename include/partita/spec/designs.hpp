@@ -8,11 +8,13 @@
 
 namespace partita {
 
+/// Designs that were read from text, for a system with one mesh.
 struct design_list {
   vec<design> designs;
   failure error;
 };
 
+/// Designs that were read from text, for a system with several meshes.
 struct cluster_design_list {
   vec<cluster_design> designs;
   failure error;

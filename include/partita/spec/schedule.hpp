@@ -10,12 +10,14 @@
 
 namespace partita {
 
+/// A schedule that was read from text: tactics and passes.
 struct text_schedule {
   vec<text_tactic> tactics;
   partita::passes passes;
   overlap_options overlap;  ///< if the pass `overlap` is on; it needs a machine, see `search_on`
   failure error;
 
+  /// The options of partition() that the passes of the schedule require.
   constexpr partition_options options() const {
     partition_options o{.passes = passes};
     if (overlap.any()) o.overlap = overlap;

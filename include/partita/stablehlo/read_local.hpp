@@ -133,6 +133,7 @@ constexpr bool read_written_layouts(const module_reader& in, device_program& d, 
 
 }  // namespace stablehlo_detail
 
+/// Options for reading a program for one device.
 struct local_reading {
   /// Unrolls counting loops (up to 256 iterations). The steps of a ring then become parts of one
   /// sum.
