@@ -50,7 +50,7 @@ class interface_layouts {
     while (w_.replaced[v] != v) v = w_.replaced[v];
     return v;
   }
-  /// Replaces a value by `by`, which it is a moved copy of; removes its use if `by` is negative.
+  /// Replaces the result of a collective by `by`; if `by` is negative, its operand loses a use.
   constexpr void replace(value_id v, value_id by) {
     if (by >= 0) {
       w_.replaced[v] = by;

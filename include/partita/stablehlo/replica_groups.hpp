@@ -287,8 +287,8 @@ class mesh_splitter {
       if (stride > 0 && n < group.size() && !cut(stride * static_cast<std::int64_t>(n))) return;
     }
   }
-  /// Cuts the axis that has a position inside it after this number of devices, if there is one.
-  /// Returns false if the axis cannot be cut there.
+  /// Cuts an axis so that its minor part, with all axes minor to it, spans this number of devices.
+  /// Needs no cut if an axis already ends there. Returns false if no cut is possible.
   constexpr bool cut(std::int64_t devices) {
     const device_numbers of(m_);
     for (int a = 0; a < m_.rank; ++a) {
