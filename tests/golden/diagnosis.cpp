@@ -326,7 +326,7 @@ TEST_CASE("a conflict names the tactic that settles it, and that tactic does") {
       pt::trace([](auto x) { return pt::reshape<9, 8>(tanh(x)); }, pt::input<float, 12, 6>("x"));
   CHECK(
       settlements(pt::partition(uneven, mesh, pt::schedule(BP))) ==
-      R"(would be settled by tag("x1", x) on %x1 and manual("B", {{"x1", replicated}}) as an earlier tactic (whole), or by a size of "B" that divides 3
+      R"(would be settled by tag("x1", x) on %x1 and manual("B", {{"x1", replicated}}) as an earlier tactic (replicated), or by a size of "B" that divides 3
 )");
 }
 

@@ -16,6 +16,7 @@
 #include <partita/schedule/tactic.hpp>
 #include <partita/support/kept_name.hpp>
 #include <partita/support/separate.hpp>
+#include <partita/support/syntax.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -116,7 +117,10 @@ struct placing {
     const int axis = c.axis(axis_);
     if (axis < 0) return;
     vec<placed> states;  // outputs that must end up as their input
-    const auto who = [&] { return concat("manual(\"", axis_, "\")"); };
+    const auto who = [&] {
+      const syntax s = c.core().advice();
+      return concat(in_syntax(s, "manual(\"", "manual \""), axis_, in_syntax(s, "\")", "\""));
+    };
     entry_list(entries_, who).for_each(c, [&](const selected_value& v, std::size_t e) {
       if (!v.is_cotangent || !c.is_placed(v.value.value, axis))
         place(c, v, axis, entries_[e].where, states);

@@ -11,6 +11,7 @@
 #include <partita/schedule/rewriting.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/support/kept_name.hpp>
+#include <partita/support/syntax.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -39,7 +40,8 @@ struct stepping {
   // Before its uses: Clang keeps templates of a precompiled header for later otherwise.
   template <class... Parts>
   constexpr void fail(rewriting& r, std::string_view code, Parts... parts) const {
-    r.error.record(code, "microbatch(", n_, "): ", parts...);
+    r.error.record(code, in_syntax(r.advice, "microbatch(", "microbatch "), n_,
+                   in_syntax(r.advice, "): ", ": "), parts...);
   }
 
   /// The loop is there before the first action.
