@@ -93,7 +93,7 @@ class attribute_writer {
     print_ints(start(label), take(static_cast<int>(attrs_.size())));
   }
   /// Prints all remaining numbers in the notation of `Form` (`Form::print`, `Form::parse`); omitted
-  /// if there are no numbers. `what` names the notation in messages.
+  /// if no numbers remain. `what` names the notation in messages.
   template <class Form>
   constexpr void tail(std::string_view) {
     if (attrs_.empty()) return;

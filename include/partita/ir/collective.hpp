@@ -28,8 +28,8 @@ struct device_map {
 
   /// The sender of a member that receives nothing.
   static constexpr int nobody = -1;
-  /// Returns the member (of `n`) that sends to member `to`, or `nobody`. Not for `renumbered`; see
-  /// collective::sender.
+  /// Returns the member (of `n`) that sends to member `to`, or -1 if no member sends. Not for
+  /// `renumbered`; see collective::sender.
   constexpr std::int64_t sender(std::int64_t to, std::int64_t n) const {
     if (form == mirrored) return n - 1 - to;
     const std::int64_t from = to - shift;
@@ -60,8 +60,8 @@ struct collective {
   combiner combine = combiner::add;
   int gathered = no_dim, sliced = no_dim;  ///< the dimensions of an all_to_all that involves two
   /// For an all_to_all over more than two dimensions: the axes with the dimensions that they
-  /// gather, none of which is sliced. For a renumbered permute: the axes that number the senders,
-  /// major to minor; `axes` number the receivers.
+  /// gather; these dimensions are not sliced. For a renumbered permute: the axes that number the
+  /// senders, major to minor; `axes` number the receivers.
   layout from;
   device_map map;  ///< of a permute
 
@@ -96,7 +96,7 @@ struct collective {
       for (const auto& s : axes) fits = fits && (!moves || g.dim != s.dim);
     return fits;
   }
-  /// Returns the member (numbered by `axes`) that sends to member `to` of a permute, or `nobody`.
+  /// Returns the member (numbered by `axes`) that sends to member `to` in a permute, or -1.
   constexpr std::int64_t sender(std::int64_t to, const mesh& m) const {
     if (map.form != device_map::renumbered) return map.sender(to, members(m));
     std::int64_t at[max_axes] = {}, n = 0;
