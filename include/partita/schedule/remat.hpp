@@ -1,4 +1,4 @@
-/// The remat tactic: values are computed again where they are needed, instead of kept.
+/// The remat tactic: recomputes values where they are needed instead of keeping them in memory.
 ///
 /// Source    Chen et al., arXiv:1604.06174 (whole layers); Korthikanti et al., arXiv:2205.05198
 ///           (selective recomputation)
@@ -19,7 +19,7 @@ namespace partita {
 
 namespace schedule_detail {
 
-/// What a remat tactic does, whether its names are known to the compiler or not.
+/// The rewrite of a remat tactic, independent of the number of its names.
 class repetition {
  public:
   constexpr repetition(rewriting& r, span<const kept_name> wanted)
@@ -45,11 +45,11 @@ class repetition {
   rewriting& r_;
   const label_list& labels_;
   vec<std::string_view> wanted_;
-  vec<int> copies_;  ///< by name: ops that are computed again
-  vec<char> found_;  ///< by name: does anything have it?
+  vec<int> copies_;  ///< by name: number of ops that are recomputed
+  vec<char> found_;  ///< by name: true if any op or value has it
   bool derivative_ = false;
 
-  /// The program, and those nested in it, each with scopes of its own.
+  /// Returns a copy of the program with recomputation. Nested programs have scopes of their own.
   constexpr program repeated(const program& p, const vec<std::string_view>& inputs) {
     program now;  // (GCC 12 destroys the result of a conditional expression of programs too early.)
     if (p.regions.empty())
@@ -138,7 +138,7 @@ class repetition {
     }
     return q;
   }
-  /// An input of a nested program has the name of the input that it is.
+  /// Gives each input of a nested program the name of the outer input that it equals.
   static constexpr void name_ends(const program& p, op_id o, int region, const wire& w,
                                   const vec<std::string_view>& names,
                                   vec<std::string_view>& inside) {
@@ -228,39 +228,40 @@ class repetition {
 
 }  // namespace schedule_detail
 
-/// Computes again, for the derivative, what lies in some scopes, instead of keeping it.
+/// Recomputes the values of some scopes for the derivative instead of keeping them in memory.
 ///
-/// Effect    values that ops in a scope make, and that a derivative reads, are computed again from
-///           what the scope reads, right before the derivative needs the first of them. A name
-///           selects, as in `manual`, by itself, as a prefix, or as a pattern: ops by their labels
-///           (of modules with debug information); tags: what is computed from the first to the last
-///           tagged value of the name; inputs: what is computed around the ops that read them (see
-///           schedule_detail::scope_finder). Each name that a pattern stands for, and each
-///           numbered element below a name, is a scope of its own: "params.layers" gives one for
-///           each layer. Several names select the union of their scopes, in any order: of
-///           overlapping scopes the narrower one is recomputed first, as by an earlier tactic.
-/// Legal     if a derivative reads any value of the scope. It may be anywhere in a schedule:
-///           the other tactics see the program that recomputes, and name copies of a tag
-///           together with it.
-/// Pros      values of a scope are not in memory between the forward and the backward part
-/// Cons      FLOPs of the forward part of the scope (but for what the derivative does not read),
-///           and its collectives, once more; see tactic_report::remat
-/// Collectives  those of what is computed again
-/// Errors    S006 nothing has that name or prefix, S015 no derivative reads anything of it
+/// Effect    values that ops in a scope compute, and that a derivative reads, are recomputed from
+///           the inputs of the scope, immediately before the derivative needs the first of them. A
+///           name selects, as in `manual`, by itself, as a prefix, or as a pattern. It selects ops
+///           by their labels, in modules with debug information. For tags, it selects everything
+///           computed from the first to the last tagged value with the name; for inputs, everything
+///           computed around the ops that read them (see schedule_detail::scope_finder). Each name
+///           that a pattern matches, and each numbered element below a name, is a scope of its own:
+///           "params.layers" creates one scope per layer. Several names select the union of their
+///           scopes, in any order: of overlapping scopes the narrower one is recomputed first, as
+///           by an earlier tactic.
+/// Legal     if a derivative reads any value of the scope. The tactic may be anywhere in a
+///           schedule: all other tactics see the program with the recomputation, and a tag's name
+///           also selects its copies.
+/// Pros      values of a scope are not in memory between the forward and the backward pass
+/// Cons      the FLOPs and collectives of the scope's forward pass are executed twice (except for
+///           values that the derivative does not read); see tactic_report::remat
+/// Collectives  those of the recomputed ops
+/// Errors    S006 no value has that name or prefix, S015 no derivative reads a value of the scope
 template <std::size_t N>
 class remat_tactic {
  public:
   constexpr remat_tactic(const std::string_view (&names)[N], std::string_view name)
       : remat_tactic(names, name, std::make_index_sequence<N>{}) {}
   constexpr std::string_view name() const { return name_; }
-  /// The same tactic under another name.
+  /// Returns the same tactic with another name.
   constexpr remat_tactic named(std::string_view n) const {
     remat_tactic t = *this;
     t.name_ = n;
     return t;
   }
 
-  /// No actions: the program is another one before the first action.
+  /// Does nothing: the program is rewritten before the first action.
   constexpr void apply(tactic_context&) const {}
   constexpr void rewrite(rewriting& r) const { schedule_detail::repetition(r, {scopes_, N}).run(); }
 
@@ -274,7 +275,7 @@ class remat_tactic {
   kept_name scopes_[N];
 };
 
-/// `remat({"params.layers"})`, optionally with a name for reports.
+/// Returns a remat tactic: `remat({"params.layers"})`. The name appears in reports.
 template <std::size_t N>
 constexpr remat_tactic<N> remat(const std::string_view (&names)[N],
                                 std::string_view name = "remat") {

@@ -1,5 +1,5 @@
-/// Moving values from one layout to another outside of a step: a state from the partitioning that
-/// wrote it to another one, one value to where somebody wants it.
+/// Moving values from one layout to another outside of a step: all values of a state, from one
+/// partitioning to another, or a single value.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,35 @@
 
 namespace partita {
 
-/// How one value moves.
+/// The steps that move one value.
 struct value_move {
   text name;
-  tensor_type type;         ///< of all shards together as it lies: with padding
-  tensor_type to_type;      ///< the same as it is to lie
+  tensor_type type;         ///< of all shards together in the old layout, with padding
+  tensor_type to_type;      ///< of all shards together in the new layout, with padding
   tensor_type true_type;    ///< of the array
   layout from, to;          ///< over the mesh of the plan
-  vec<reshard_step> steps;  ///< none if it stays where it is
-  /// If paddings differ: the number of steps before its padding changes, and its layout then, in
-  /// which no dimension whose padding changes is sharded.
+  vec<reshard_step> steps;  ///< empty if the value does not move
+  /// If the padding changes: the number of steps before that, and the layout at that point. It
+  /// shards no dimension whose padding changes.
   std::size_t resized_after = 0;
   layout resized_as = {};
   std::int64_t sent = 0;  ///< bytes that a device sends
-  std::int64_t most = 0;  ///< bytes of the largest piece of it that a device holds
+  std::int64_t most = 0;  ///< bytes of the largest block that a device holds in between
 };
 
-/// How values move, one after the other.
+/// A plan that moves values one after the other.
 struct reshard_plan_result {
-  partita::mesh mesh;  ///< of parts of the axes of both sides
+  partita::mesh mesh;  ///< its axes are common parts of the axes of both sides
   vec<value_move> values;
   partita::collectives collectives;
-  std::int64_t bytes_sent = 0;  ///< by a device, in all
-  /// Bytes on a device: all values, each as the larger of its two ends, and what the largest piece
-  /// on the way takes beside that.
+  std::int64_t bytes_sent = 0;  ///< by a device, in total
+  /// Peak bytes on a device: for each value the larger of its two ends, plus the largest additional
+  /// memory of any move.
   std::int64_t peak_bytes = 0;
   failure error;
 
-  /// A program for each device that takes the values as they lie and gives them as they are to.
+  /// Returns a program for each device that takes the values in their old layouts and returns them
+  /// in their new ones.
   constexpr device_program program() const {
     device_program d;
     d.mesh = mesh;
@@ -70,7 +71,7 @@ struct reshard_plan_result {
   }
 
  private:
-  /// The same value with other padding at the ends of its dimensions.
+  /// Appends ops that change the padding at the ends of a value's dimensions.
   static constexpr value_id resized(partita::program& p, value_id x, const tensor_type& to) {
     const auto rank = static_cast<std::size_t>(to.shape.rank);
     std::int64_t amounts[3 * max_rank] = {};
@@ -88,7 +89,7 @@ class reshard_planner {
  public:
   constexpr explicit reshard_planner(const mesh& m) { r_.mesh = m; }
 
-  /// `now`, `then`: the shape of all shards together, with padding.
+  /// Adds a move. `now` and `then` are the shapes of all shards together, with padding.
   constexpr void move(std::string_view name, const tensor_type& true_type, const shape& now,
                       const layout& from, const shape& then, const layout& to) {
     const dtype t = true_type.element;
@@ -151,13 +152,13 @@ class reshard_planner {
   }
 };
 
-/// Where a value of a partitioned program lies.
+/// The layout of a value of a partitioned program.
 struct lying_value {
   tensor_type type;
   shape piece;
   layout lies;
 };
-/// An output of this name, a state as a step leaves it; else an input.
+/// Finds the output of this name (a state as a step leaves it), or else the input.
 constexpr bool find_value(const partitioned& p, std::string_view name, lying_value& v) {
   for (int i = 0; i < p.source.output_count(); ++i)
     if (p.source.output_name(i) == name) {
@@ -171,7 +172,7 @@ constexpr bool find_value(const partitioned& p, std::string_view name, lying_val
     }
   return false;
 }
-/// `[{"B", "M"}, {}]`
+/// Returns `[{"B", "M"}, {}]`.
 constexpr text layout_text(const dimensions_axes& l, int rank) {
   text out;
   out << '[';
@@ -255,11 +256,12 @@ constexpr Plan checked_plan(Plan plan) {
 
 }  // namespace schedule_detail
 
-/// How one input or output of a partitioned program gets from where it lies to another layout:
-/// `reshard(p, "params.w1", {{}, {"B", "M"}})`, in the notation of `shard`; dimensions that are not
-/// named are whole. A name of both is the output: a state as a step leaves it.
+/// Returns the steps that move one input or output of a partitioned program to another layout:
+/// `reshard(p, "params.w1", {{}, {"B", "M"}})`, in the notation of `shard`. Dimensions that are not
+/// listed are unsharded. If both an input and an output have the name, it means the output: a state
+/// as a step leaves it.
 ///
-/// At run time a mistake is thrown; in constant evaluation it is kept in `error`.
+/// At run time an error is thrown; in constant evaluation it is stored in `error`.
 /// Errors    S036 no such value, or more dimensions than it has; S038, P019 to P023 the layout does
 ///           not fit
 constexpr reshard_plan_result reshard(const partitioned& p, std::string_view name,
@@ -267,19 +269,18 @@ constexpr reshard_plan_result reshard(const partitioned& p, std::string_view nam
   return schedule_detail::checked_plan(schedule_detail::reshard_value(p, name, to));
 }
 
-/// How a state that `a` leaves becomes one that `b` takes, such as a checkpoint that is to go on
-/// under another schedule, or on another mesh of as many devices: for each input of `b`, the output
-/// of `a` of that name, or its input. Device i of the one mesh is device i of the other. A
-/// dimension whose padding differs is gathered, resized and sliced.
+/// Returns the steps that turn a state that `a` returns into one that `b` accepts, for example a
+/// checkpoint that continues with another schedule, or on another mesh of as many devices. For each
+/// input of `b`, it moves the output of `a` with that name, or else its input. Device i of one mesh
+/// is device i of the other. A dimension whose padding differs is gathered, resized and sliced.
 ///
-/// Errors    S037 the meshes have no parts in common; S038 types differ; at run time
-///           they are thrown
+/// Errors    S037 the meshes have no parts in common, S038 types differ; thrown at run time
 constexpr reshard_plan_result reshard_plan(const partitioned& a, const partitioned& b) {
   return schedule_detail::checked_plan(schedule_detail::plan_between(a, b));
 }
 
-/// A line for each value that moves: type, both layouts, collectives and the bytes that a device
-/// sends; and what all of them come to.
+/// Returns one line for each value that moves: type, both layouts, collectives and the bytes that a
+/// device sends; then the totals.
 constexpr text print(const reshard_plan_result& plan) {
   text out;
   if (plan.error) return out << "error: " << plan.error.message << '\n';
