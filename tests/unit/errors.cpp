@@ -334,9 +334,10 @@ TEST_CASE("P001 a program that was put together by hand") {
       "P001 internal error: op 3 (dot_general) uses value 99 before its definition; please report");
   p = chain();
   p.types[3].shape[0] = 11;
-  CHECK(str(pt::verify(p).message) ==
-        "P001 internal error: op 3 (dot_general) has type tensor<11x16xf32>, its shape rule gives "
-        "tensor<10x16xf32>; please report");
+  CHECK(
+      str(pt::verify(p).message) ==
+      "P001 internal error: op 3 (dot_general) has type tensor<11x16xf32>, its shape rule returns "
+      "tensor<10x16xf32>; please report");
   p = chain();
   p.producers[3] = 2;
   CHECK(str(pt::verify(p).message) ==

@@ -153,7 +153,7 @@ class attribute_reader {
     in_ = in_.substr(n);
     for (std::size_t i = 0; i < words.size(); ++i)
       if (words[i] == found) return put(static_cast<std::int64_t>(i));
-    fail("\"", short_name(found), "\" is no value of this attribute");
+    fail("\"", short_name(found), "\" is not a value of this attribute");
     return 0;
   }
   constexpr std::int64_t word(std::string_view label,

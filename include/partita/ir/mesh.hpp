@@ -247,8 +247,8 @@ constexpr failure validate(const mesh& m) {
                max_axis_name, " are allowed");
     if (!f && !is_axis_name(a.name()))
       f.record("M004", "mesh: the name of axis ", i, ", ", name_text(a.name()),
-               ", has quotes or control characters, or ends as that of a part of an axis, ",
-               ":(1)2; give it another one");
+               ", has quotes or control characters, or ends like a part of an axis, ",
+               ":(1)2; choose another name");
     if (a.size <= 0)
       f.record("M001", "mesh: axis \"", a.name(), "\" has size ", a.size,
                "; an axis has at least one device");

@@ -70,7 +70,7 @@ constexpr failure check_interface(const program& p) {
     if (input >= 0 && p.input_type(input) != p.output_type(i))
       f.record("P008", "trace: output \"", name, "\" has type ", p.output_type(i),
                ", the input of that name has type ", p.input_type(input),
-               "; a next state has the type of its state, another output another name");
+               "; a next state must have the type of its state; rename any other output");
   }
   return f;
 }
@@ -132,22 +132,22 @@ constexpr failure verify_ops(const program& p) {
     }
     if (static_cast<int>(c.more.size()) + 1 != n.result_count)
       f.record("P001", "internal error: op ", o, " (", n.def->name, ") has ", n.result_count,
-               " results, its shape rule gives ", c.more.size() + 1, "; please report");
+               " results, its shape rule returns ", c.more.size() + 1, "; please report");
     for (int r = 0; r < n.result_count && !f.is_set; ++r) {
       const tensor_type& rule = r == 0 ? c.result : c.more[r - 1];
       if (rule != types[n.result + r])
         f.record("P001", "internal error: op ", o, " (", n.def->name, ") has type ",
-                 p.type(n.result + r), ", its shape rule gives ", rule, "; please report");
+                 p.type(n.result + r), ", its shape rule returns ", rule, "; please report");
     }
   }
   const auto has = [&](value_id v) { return v >= 0 && v < p.value_count(); };
   for (int i = 0; i < p.input_count() && !f; ++i)
     if (!has(p.inputs[i]) || !p.is(p.producer(p.inputs[i]), op_role::parameter))
-      f.record("P001", "internal error: input ", i, " is no parameter; please report");
+      f.record("P001", "internal error: input ", i, " is not a parameter; please report");
   for (int i = 0; i < p.output_count() && !f; ++i)
     if (!has(p.outputs[i].value))
       f.record("P001", "internal error: output ", i, " is value ", p.outputs[i].value,
-               ", which there is not; please report");
+               ", which does not exist; please report");
   return f;
 }
 

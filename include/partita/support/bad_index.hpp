@@ -14,7 +14,7 @@ class index_error : public std::exception {
     if (index < 0) add("-");
     add_number(index < 0 ? -static_cast<unsigned long long>(index)
                          : static_cast<unsigned long long>(index));
-    add(" of an array of ");
+    add(" is out of bounds for an array of size ");
     add_number(size);
     add("; please report");
   }
