@@ -216,8 +216,8 @@ TEST_CASE("mistakes of remat: S006, S015") {
         "S006 remat: no input, tag or inner value is named \"w3\" or lies below it; known: x, w1, "
         "w2, h; did you mean \"w1\"?");
   CHECK(partitioned(pt::remat({"w1"})) ==
-        "S015 remat: the program has no derivative that reads what is under \"w1\"; name what lies "
-        "between the inputs of a model and its loss, or leave the tactic out");
+        "S015 remat: the program has no derivative that reads a value under \"w1\"; name values "
+        "between the inputs of a model and its loss, or remove the tactic");
   const auto f = pt::trace(
       [](auto x, auto w) {
         const auto y = matmul(x, w);
@@ -225,10 +225,10 @@ TEST_CASE("mistakes of remat: S006, S015") {
                           pt::output("y", y * y)};
       },
       pt::input<float, 4, 4>("x"), pt::input<float, 4, 4>("w"));
-  CHECK_THROWS_WITH(pt::partition(f, mesh, pt::schedule(pt::remat({"w"}))),
-                    "S015 remat: no derivative reads what is computed under \"w\" and need not be "
-                    "kept anyway; name what lies between the inputs of a model and its loss, or "
-                    "leave the tactic out");
+  CHECK_THROWS_WITH(
+      pt::partition(f, mesh, pt::schedule(pt::remat({"w"}))),
+      "S015 remat: no derivative reads a value under \"w\" whose memory could be freed; name "
+      "values between the inputs of a model and its loss, or remove the tactic");
 }
 TEST_CASE("mistakes of microbatches: S002, S003, S006, S010 to S013") {
   CHECK(partitioned(pt::microbatch(2, {{"x", 2}})) ==
@@ -251,21 +251,19 @@ TEST_CASE("mistakes of microbatches: S002, S003, S006, S010 to S013") {
   CHECK(partitioned(pt::microbatch(std::int64_t{1} << 40, {{"x", 0}})) ==
         "S003 microbatch(1099511627776): dimension 0 of \"x\" has size 10, which 1099511627776 "
         "does not divide; choose another number of steps");
-  CHECK(
-      partitioned(pt::microbatch(2, {{"x", 0}}), pt::microbatch(5, {{"x", 0}})) ==
-      "S011 microbatch(5): dimension 0 of \"x\" is in a loop of microbatches already; a dimension "
-      "is sliced once");
-  CHECK(
-      partitioned(pt::microbatch(2, {{"x", 0}, {"x", 0}})) ==
-      "S011 microbatch(2): dimension 0 of \"x\" is in a loop of microbatches already; a dimension "
-      "is sliced once");
+  CHECK(partitioned(pt::microbatch(2, {{"x", 0}}), pt::microbatch(5, {{"x", 0}})) ==
+        "S011 microbatch(5): dimension 0 of \"x\" is already in a loop of microbatches; a "
+        "dimension can be sliced only once");
+  CHECK(partitioned(pt::microbatch(2, {{"x", 0}, {"x", 0}})) ==
+        "S011 microbatch(2): dimension 0 of \"x\" is already in a loop of microbatches; a "
+        "dimension can be sliced only once");
   CHECK(partitioned(pt::microbatch(2, {{"x", 0}, {"w1", 1}})) ==
         "S012 microbatch(2): dot_general of tensor<10x16xf32>: dimension 0 of operand 0 (\"x\") is "
         "sliced, dimension 1 of operand 1 (\"w1\") is sliced; they cannot be one loop");
   CHECK(thrown([] {
           const auto f = pt::trace([](auto x) { return sort<0>(x); }, pt::input<float, 4>("x"));
           pt::partition(f, mesh, pt::schedule(pt::microbatch(2, {{"x", 0}})));
-        }) == "S013 microbatch(2): no op is computed slice by slice of \"x\"");
+        }) == "S013 microbatch(2): no op is computed slice by slice for \"x\"");
   CHECK(partitioned(pt::microbatch(2, {{"x", 0}}), pt::manual("B", {{"x", 0}})).substr(0, 4) ==
         "S003");
 }

@@ -146,7 +146,7 @@ constexpr const auto& checked_partitioned() {
       requires {
         { Thunk() } -> std::same_as<partitioned>;
       },
-      "check<thunk>: the thunk takes nothing and returns a pt::partitioned, as "
+      "check<thunk>: the thunk takes no arguments and returns a pt::partitioned, as "
       "pt::partition does, or a pt::pipelined (include <partita/mpmd/check_pipeline.hpp>)");
   constexpr auto& made = complete_evaluation<Thunk, First>().kept;
   if constexpr (made.error().empty()) {

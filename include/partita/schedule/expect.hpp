@@ -85,7 +85,7 @@ constexpr void print_compared(text& out, const T& v, const mesh* m) {
   } else if constexpr (requires { out << v; }) {
     out << v;
   } else {
-    out << "a value that has no text";
+    out << "a value that cannot be printed";
   }
 }
 
@@ -140,7 +140,8 @@ constexpr bool as_expected(const A& actual, const B& wanted) {
 template <class A, class B>
 constexpr text difference_from(const A& actual, const B& wanted, const mesh* m) {
   if constexpr (std::same_as<A, layout> && std::same_as<B, std::string_view>) {
-    if (m == nullptr) return "S035 expect: a layout in words needs the mesh as third argument";
+    if (m == nullptr)
+      return "S035 expect: a comparison of a layout with a text needs the mesh as third argument";
     // Trailing unsharded dimensions are not part of a layout, so the expected text determines the
     // rank.
     int rank = 1;

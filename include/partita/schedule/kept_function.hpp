@@ -34,11 +34,12 @@ class capture_error {
   constexpr capture_error() {
     text t;
     if (!std::is_trivially_copyable_v<F>)
-      t << "S031 placement function: it captures what owns memory or cannot be copied as bytes; "
+      t << "S031 placement function: it captures an object that owns memory or cannot be copied as "
+           "bytes; "
            "capture a std::string_view, a pointer or a reference";
     else if (!keeps<F>)
       t << "S031 placement function: it captures " << sizeof(F) << " bytes, at most "
-        << most_captured << " are kept; capture a pointer or a reference";
+        << most_captured << " are allowed; capture a pointer or a reference";
     for (std::size_t i = 0; i < t.size() && i + 1 < sizeof chars_; ++i) chars_[i] = t.view()[i];
   }
   constexpr std::string_view view() const { return chars_; }

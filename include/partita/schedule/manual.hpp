@@ -173,10 +173,9 @@ struct placing {
       case placement::leave:
         break;
       case placement::callable:
-        c.error.record("S009", "manual(\"", axis_, "\"): the placement function gives for \"",
-                       v.name,
-                       "\" another function; a dimension, replicated, first_divisible_dim or "
-                       "unknown is needed");
+        c.error.record("S009", "manual(\"", axis_,
+                       "\"): the placement function returns another function for \"", v.name,
+                       "\"; return a dimension, replicated, first_divisible_dim or unknown");
         break;
     }
   }

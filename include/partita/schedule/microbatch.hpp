@@ -54,7 +54,7 @@ struct stepping {
     if (r.error) return;
     sequential_program s = in_sequence(c, 0);
     if (s.p.error)
-      fail(r, "S014", "the program with the loop is wrong: ", s.p.error.message.view());
+      fail(r, "S014", "the program with the loop is invalid: ", s.p.error.message.view());
     if (s.loops == 0) {
       text names;
       append_list(names, static_cast<int>(entries_.size()),
@@ -62,7 +62,7 @@ struct stepping {
       if (entries_.empty())
         fail(r, "S013", "no input is named as batch; name each with its batch dimension");
       else
-        fail(r, "S013", "no op is computed slice by slice of ", names);
+        fail(r, "S013", "no op is computed slice by slice for ", names);
     }
     if (r.error) return;
     r.p = static_cast<program&&>(s.p);
@@ -91,8 +91,9 @@ struct stepping {
                     max_rank, "; merge two of its dimensions");
       for (const auto& before : r.sliced)
         if (before.input == i && before.dim == e.dim)
-          return fail(r, "S011", "dimension ", e.dim, " of \"", name,
-                      "\" is in a loop of microbatches already; a dimension is sliced once");
+          return fail(
+              r, "S011", "dimension ", e.dim, " of \"", name,
+              "\" is already in a loop of microbatches; a dimension can be sliced only once");
       r.sliced.push_back({i, e.dim});
       r.error.record(c.tile(c.p.inputs[i], e.dim, 0));
     }

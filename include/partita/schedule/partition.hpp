@@ -125,11 +125,10 @@ template <class Schedule>
 struct schedule_message {
   constexpr text operator()() const {
     if constexpr (Tactic<Schedule>)
-      return "S039 partition: a tactic stands where the schedule is wanted; write "
-             "pt::schedule(tactic)";
+      return "S039 partition: the schedule is a single tactic; write pt::schedule(tactic)";
     else if constexpr (!TacticRange<Schedule> && !boost::hana::Foldable<Schedule>::value)
-      return "S039 partition: what stands where the schedule is wanted is none; write "
-             "pt::schedule(tactics...), or give a vector of tactics of one type";
+      return "S039 partition: the argument is not a schedule; write pt::schedule(tactics...), or "
+             "pass a vector of tactics of one type";
     return {};
   }
 };
@@ -141,7 +140,7 @@ struct several_tactics {
 template <class Result>
 struct several_message {
   constexpr text operator()() const {
-    return "S039 partition: several tactics stand where the schedule is wanted; write "
+    return "S039 partition: several tactics are passed without a schedule; write "
            "pt::schedule(tactics...)";
   }
 };

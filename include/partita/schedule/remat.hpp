@@ -163,16 +163,15 @@ class repetition {
     if (copies_[e] > 0) return;
     const text example = derivative_ ? example_of_scope() : text();
     if (derivative_)
-      r_.error.record(
-          "S015", "remat: no derivative reads what is computed under \"", wanted_[e],
-          "\" and need not be kept anyway; name what lies between the inputs of a model "
-          "and its loss, ",
-          example, "or leave the tactic out");
+      r_.error.record("S015", "remat: no derivative reads a value under \"", wanted_[e],
+                      "\" whose memory could be freed; name values between the inputs of a model "
+                      "and its loss, ",
+                      example, "or remove the tactic");
     else
-      r_.error.record("S015", "remat: the program has no derivative that reads what is under \"",
+      r_.error.record("S015", "remat: the program has no derivative that reads a value under \"",
                       wanted_[e],
-                      "\"; name what lies between the inputs of a model and its loss, or leave the "
-                      "tactic out");
+                      "\"; name values between the inputs of a model and its loss, or remove the "
+                      "tactic");
   }
   /// `like remat({"h"}), `: an example of a name whose scope can be recomputed; or empty.
   constexpr text example_of_scope() const {
@@ -219,9 +218,9 @@ class repetition {
     price.bytes = after.bytes - before.bytes;
     price.peak_before = before.peak_bytes;
     price.peak = after.peak_bytes;
-    r_.notes.push_back(concat("computes ", price.ops, " ops of ", price.scopes,
-                              " scopes again: ", price.flops, " flop and ", price.bytes,
-                              " bytes read and written more; peak of the whole program ",
+    r_.notes.push_back(concat("recomputes ", price.ops, " ops of ", price.scopes,
+                              " scopes: ", price.flops, " more flop and ", price.bytes,
+                              " more bytes read and written; peak of the unsharded program ",
                               price.peak_before, " -> ", price.peak, " bytes"));
   }
 };

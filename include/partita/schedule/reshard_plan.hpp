@@ -98,7 +98,7 @@ class reshard_planner {
       if (then[d] % to.pieces(r_.mesh, d) != 0)
         r_.error.record("S038", "reshard: dimension ", d, " of \"", name, "\" has size ", then[d],
                         ", which ", to.pieces(r_.mesh, d),
-                        " pieces do not divide; take other axes");
+                        " shards do not divide; choose other axes");
     if (r_.error) return;
     add(v);
   }
@@ -229,8 +229,8 @@ constexpr reshard_plan_result plan_between(const partitioned& a, const partition
   failure wrong = a.error ? a.error : b.error;
   if (!wrong && !join(a.mesh(), b.mesh(), joint))
     wrong.record("S037", "reshard_plan: ", a.mesh(), " and ", b.mesh(),
-                 " are no views of the same devices that have parts of axes in common; plan it by "
-                 "way of a mesh that has");
+                 " do not describe the same devices with common parts of axes; reshard by way of a "
+                 "mesh that has parts in common with both");
   reshard_planner plan(wrong ? mesh() : joint);
   plan.error() = wrong;
   for (int i = 0; i < b.source.input_count() && !plan.error(); ++i) {
@@ -312,8 +312,8 @@ constexpr text print(const reshard_plan_result& plan) {
     });
     out << "  " << v.sent << " bytes\n";
   }
-  out << "in all " << plan.values.size() << " values, " << stay
-      << " of which stay: " << plan.collectives << "; sent " << plan.bytes_sent << " bytes, peak "
+  out << "total: " << plan.values.size() << " values, " << stay
+      << " unchanged: " << plan.collectives << "; sent " << plan.bytes_sent << " bytes, peak "
       << plan.peak_bytes << " bytes\n";
   return out;
 }

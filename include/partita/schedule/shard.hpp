@@ -127,14 +127,14 @@ struct sharding_at_once {
   /// Errors    S033 more axes than a mesh may have, S004 an axis is used twice
   constexpr void check(tactic_context& c, const kept_shard_entry& e) const {
     if (e.count > max_axes)
-      c.error.record("S033", "shard \"", name_, "\": \"", e.name.view(), "\" is given more than ",
-                     max_axes, " axes, which is what a mesh may have");
+      c.error.record("S033", "shard \"", name_, "\": \"", e.name.view(), "\" has more than ",
+                     max_axes, " axes, the maximum of a mesh");
     for (int i = 1; i < e.count && !c.error; ++i)
       for (int before = 0; before < i && !c.error; ++before)
         if (e.axes[i] == e.axes[before])
-          c.error.record("S004", "shard \"", name_, "\": \"", e.name.view(), "\" is given axis \"",
+          c.error.record("S004", "shard \"", name_, "\": \"", e.name.view(), "\" uses axis \"",
                          e.axes[i], "\" twice, for dimensions ", e.dims[before], " and ", e.dims[i],
-                         "; leave out one of the two");
+                         "; remove one of them");
   }
   constexpr void place(tactic_context& c, const selected_value& v,
                        const kept_shard_entry& e) const {

@@ -216,7 +216,7 @@ constexpr void note_idle(core_program& core, tactic_report& report,
   bool twice = false;
   for (const tactic_report& t : before) twice = twice || t.name == report.name;
   report.notes.push_back(
-      concat("it changes nothing", twice ? "; a tactic of this name stands before it" : ""));
+      concat("it changes nothing", twice ? "; an earlier tactic has the same name" : ""));
 }
 
 /// Runs the actions of one tactic on a core program; returns its report, without collectives.

@@ -160,26 +160,25 @@ class automatic_run {
       if (largest < 0 || c.p.input_type(i).bytes() > c.p.input_type(largest).bytes()) largest = i;
     }
     if (all / devices <= e_.memory()) return;
-    c_.error.record("S030", "automatic: arguments need ", bytes_text(all / devices),
-                    " of each device where each has its piece of all of them; a device has ",
-                    bytes_text(e_.memory()), ", too little by ",
+    c_.error.record("S030", "automatic: fully sharded arguments need ", bytes_text(all / devices),
+                    " per device; a device has ", bytes_text(e_.memory()), ", too little by ",
                     bytes_text(all / devices - e_.memory()), "; the largest is \"",
                     escaped(c.p.input_name(largest)), "\" ", c.p.input_type(largest), " of ",
                     bytes_text(static_cast<double>(c.p.input_type(largest).bytes())),
-                    "; take more devices, or such with more memory");
+                    "; use more devices, or devices with more memory");
   }
   constexpr void report(const search_result& r) {
     if (r.tactics.empty())
-      c_.note(concat("automatic: nothing was found that costs less; the program stays as it is (",
+      c_.note(concat("automatic: found nothing that costs less; the program is unchanged (",
                      r.evaluations, " evaluations, ", r.states, " partitionings)"));
     else
       c_.note(concat("automatic: ", r.tactics.size(), " moves, ", r.evaluations, " evaluations, ",
                      r.states, " partitionings; cost ", seconds_text(r.before), " before, ",
                      seconds_text(r.after), " now, at least ", seconds_text(r.bound)));
     if (r.peak_bytes > e_.memory())
-      c_.note(concat("automatic: the best that was found needs ", bytes_text(r.peak_bytes),
-                     " of each device, ", bytes_text(r.peak_bytes - e_.memory()),
-                     " more than there are; print_peak says what holds them"));
+      c_.note(concat("automatic: the best result needs ", bytes_text(r.peak_bytes), " per device, ",
+                     bytes_text(r.peak_bytes - e_.memory()),
+                     " more than available; print_peak lists the values that take it"));
   }
 };
 
