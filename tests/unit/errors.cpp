@@ -149,12 +149,11 @@ TEST_CASE("S004 in a replayed log: its lines are the tactics") {
 }
 TEST_CASE("S006 nothing has that name or prefix") {
   CHECK(partitioned(pt::manual("M", {{"w3", 0}})) ==
-        "S006 manual(\"M\"): no input, tag or output is named \"w3\" or lies below it; known: x, "
+        "S006 manual(\"M\"): no input, tag or output is named \"w3\" or is below it; known: x, "
         "w1, w2, h, result; did you mean \"w1\"?");
-  CHECK(
-      partitioned(pt::manual("M", {{"w", 0}})) ==
-      "S006 manual(\"M\"): no input, tag or output is named \"w\" or lies below it; known: x, w1, "
-      "w2, h, result; did you mean \"x\"?");
+  CHECK(partitioned(pt::manual("M", {{"w", 0}})) ==
+        "S006 manual(\"M\"): no input, tag or output is named \"w\" or is below it; known: x, w1, "
+        "w2, h, result; did you mean \"x\"?");
 }
 TEST_CASE("what is suggested for a name that may stand for what lies below it") {
   const std::string_view names[] = {"params.layers_0.attn.sub", "params.layers_0.up",
@@ -213,7 +212,7 @@ TEST_CASE("S008 an action text that cannot be read, and mistakes in its values")
 
 TEST_CASE("mistakes of remat: S006, S015") {
   CHECK(partitioned(pt::remat({"w3"})) ==
-        "S006 remat: no input, tag or inner value is named \"w3\" or lies below it; known: x, w1, "
+        "S006 remat: no input, tag or inner value is named \"w3\" or is below it; known: x, w1, "
         "w2, h; did you mean \"w1\"?");
   CHECK(partitioned(pt::remat({"w1"})) ==
         "S015 remat: the program has no derivative that reads a value under \"w1\"; name values "
@@ -239,7 +238,7 @@ TEST_CASE("mistakes of microbatches: S002, S003, S006, S010 to S013") {
         "S003 microbatch(4): dimension 0 of \"x\" has size 10, which 4 does not divide; choose "
         "another number of steps");
   CHECK(partitioned(pt::microbatch(2, {{"h", 0}})) ==
-        "S006 microbatch(2): no input is named \"h\" or lies below it; known: x, w1, w2; did you "
+        "S006 microbatch(2): no input is named \"h\" or is below it; known: x, w1, w2; did you "
         "mean \"x\"?");
   CHECK(partitioned(pt::microbatch(0, {{"x", 0}})) ==
         "S010 microbatch(0): at least one step is needed");

@@ -60,7 +60,7 @@ class entry_list {
       else if (!found)
         c.error.record("S006", who_(), ": no input, tag",
                        c.inner_values().empty() ? " or output" : ", output or inner value",
-                       " is named \"", name, "\" or lies below it; ",
+                       " is named \"", name, "\" or is below it; ",
                        known_names_or_below(name, names(c)));
     }
     for (std::size_t i = 0; i < cotangents.size() && !c.error; ++i) f(cotangents[i], line[i]);

@@ -98,7 +98,7 @@ struct stepping {
       r.error.record(c.tile(c.p.inputs[i], e.dim, 0));
     }
     if (!found)
-      fail(r, "S006", "no input is named \"", e.name.view(), "\" or lies below it; ",
+      fail(r, "S006", "no input is named \"", e.name.view(), "\" or is below it; ",
            known_names_or_below(e.name.view(), known));
   }
   constexpr void refuse(rewriting& r, const core_program& c, const conflict& each) const {

@@ -158,7 +158,7 @@ class repetition {
       vec<std::string_view> known;
       collect_names(r_.p, known);
       r_.error.record("S006", "remat: no input, tag or inner value is named \"", wanted_[e],
-                      "\" or lies below it; ", known_names_or_below(wanted_[e], known));
+                      "\" or is below it; ", known_names_or_below(wanted_[e], known));
     }
     if (copies_[e] > 0) return;
     const text example = derivative_ ? example_of_scope() : text();

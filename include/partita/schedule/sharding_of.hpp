@@ -51,7 +51,7 @@ inline sharded_value no_named_value(std::string_view name, const vec<value_place
   vec<std::string_view> known;
   for (const auto& each : places) known.push_back(each.name);
   throw error(concat("P007 partitioned: no input, tag or output is named \"", name,
-                     "\" or lies below it; ", known_names_or_below(name, known)));
+                     "\" or is below it; ", known_names_or_below(name, known)));
 }
 
 }  // namespace schedule_detail
