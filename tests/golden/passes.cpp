@@ -286,7 +286,7 @@ TEST_CASE("stationary: what is smaller moves in place of weights") {
       },
       pt::input<float, 8, 16>("x"), w);
   CHECK(ops(loop, {.stationary_above = 1}, BP, Z3) == ops(loop, {}, BP, Z3));
-  // Another use needs it whole: nothing would be saved.
+  // Another use needs it unsharded: nothing would be saved.
   const auto whole =
       pt::trace([](auto x, auto w) { return matmul(x, w) + pt::sum<0>(pt::sort<0>(w)); },
                 pt::input<float, 8, 16>("x"), w);

@@ -51,43 +51,43 @@ class explainer {
       if (n.kind == collective::reduce_scatter) out << ", which its uses slice";
     } else if (n.reason == collective_reason::goes_around) {
       say_call(out, n.op);
-      out << " takes it in pieces, one of which it computes with while the next is on its way";
+      out << " receives it block by block and computes with one block while the next is sent";
     } else if (n.reason == collective_reason::halo || n.reason == collective_reason::mirrored) {
       say_call(out, n.op);
       out << (n.reason == collective_reason::mirrored
-                  ? " needs the opposite piece"
-                  : " needs elements of the neighbouring pieces")
+                  ? " needs the opposite block"
+                  : " needs elements of the neighbouring blocks")
           << " over ";
       print_axis_set(out, n.axes, c_.mesh);
     } else if (n.reason == collective_reason::again) {
       say_call(out, n.op);
-      out << " reduces what it makes of pieces over ";
+      out << " reduces its results for all blocks over ";
       print_axis_set(out, n.axes, c_.mesh);
       out << " once more";
     } else if (n.reason == collective_reason::carry) {
       say_call(out, n.op);
-      out << " needs the totals of all pieces over ";
+      out << " needs the totals of all blocks over ";
       print_axis_set(out, n.axes, c_.mesh);
     } else if (n.reason == collective_reason::taken) {
       say_call(out, n.op);
-      out << " takes elements of few pieces over ";
+      out << " needs elements of few blocks over ";
       print_axis_set(out, n.axes, c_.mesh);
-      out << ", from those who have them";
+      out << ", which only their owners send";
     } else if (n.reason == collective_reason::looked_up) {
       say_call(out, n.op);
-      out << " moves it in place of a larger table, whose rows stay where they are";
+      out << " moves it instead of a larger table, whose rows are not moved";
     } else if (n.reason == collective_reason::given) {
       say_call(out, n.op);
-      out << " makes it, and those to whom it is given take it so";
+      out << " computes it, and its receivers need it in another layout";
     } else if (n.reason == collective_reason::moved_instead) {
       say_call(out, n.op);
-      out << " moves it in place of a larger operand";
+      out << " moves it instead of a larger operand";
     } else if (c_.p.is(n.op, op_role::tiling)) {
-      out << "an action asks for it";
+      out << "an action requests it";
     } else {
       say_call(out, n.op);
       out << " needs it "
-          << (n.reason == collective_reason::whole_needed ? "whole" : "in another layout");
+          << (n.reason == collective_reason::whole_needed ? "unsharded" : "in another layout");
       print_loops(out, n);
     }
     op = named_by_call(op);
@@ -201,7 +201,7 @@ class explainer {
     if (l == nullptr && torn_[n.op].contains(axis))
       return concat("a conflict left it without a loop over ", name);
     if (l == nullptr) return concat("it has no loop over ", name, whole_for(n, axis));
-    if (l->factor == any_factor) return concat("it is kept whole along ", name);
+    if (l->factor == any_factor) return concat("it is kept replicated along ", name);
     const factor& f = c_.map.at(n.op, l->factor);
     if (const int dim = sliced_dim(n, f); dim != no_dim)
       return concat("its loop over ", name, " slices dimension ", dim);
@@ -259,7 +259,7 @@ class explainer {
         continue;
       for (value_id each : c_.p.operands(q))
         if (is_zero(each))
-          return ", since 0 times an infinity is NaN; zeros of a constant would make it a shift, "
+          return ", since 0 times an infinity is NaN; constant zeros would make it a shift, "
                  "which exchanges borders";
     }
     return {};
@@ -285,7 +285,7 @@ class explainer {
     vec<std::int64_t> attrs(given.begin(), given.end());
     const halo_cut larger = c_.stretch(o, f, attrs);
     if (!larger.possible || !larger.apart || from < pieces || to < pieces) return {};
-    return concat(", since it makes ", to, " of ", from, " elements, and ", pieces,
+    return concat(", since it computes ", to, " elements from ", from, ", and ", pieces,
                   " does not divide both; ",
                   in_syntax(c_.advice(), "uneven::pad", "\"pad\" at the end of the tactic"),
                   " lets it exchange borders");
@@ -295,8 +295,8 @@ class explainer {
   constexpr text too_small(op_id o, int f, int dim, int axis) const {
     const std::int64_t least = c_.map.at(o, f).least;
     if (least <= 1 || c_.local(o, f) >= least * c_.size(o, axis)) return {};
-    return concat(", since along dimension ", dim, " what it takes of a piece of fewer than ",
-                  least, " elements is more than the piece");
+    return concat(", since along dimension ", dim, " its result for a block of fewer than ", least,
+                  " elements would be larger than the block");
   }
   /// Returns the dimension of the value that a factor slices, or `no_dim`.
   constexpr int sliced_dim(const collective_note& n, const factor& f) {
