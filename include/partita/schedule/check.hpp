@@ -15,21 +15,21 @@ namespace partita {
 
 namespace schedule_detail {
 
-struct harmless_layout : harmless {
-  constexpr harmless dim_of(int) const { return {}; }
+struct placeholder_layout : placeholder_figure {
+  constexpr placeholder_figure dim_of(int) const { return {}; }
 };
-struct harmless_summary : harmless_figures {
+struct placeholder_summary : placeholder_figures {
   static constexpr bool proved = true;
   struct value {
-    harmless name, element, global_shape, local_shape;
-    harmless_layout sharding;
+    placeholder_figure name, element, global_shape, local_shape;
+    placeholder_layout sharding;
   };
   struct tactic_value {
-    harmless name;
-    harmless_collectives collectives, collectives_as_written;
-    harmless actions, conflicts;
+    placeholder_figure name;
+    placeholder_collectives collectives, collectives_as_written;
+    placeholder_figure actions, conflicts;
   };
-  constexpr harmless error() const { return {}; }
+  constexpr placeholder_figure error() const { return {}; }
   template <class Key>
   constexpr value input(const Key&) const {
     return {};
@@ -39,7 +39,7 @@ struct harmless_summary : harmless_figures {
     return {};
   }
   template <class Key>
-  constexpr harmless messages(const Key&) const {
+  constexpr placeholder_figure messages(const Key&) const {
     return {};
   }
   template <class Key>
@@ -48,7 +48,7 @@ struct harmless_summary : harmless_figures {
   }
 };
 
-inline constexpr harmless_summary harmless_constant;
+inline constexpr placeholder_summary placeholder_constant;
 
 /// The result of `prove` for a program, or a text stating that its header is missing. (`prove` is
 /// found by argument-dependent lookup, so files that prove nothing need not include it.)
@@ -155,7 +155,7 @@ constexpr const auto& checked_partitioned() {
     // An error in the model itself has already been reported where the model is written.
     if constexpr (made.error().substr(0, 4) != "P000")
       report_static_error<check_message<Thunk, First>>();
-    return harmless_constant;
+    return placeholder_constant;
   }
 }
 template <auto Thunk, summary_limits First>

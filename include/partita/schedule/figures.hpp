@@ -97,31 +97,31 @@ inline constexpr figure_text figure_texts[] = {
 /// A placeholder for every figure of a program whose error has already been reported. All
 /// comparisons with it are true, and arithmetic on it returns another placeholder, so that it
 /// causes no further diagnostics.
-struct harmless {
-#define PARTITA_HARMLESS(type, op, result)                \
-  template <class T>                                      \
-  friend constexpr type operator op(harmless, const T&) { \
-    return result;                                        \
+struct placeholder_figure {
+#define PARTITA_PLACEHOLDER(type, op, result)                       \
+  template <class T>                                                \
+  friend constexpr type operator op(placeholder_figure, const T&) { \
+    return result;                                                  \
   }
-  PARTITA_HARMLESS(bool, ==, true)
-  PARTITA_HARMLESS(bool, <, true)
-  PARTITA_HARMLESS(bool, >, true)
-  PARTITA_HARMLESS(bool, <=, true)
-  PARTITA_HARMLESS(bool, >=, true)
-  PARTITA_HARMLESS(harmless, +, {})
-  PARTITA_HARMLESS(harmless, -, {})
-  PARTITA_HARMLESS(harmless, *, {})
-  PARTITA_HARMLESS(harmless, /, {})
-#undef PARTITA_HARMLESS
-  constexpr harmless operator[](int) const { return {}; }
+  PARTITA_PLACEHOLDER(bool, ==, true)
+  PARTITA_PLACEHOLDER(bool, <, true)
+  PARTITA_PLACEHOLDER(bool, >, true)
+  PARTITA_PLACEHOLDER(bool, <=, true)
+  PARTITA_PLACEHOLDER(bool, >=, true)
+  PARTITA_PLACEHOLDER(placeholder_figure, +, {})
+  PARTITA_PLACEHOLDER(placeholder_figure, -, {})
+  PARTITA_PLACEHOLDER(placeholder_figure, *, {})
+  PARTITA_PLACEHOLDER(placeholder_figure, /, {})
+#undef PARTITA_PLACEHOLDER
+  constexpr placeholder_figure operator[](int) const { return {}; }
 };
-struct harmless_collectives : harmless {
-  harmless all_gather, all_reduce, reduce_scatter, all_to_all, permute;
-  constexpr harmless total() const { return {}; }
+struct placeholder_collectives : placeholder_figure {
+  placeholder_figure all_gather, all_reduce, reduce_scatter, all_to_all, permute;
+  constexpr placeholder_figure total() const { return {}; }
 };
-struct harmless_figures {
-#define PARTITA_COUNTS(member, value) harmless_collectives member;
-#define PARTITA_NUMBER(member, ...) harmless member;
+struct placeholder_figures {
+#define PARTITA_COUNTS(member, value) placeholder_collectives member;
+#define PARTITA_NUMBER(member, ...) placeholder_figure member;
   PARTITA_FIGURES(PARTITA_COUNTS, PARTITA_NUMBER, PARTITA_NUMBER)
 #undef PARTITA_COUNTS
 #undef PARTITA_NUMBER
