@@ -106,7 +106,7 @@ struct kept_manual_entry : kept_selector {
 };
 
 /// The actions of a manual tactic, independent of the number of its entries.
-struct placing {
+struct manual_actions {
   std::string_view axis_;
   span<const kept_manual_entry> entries_;
   uneven uneven_ = uneven::unsaid;
@@ -201,11 +201,11 @@ struct placing {
 }  // namespace schedule_detail
 
 namespace compiled {
-void apply(const schedule_detail::placing& p, tactic_context& c);
+void apply(const schedule_detail::manual_actions& p, tactic_context& c);
 }
 
 namespace schedule_detail {
-constexpr void placing::apply(tactic_context& c) const {
+constexpr void manual_actions::apply(tactic_context& c) const {
   PARTITA_RETURN(place_all(c), compiled::apply(*this, c));
 }
 }  // namespace schedule_detail
@@ -248,7 +248,7 @@ class manual_tactic {
     return t;
   }
   constexpr void apply(tactic_context& c) const {
-    schedule_detail::placing{axis_, {entries_, N}, uneven_}.apply(c);
+    schedule_detail::manual_actions{axis_, {entries_, N}, uneven_}.apply(c);
   }
 
  private:

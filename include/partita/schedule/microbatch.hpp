@@ -32,7 +32,7 @@ struct kept_microbatch_entry {
 };
 
 /// The rewrite of a microbatch tactic, independent of the number of its entries.
-struct stepping {
+struct microbatch_rewrite {
   std::int64_t n_;
   span<const kept_microbatch_entry> entries_;
 
@@ -161,7 +161,7 @@ class microbatch_tactic {
   /// Does nothing: the loop is added before the first action.
   constexpr void apply(tactic_context&) const {}
   constexpr void rewrite(rewriting& r) const {
-    schedule_detail::stepping{n_, {entries_, N}}.rewrite(r);
+    schedule_detail::microbatch_rewrite{n_, {entries_, N}}.rewrite(r);
   }
 
  private:

@@ -20,9 +20,9 @@ namespace partita {
 namespace schedule_detail {
 
 /// The rewrite of a remat tactic, independent of the number of its names.
-class repetition {
+class remat_rewrite {
  public:
-  constexpr repetition(rewriting& r, span<const kept_name> wanted)
+  constexpr remat_rewrite(rewriting& r, span<const kept_name> wanted)
       : r_(r), labels_(r.labels.empty() ? r.p.labels : r.labels) {
     for (const auto& each : wanted) wanted_.push_back(each.view());
   }
@@ -262,7 +262,9 @@ class remat_tactic {
 
   /// Does nothing: the program is rewritten before the first action.
   constexpr void apply(tactic_context&) const {}
-  constexpr void rewrite(rewriting& r) const { schedule_detail::repetition(r, {scopes_, N}).run(); }
+  constexpr void rewrite(rewriting& r) const {
+    schedule_detail::remat_rewrite(r, {scopes_, N}).run();
+  }
 
  private:
   template <std::size_t... I>

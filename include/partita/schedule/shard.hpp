@@ -100,7 +100,7 @@ struct kept_shard_entry : kept_selector {
 };
 
 /// The actions of a shard tactic, independent of the number of its entries.
-struct sharding_at_once {
+struct shard_actions {
   span<const kept_shard_entry> entries_;
   std::string_view name_;
   uneven uneven_ = uneven::unsaid;
@@ -170,7 +170,7 @@ class shard_tactic {
     return t;
   }
   constexpr void apply(tactic_context& c) const {
-    schedule_detail::sharding_at_once{{entries_, N}, name_, uneven_}.apply(c);
+    schedule_detail::shard_actions{{entries_, N}, name_, uneven_}.apply(c);
   }
 
  private:
