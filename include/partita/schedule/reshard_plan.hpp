@@ -133,9 +133,9 @@ class reshard_planner {
     r_.peak_bytes = saturating_add(ends_, beside_);
     r_.values.push_back(v);
   }
-  constexpr void add_steps(value_move& v, const tensor_type& all, layout lies, const layout& to) {
-    if (lies == to) return;
-    const layout from = lies;
+  constexpr void add_steps(value_move& v, const tensor_type& all, layout now, const layout& to) {
+    if (now == to) return;
+    const layout from = now;
     reshard_by(
         from, to, all.shape.rank, passes(),
         [&](const auto& plain) -> const vec<reshard_step>& {
@@ -143,9 +143,9 @@ class reshard_planner {
         },
         [&](const reshard_step& s) {
           v.sent = saturating_add(
-              v.sent, bytes_sent(s.what.kind, s.what.members(r_.mesh), bytes(all, lies)));
-          lies = s.after;
-          if (const std::int64_t n = bytes(all, lies); n > v.most) v.most = n;
+              v.sent, bytes_sent(s.what.kind, s.what.members(r_.mesh), bytes(all, now)));
+          now = s.after;
+          if (const std::int64_t n = bytes(all, now); n > v.most) v.most = n;
           if (s.what.communicates()) r_.collectives.count(s.what.kind);
           v.steps.push_back(s);
         });
@@ -153,13 +153,13 @@ class reshard_planner {
 };
 
 /// The layout of a value of a partitioned program.
-struct lying_value {
+struct value_layout {
   tensor_type type;
-  shape piece;
-  layout lies;
+  shape local_shape;
+  layout sharding;
 };
 /// Finds the output of this name (a state as a step leaves it), or else the input.
-constexpr bool find_value(const partitioned& p, std::string_view name, lying_value& v) {
+constexpr bool find_value(const partitioned& p, std::string_view name, value_layout& v) {
   for (int i = 0; i < p.source.output_count(); ++i)
     if (p.source.output_name(i) == name) {
       v = {p.source.output_type(i), p.device.local.output_type(i).shape, p.device.outputs[i]};
@@ -194,7 +194,7 @@ constexpr text layout_text(const dimensions_axes& l, int rank) {
 
 constexpr reshard_plan_result reshard_value(const partitioned& p, std::string_view name,
                                             const dimensions_axes& wanted) {
-  lying_value v;
+  value_layout v;
   reshard_planner none(p.mesh());
   if (p.error) none.error() = p.error;
   if (!p.error && !find_value(p, name, v)) {
@@ -217,9 +217,9 @@ constexpr reshard_plan_result reshard_value(const partitioned& p, std::string_vi
   mesh m = p.mesh();
   split_as_in(said.view(), m);
   reshard_planner plan(m);
-  const layout from = over_parts(v.lies, p.mesh(), m);
-  const layout to = parse_layout(said.view(), m, from.global(v.piece, m), plan.error());
-  const shape all = from.global(v.piece, m);
+  const layout from = over_parts(v.sharding, p.mesh(), m);
+  const layout to = parse_layout(said.view(), m, from.global(v.local_shape, m), plan.error());
+  const shape all = from.global(v.local_shape, m);
   if (!plan.error()) plan.move(name, v.type, all, from, all, to);
   return plan.done();
 }
@@ -235,15 +235,15 @@ constexpr reshard_plan_result plan_between(const partitioned& a, const partition
   plan.error() = wrong;
   for (int i = 0; i < b.source.input_count() && !plan.error(); ++i) {
     const std::string_view name = b.source.input_name(i);
-    lying_value v;
+    value_layout v;
     if (!find_value(a, name, v)) continue;
     const tensor_type type = b.source.input_type(i);
-    const layout from = over_parts(v.lies, a.mesh(), joint),
+    const layout from = over_parts(v.sharding, a.mesh(), joint),
                  to = over_parts(b.device.inputs[static_cast<std::size_t>(i)], b.mesh(), joint);
     if (v.type != type)
       plan.error().record("S038", "reshard_plan: \"", name, "\" is ", v.type, " in one program, ",
                           type, " in the other");
-    plan.move(name, type, from.global(v.piece, joint), from,
+    plan.move(name, type, from.global(v.local_shape, joint), from,
               to.global(b.device.local.input_type(i).shape, joint), to);
   }
   return plan.done();
