@@ -20,9 +20,9 @@ class explainer {
   /// `source` is the program that the core program was made of.
   constexpr explainer(const program& source, const core_program& core)
       : c_(core), names_(source, core), scopes_(source.scopes) {
-    torn_.resize(c_.p.ops.size(), axis_set{});
+    conflict_axes_.resize(c_.p.ops.size(), axis_set{});
     for (const auto& k : c_.conflicts)
-      for (int a : c_.mesh.parts_of(k.where())) torn_[k.op].insert(a);
+      for (int a : c_.mesh.parts_of(k.where())) conflict_axes_[k.op].insert(a);
   }
 
   /// Prints `all_gather <"B">`.
@@ -45,47 +45,47 @@ class explainer {
     op_id op = n.op;
     if (n.reason == collective_reason::sum_finished) {
       op = names_.known_op(op, n.value);  // for a sum over the steps of an added loop
-      say_call(out, op);
+      print_op(out, op);
       out << " leaves " << sum(n) << " over ";
       print_axis_set(out, n.axes, c_.mesh);
       if (n.kind == collective::reduce_scatter) out << ", which its uses slice";
     } else if (n.reason == collective_reason::goes_around) {
-      say_call(out, n.op);
+      print_op(out, n.op);
       out << " receives it block by block and computes with one block while the next is sent";
     } else if (n.reason == collective_reason::halo || n.reason == collective_reason::mirrored) {
-      say_call(out, n.op);
+      print_op(out, n.op);
       out << (n.reason == collective_reason::mirrored
                   ? " needs the opposite block"
                   : " needs elements of the neighbouring blocks")
           << " over ";
       print_axis_set(out, n.axes, c_.mesh);
     } else if (n.reason == collective_reason::again) {
-      say_call(out, n.op);
+      print_op(out, n.op);
       out << " reduces its results for all blocks over ";
       print_axis_set(out, n.axes, c_.mesh);
       out << " once more";
     } else if (n.reason == collective_reason::carry) {
-      say_call(out, n.op);
+      print_op(out, n.op);
       out << " needs the totals of all blocks over ";
       print_axis_set(out, n.axes, c_.mesh);
     } else if (n.reason == collective_reason::taken) {
-      say_call(out, n.op);
+      print_op(out, n.op);
       out << " needs elements of few blocks over ";
       print_axis_set(out, n.axes, c_.mesh);
       out << ", which only their owners send";
     } else if (n.reason == collective_reason::looked_up) {
-      say_call(out, n.op);
+      print_op(out, n.op);
       out << " moves it instead of a larger table, whose rows are not moved";
     } else if (n.reason == collective_reason::given) {
-      say_call(out, n.op);
+      print_op(out, n.op);
       out << " computes it, and its receivers need it in another layout";
     } else if (n.reason == collective_reason::moved_instead) {
-      say_call(out, n.op);
+      print_op(out, n.op);
       out << " moves it instead of a larger operand";
     } else if (c_.p.is(n.op, op_role::tiling)) {
       out << "an action requests it";
     } else {
-      say_call(out, n.op);
+      print_op(out, n.op);
       out << " needs it "
           << (n.reason == collective_reason::whole_needed ? "unsharded" : "in another layout");
       print_loops(out, n);
@@ -103,16 +103,16 @@ class explainer {
   source_names names_;
   const scope_list& scopes_;
   /// Texts of the last note; the next note may be about another operand of the same op.
-  struct said {
+  struct cached_text {
     int of = -1;
     text words;
   };
-  said call_, backward_;
+  cached_text call_, backward_;
   op_id last_op_ = -1;
   int last_operand_ = 0;
-  vec<axis_set> torn_;  ///< by op: axes along which a conflict left it without a loop
+  vec<axis_set> conflict_axes_;  ///< by op: axes along which a conflict left it without a loop
 
-  constexpr void say_call(text& out, op_id o) {
+  constexpr void print_op(text& out, op_id o) {
     if (call_.of != o) {
       call_ = {o, {}};
       call(call_.words, o);
@@ -198,7 +198,7 @@ class explainer {
   }
   constexpr text loop_over(const collective_note& n, int axis, const text& name) {
     const loop* l = c_.nest_of(n.op).find(axis);
-    if (l == nullptr && torn_[n.op].contains(axis))
+    if (l == nullptr && conflict_axes_[n.op].contains(axis))
       return concat("a conflict left it without a loop over ", name);
     if (l == nullptr) return concat("it has no loop over ", name, whole_for(n, axis));
     if (l->factor == any_factor) return concat("it is kept replicated along ", name);

@@ -77,9 +77,9 @@ constexpr Partitioned partition(program&& source, const mesh& m, const Schedule&
   validate(r, m);
   r.error.record(options.validate());
   if (!r.error) r.error.record(options.overlap.options.validate(m));
-  const vec<rewritten_by> said = rewrite(r, tactics);
+  const vec<rewrite_report> rewrite_reports = rewrite(r, tactics);
   if (!r.error) r.core = core_program(r.sharded(), m, options.passes.core());
-  apply_tactics(r, tactics, said);
+  apply_tactics(r, tactics, rewrite_reports);
   finish(r, options);
   return r;
 }
@@ -88,14 +88,14 @@ template <class Schedule, class Partitioned>
 constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
                              const partition_options& options) {
   r.error.record(options.validate());
-  vec<rewritten_by> said;
+  vec<rewrite_report> rewrite_reports;
   for_each_tactic(tactics, [&](const auto& t) {
-    said.push_back({});
+    rewrite_reports.push_back({});
     if (rewrites(t))
       r.error.record("S028", "extend: \"", t.name(),
                      "\" rewrites the program, which has been partitioned; give it to partition");
   });
-  apply_tactics(r, tactics, said);
+  apply_tactics(r, tactics, rewrite_reports);
   finish(r, options);
   return r;
 }
@@ -189,7 +189,7 @@ constexpr Partitioned partition(program source, const mesh& m, const Schedule& t
     PARTITA_RETURN(schedule_detail::partition(static_cast<program&&>(source), m, tactics, options,
                                               Partitioned()),
                    compiled::partition(static_cast<program&&>(source), m,
-                                       schedule_detail::erased(tactics), options));
+                                       schedule_detail::type_erased(tactics), options));
   }
 }
 
@@ -223,9 +223,9 @@ constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
     report_static_error<schedule_detail::schedule_message<Schedule>>();
     return schedule_detail::not_partitioned(Partitioned());
   } else {
-    PARTITA_RETURN(
-        schedule_detail::extend(static_cast<Partitioned&&>(r), tactics, options),
-        compiled::extend(static_cast<Partitioned&&>(r), schedule_detail::erased(tactics), options));
+    PARTITA_RETURN(schedule_detail::extend(static_cast<Partitioned&&>(r), tactics, options),
+                   compiled::extend(static_cast<Partitioned&&>(r),
+                                    schedule_detail::type_erased(tactics), options));
   }
 }
 

@@ -213,12 +213,12 @@ constexpr reshard_plan_result reshard_value(const partitioned& p, std::string_vi
     none.error().record("S036", "reshard: \"", name, "\" is ", v.type, "; axes of ", wanted.rank,
                         " dimensions are given");
   if (none.error()) return none.done();
-  const text said = layout_text(wanted, v.type.shape.rank);
+  const text written = layout_text(wanted, v.type.shape.rank);
   mesh m = p.mesh();
-  split_as_in(said.view(), m);
+  split_as_in(written.view(), m);
   reshard_planner plan(m);
   const layout from = over_parts(v.sharding, p.mesh(), m);
-  const layout to = parse_layout(said.view(), m, from.global(v.local_shape, m), plan.error());
+  const layout to = parse_layout(written.view(), m, from.global(v.local_shape, m), plan.error());
   const shape all = from.global(v.local_shape, m);
   if (!plan.error()) plan.move(name, v.type, all, from, all, to);
   return plan.done();

@@ -59,7 +59,7 @@ struct any_tactic {
   constexpr void rewrite(rewriting& r) const { rewrite_of(tactic, r); }
 };
 template <class T>
-inline any_tactic erased_tactic(const T& t) {
+inline any_tactic type_erased_tactic(const T& t) {
   any_tactic a{&t,
                [](const void* p) -> std::string_view { return static_cast<const T*>(p)->name(); },
                [](const void* p, tactic_context& c) { static_cast<const T*>(p)->apply(c); },
@@ -107,9 +107,9 @@ constexpr syntax syntax_of_schedule(const Schedule& tactics) {
 
 /// Returns a schedule as a list of type-erased tactics.
 template <class Schedule>
-vec<any_tactic> erased(const Schedule& tactics) {
+vec<any_tactic> type_erased(const Schedule& tactics) {
   vec<any_tactic> list;
-  for_each_tactic(tactics, [&](const auto& t) { list.push_back(erased_tactic(t)); });
+  for_each_tactic(tactics, [&](const auto& t) { list.push_back(type_erased_tactic(t)); });
   return list;
 }
 
@@ -159,7 +159,7 @@ constexpr void validate(partitioned& r, const mesh& m) {
 }
 
 /// The report of a tactic that rewrites the program.
-struct rewritten_by {
+struct rewrite_report {
   vec<text> notes;
   remat_price remat;
 };
@@ -178,8 +178,8 @@ constexpr dead_code remove_dead_code(program& p, program& original) {
 
 /// Runs the tactics that rewrite the program; returns their reports, by tactic.
 template <class Schedule>
-constexpr vec<rewritten_by> rewrite(partitioned& r, const Schedule& tactics) {
-  vec<rewritten_by> list;
+constexpr vec<rewrite_report> rewrite(partitioned& r, const Schedule& tactics) {
+  vec<rewrite_report> list;
   rewriting work;
   work.given = r.original.ops.empty() ? nullptr : &r.original;
   work.advice = syntax_of_schedule(tactics);
@@ -254,10 +254,10 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context,
 }
 
 /// Runs the actions of all tactics on the core program, which may already contain actions of other
-/// tactics. `said` is the result of `rewrite`.
+/// tactics. `rewrite_reports` is the result of `rewrite`.
 template <class Schedule>
 constexpr void apply_tactics(partitioned& r, const Schedule& tactics,
-                             const vec<rewritten_by>& said) {
+                             const vec<rewrite_report>& rewrite_reports) {
   if (r.error) return;
   if (tactic_count(tactics) > 0) r.core.set_advice(syntax_of_schedule(tactics));
   tactic_context context(r.core);
@@ -268,10 +268,10 @@ constexpr void apply_tactics(partitioned& r, const Schedule& tactics,
   for_each_tactic(tactics, [&](const auto& t) {
     apply_and_report(r, context, counter, t.name(), number + 1 == count, rewrites(t), [&] {
       apply_before_others(t, context, tactics, number);
-      for (const auto& note : said[number].notes) context.note(note);
+      for (const auto& note : rewrite_reports[number].notes) context.note(note);
     });
     if (!r.error && !context.error && !r.tactics.empty())
-      r.tactics.back().remat = said[number].remat;
+      r.tactics.back().remat = rewrite_reports[number].remat;
     ++number;
   });
   r.error.record(context.error);

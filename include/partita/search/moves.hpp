@@ -175,16 +175,16 @@ class move_list {
         continue;
       }
       text name = without_numbers(t.name);
-      const bool tells = has_parts(t.name);
+      const bool is_path = has_parts(t.name);
       const std::string_view last = behind_numbers(name);
       kin.push_back(last.empty()
                         ? text()
                         : concat(last, ' ', c.p.type(t.value).shape.rank, ' ', family[t.value]));
       text type = concat(name, ' ', c.p.type(t.value));
-      if (!tells) type << ' ' << alike[t.value];
+      if (!is_path) type << ' ' << alike[t.value];
       tied.push_back(type);
       name << ' ' << c.p.type(t.value).shape.rank;
-      if (!tells) name << ' ' << family[t.value];
+      if (!is_path) name << ' ' << family[t.value];
       families.push_back(name);
     }
     const vec<vec<int>> small = grouped(tied), large = grouped(families), largest = grouped(kin);
