@@ -97,7 +97,7 @@ class builder {
     op_node n;
     n.def = &def;
     if (added_)
-      n.marks = sake_;
+      n.marks = added_marks_;
     else
       n.marks = {new_number(), origin_, transposed_, false};
     p.append_op(n, operands, attrs);
@@ -236,12 +236,12 @@ class builder {
   /// error names the place in which it was made.
   constexpr void enter_place(std::string_view name, const char* file = nullptr, int line = 0) {
     builder& all = numbers();
-    all.blame();
+    all.add_place_to_error();
     all.place_ = all.p.scopes.open_place(name, all.place_, file, line);
   }
   constexpr void leave_place() {
     builder& all = numbers();
-    all.blame();
+    all.add_place_to_error();
     all.place_ = all.p.scopes.outer_place(all.place_);
   }
   /// Returns the place of the origin, or -1; see origin_scope.
@@ -257,8 +257,8 @@ class builder {
   constexpr void has_custom_vjp() { numbers().custom_vjps_ = true; }
   constexpr bool any_custom_vjp() const { return custom_vjps_; }
   /// Gives the ops emitted from now on the marks of the op that a pass adds them for.
-  constexpr void add_for(const op_marks& sake) {
-    sake_ = sake;
+  constexpr void add_for(const op_marks& marks) {
+    added_marks_ = marks;
     added_ = true;
   }
   /// Shares the numbering of ops with another builder, which must outlive this one: for programs
@@ -327,10 +327,10 @@ class builder {
   }
   /// Adds the current place to the error message, once. After an error nothing is appended, so the
   /// current place is still the one where the error was made.
-  constexpr void blame() {
+  constexpr void add_place_to_error() {
     failure& error = active().p.error;
-    if (blamed_ || !error.is_set) return;
-    blamed_ = true;
+    if (error_has_place_ || !error.is_set) return;
+    error_has_place_ = true;
     const text where = p.scopes.path_of(p.scopes.around(place_, error.message));
     const text line = p.scopes.line_of(place_);
     if (!where.empty())
@@ -343,8 +343,8 @@ class builder {
   int next_ = 0;
   /// of the builder that numbers the ops: the current part and place
   int scope_ = -1, place_ = -1;
-  bool added_ = false, custom_vjps_ = false, blamed_ = false;
-  op_marks sake_;
+  bool added_ = false, custom_vjps_ = false, error_has_place_ = false;
+  op_marks added_marks_;
   builder* active_ = nullptr;  ///< of the outermost builder
   vec<builder*> regions_;
   vec<capture> captures_;
