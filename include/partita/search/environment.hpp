@@ -192,10 +192,10 @@ class environment {
   }
   /// True if searches consider the action. Every action may be taken; sparing ones are considered
   /// only after `offer_sparing(true)`.
-  constexpr bool offered(int a) const { return spare_ || !action(a).sparing; }
+  constexpr bool offered(int a) const { return offers_sparing_ || !action(a).sparing; }
   /// Switches sparing actions on or off; returns whether there are any.
   constexpr bool offer_sparing(bool now) {
-    spare_ = now;
+    offers_sparing_ = now;
     for (const auto& m : list_.moves())
       if (m.sparing) return true;
     return false;
@@ -211,14 +211,14 @@ class environment {
     for (int round = 0; round < most_rounds; ++round) {
       resolved_.clear();
       if (!attempt(m, before.changes.size(), whole)) break;
-      if (torn_.empty()) {
+      if (mismatched_.empty()) {
         taken_.push_back(a);
         const std::uint64_t h = hash() + difference(before);
         const done d{m.axis, resolved_, whole, now_.state().changes.size(), h};
         history_.push_back(d);
         return true;
       }
-      for (int t : torn_) whole.push_back(t);
+      for (int t : mismatched_) whole.push_back(t);
       if (round + 1 < most_rounds) undo(before);
     }
     undo(before);
@@ -251,7 +251,7 @@ class environment {
     std::size_t same = 0;
     while (same < s.taken.size() && same < taken_.size() && s.taken[same] == taken_[same]) ++same;
     const std::size_t common = same > 0 ? history_[same - 1].changes : root_.state().changes.size();
-    tell_undone(common);
+    note_undone(common);
     if (same == s.taken.size())
       now_.undo_to(s.core);
     else
@@ -284,7 +284,7 @@ class environment {
     ++evaluations_;
     const std::uint64_t h = hash();
     const int place = known_.find(hash_of(h), [&](int i) { return states_[i].hash == h; });
-    if (place >= 0) return told(states_[place].figures);
+    if (place >= 0) return reported(states_[place].figures);
     const estimated now = evaluate();
     states_.push_back({h, now, static_cast<int>(paths_.size()), static_cast<int>(taken_.size())});
     paths_.insert_back(taken_.begin(), taken_.end());
@@ -292,8 +292,8 @@ class environment {
                   [&](int i) { return hash_of(states_[i].hash); });
     const double c = cost_of(now);
     if (c < best_cost_) improve(c);
-    lead(c, states_.back());
-    return told(now);
+    add_candidate(c, states_.back());
+    return reported(now);
   }
   /// Selects whether costs include the penalty for memory. (The best state is always chosen by
   /// costs that include it.)
@@ -404,7 +404,8 @@ class environment {
     estimated figures;
     int first = 0, count = 0;  ///< the actions that led there, in `paths_`
   };
-  static constexpr int most_rounds = 4;  ///< keeping one state replicated may tear another one
+  /// Maximum number of attempts: keeping one state replicated may cause a mismatch in another one.
+  static constexpr int most_rounds = 4;
 
   search_options options_;
   const search_detail::own_cost* own_;
@@ -433,15 +434,15 @@ class environment {
   vec<char> stacks_;  ///< by value, see stacked_values
   path taken_, best_;
   vec<done> history_;
-  vec<op_id> told_;          ///< ops whose loops may have changed since the last evaluation
+  vec<op_id> changed_ops_;   ///< ops whose loops may have changed since the last evaluation
   vec<std::uint64_t> seen_;  ///< by op: a hash of its loops at the last evaluation
   std::size_t read_ = 0;     ///< length of the part of now_.state().changes that was evaluated
   vec<search_move::member> resolved_;
   bool refused_ = false;
-  bool spare_ = false;  ///< true if sparing moves are offered
+  bool offers_sparing_ = false;  ///< true if sparing moves are offered
   bool counts_memory_ = true;
   /// targets whose next state is sliced along the axis although they themselves are not
-  vec<int> torn_;
+  vec<int> mismatched_;
   /// An op's link to a target whose value or next state it computes, and the next link of the op.
   struct state_end {
     int target = -1, next = -1;
@@ -490,7 +491,7 @@ class environment {
   }
   static constexpr std::size_t most_leaders = 12, most_fitting = 4;
   static constexpr double near_all = 0.9;  ///< fraction of the memory
-  constexpr void lead(double c, const known_state& s) {
+  constexpr void add_candidate(double c, const known_state& s) {
     insert(leaders_, most_leaders, c, s);
     if (s.figures.peak_bytes * correction_ <= memory_) insert(fitting_, most_fitting, c, s);
   }
@@ -520,7 +521,7 @@ class environment {
     correction_ *= ratio;
     leaders_.clear();
     fitting_.clear();
-    for (const known_state& s : states_) lead(cost_of(s.figures), s);
+    for (const known_state& s : states_) add_candidate(cost_of(s.figures), s);
     if (leaders_.empty()) return;
     best_ = leaders_[0].taken;
     best_cost_ = leaders_[0].cost;
@@ -528,7 +529,7 @@ class environment {
   constexpr double cost_of(const estimated& f) const {
     return penalized(f.seconds, f.peak_bytes * correction_, memory_);
   }
-  constexpr double told(const estimated& f) const {
+  constexpr double reported(const estimated& f) const {
     return counts_memory_ ? cost_of(f) : f.seconds;
   }
   constexpr estimated evaluate() {
@@ -543,8 +544,8 @@ class environment {
   constexpr estimated estimate() {
     note_changes();
     drop_unchanged();
-    cost_.update(told_);
-    told_.clear();
+    cost_.update(changed_ops_);
+    changed_ops_.clear();
     return {cost_.time(), cost_.peak_bytes()};
   }
   /// Applies the tactics after the search; returns whether that is possible.
@@ -577,16 +578,16 @@ class environment {
     std::size_t left = 0;
     bool all = false;
     ++stamp_;
-    for (std::size_t i = 0; i < told_.size() && !all; ++i) {
-      const op_id o = told_[i];
+    for (std::size_t i = 0; i < changed_ops_.size() && !all; ++i) {
+      const op_id o = changed_ops_[i];
       all = o < 0;
-      if (!all && !is_news(o)) continue;
-      told_[left++] = o;
+      if (!all && !loops_changed(o)) continue;
+      changed_ops_[left++] = o;
     }
-    for (op_id o = 0; all && o < now_.p.op_count(); ++o) is_news(o);
-    told_.resize(left, -1);
+    for (op_id o = 0; all && o < now_.p.op_count(); ++o) loops_changed(o);
+    changed_ops_.resize(left, -1);
   }
-  constexpr bool is_news(op_id o) {
+  constexpr bool loops_changed(op_id o) {
     if (stamps_[o] == stamp_) return false;
     stamps_[o] = stamp_;
     std::uint64_t now = 0;
@@ -632,9 +633,9 @@ class environment {
     return sum;
   }
   /// Adds a range of the change log to the ops to evaluate.
-  constexpr void tell(std::size_t from, std::size_t to) {
+  constexpr void note_changed(std::size_t from, std::size_t to) {
     const vec<op_id>& changes = now_.state().changes;
-    for (std::size_t i = from; i < to; ++i) told_.push_back(changes[i]);
+    for (std::size_t i = from; i < to; ++i) changed_ops_.push_back(changes[i]);
   }
   constexpr void save(state& s) const {
     s.core = now_.state();
@@ -642,19 +643,19 @@ class environment {
     s.history = history_;
   }
   constexpr void note_changes() {
-    tell(read_, now_.state().changes.size());
+    note_changed(read_, now_.state().changes.size());
     read_ = now_.state().changes.size();
   }
   /// Called before the log is truncated to `common`: undone changes have to be evaluated again,
   /// unless they never were.
-  constexpr void tell_undone(std::size_t common) {
+  constexpr void note_undone(std::size_t common) {
     if (read_ <= common) return;
-    tell(common, read_);
+    note_changed(common, read_);
     read_ = common;
   }
   /// Returns to the start of the current step.
   constexpr void undo(const partition_state& before) {
-    tell_undone(before.changes.size());
+    note_undone(before.changes.size());
     now_.undo_to(before);
   }
 
@@ -718,26 +719,26 @@ class environment {
     for (std::size_t i = from; i < changes.size(); ++i) {
       if (changes[i] < 0) {
         for (int t = 0; t < static_cast<int>(targets().size()); ++t)
-          if (targets()[t].state >= 0) look(t, parts, f);
+          if (targets()[t].state >= 0) visit_state(t, parts, f);
         return;
       }
       for (int e = state_at_[changes[i]]; e >= 0; e = state_ends_[e].next)
-        look(state_ends_[e].target, parts, f);
+        visit_state(state_ends_[e].target, parts, f);
     }
   }
   template <class F>
-  constexpr void look(int t, const axis_list& parts, const F& f) const {
+  constexpr void visit_state(int t, const axis_list& parts, const F& f) const {
     f(t, dim_along(targets()[t].value, parts), dim_along(targets()[t].state, parts));
   }
   /// Slices next states in the same way as propagation sliced the states. Returns whether there was
-  /// any such state; in that case the list of torn states is not final.
+  /// any such state; in that case the list of mismatched states is not final.
   constexpr bool bring_states(int axis, std::size_t from) {
     refused_ = false;
-    torn_.clear();
+    mismatched_.clear();
     vec<search_move::member> list;
     for_each_state(axis, from, [&](int t, int dim, int next) {
       if (dim >= 0 && next != dim) list.push_back({targets()[t].value, dim});
-      if (dim == -1 && next != -1 && !is_torn(t)) torn_.push_back(t);
+      if (dim == -1 && next != -1 && !is_mismatched(t)) mismatched_.push_back(t);
     });
     bool any = false;
     const unsigned parts = bits_of(axis);
@@ -753,8 +754,8 @@ class environment {
     }
     return any && !refused_;
   }
-  constexpr bool is_torn(int t) const {
-    for (int each : torn_)
+  constexpr bool is_mismatched(int t) const {
+    for (int each : mismatched_)
       if (each == t) return true;
     return false;
   }
