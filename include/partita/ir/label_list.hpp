@@ -25,9 +25,9 @@ class label_list {
     const label& l = list_[number];
     return {chars_.data() + l.begin, static_cast<std::size_t>(l.size)};
   }
-  /// The name of result `index` of `count` results of the op with this number: the op's name,
-  /// followed by the result's number if there are several. Results keep their numbers when others
-  /// are removed.
+  /// Returns the name of result `index` of `count` results of the op with this number: the op's
+  /// name, followed by the result's number if there are several. Results keep their numbers when
+  /// others are removed.
   constexpr text result(int number, std::uint64_t op, int index, int count) const {
     const std::string_view name = find(number, op);
     const int k = kept_place(number);
@@ -83,7 +83,7 @@ class label_list {
   vec<label> list_;
   vec<kept_results> kept_;  ///< ops that lost results, by number
 
-  /// The first index whose number is at least this one.
+  /// Returns the first index whose number is at least this one.
   constexpr int kept_place(int number) const {
     int begin = 0, end = static_cast<int>(kept_.size());
     while (begin < end) {

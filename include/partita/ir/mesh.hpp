@@ -13,8 +13,10 @@
 
 namespace partita {
 
+/// Maximum number of axes of a mesh, including parts of axes.
 inline constexpr int max_axes = 8;
 static_assert(max_axes <= 8, "sets of axes are the bits of one byte, numbers of axes one byte");
+/// Maximum number of characters of an axis name.
 inline constexpr int max_axis_name = 31;
 /// Maximum number of devices of a mesh; equal to the maximum number of elements of a tensor
 /// (max_elements).
@@ -32,6 +34,7 @@ struct mesh_axis {
       : length(static_cast<int>(n.size())), size(s) {
     for (int i = 0; i < length && i < max_axis_name; ++i) chars[i] = n[static_cast<std::size_t>(i)];
   }
+  /// Returns the name, cut to max_axis_name characters.
   constexpr std::string_view name() const {
     return {chars, static_cast<std::size_t>(length < max_axis_name ? length : max_axis_name)};
   }
@@ -44,6 +47,7 @@ struct sub_axis {
   int axis = 0;  ///< number of the full axis
   std::int64_t pre = 1, size = 1;
 
+  /// Returns the number of positions before the remaining minor part.
   constexpr std::int64_t end() const { return pre * size; }
   friend constexpr bool operator==(const sub_axis&, const sub_axis&) = default;
 };
@@ -77,6 +81,7 @@ struct mesh {
   constexpr mesh(std::initializer_list<mesh_axis> list) {
     for (const auto& a : list) push_back(a);
   }
+  /// Appends an axis, more minor than all others.
   constexpr void push_back(const mesh_axis& a) {
     if (rank < max_axes) {
       axes[rank] = a;
@@ -84,7 +89,9 @@ struct mesh {
     }
     ++rank;
   }
+  /// Returns the number of positions of an axis or a part of one.
   constexpr std::int64_t size(int axis) const { return axes[axis].size; }
+  /// Returns the name of an axis; its parts have the same name.
   constexpr std::string_view name(int axis) const { return axes[axis].name(); }
   /// Returns the number of devices, at most `saturated`.
   constexpr std::int64_t devices() const {
@@ -128,6 +135,7 @@ struct mesh {
     for (int i = 0; i < count; ++i) m.push_back({name(i), whole_size(i)});
     return m;
   }
+  /// Returns a full axis as a sub-axis.
   constexpr sub_axis whole_axis(int axis) const { return {axis, 1, whole_size(axis)}; }
   /// Returns the sub-axis that an axis is: the full axis it belongs to, and its part of it.
   constexpr sub_axis part(int axis) const {

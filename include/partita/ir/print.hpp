@@ -63,7 +63,9 @@ class value_names {
     const value_id v = numbered_[static_cast<std::size_t>(n - first_number_)];
     return v >= 0 && (*this)[v] == name ? v : -1;
   }
+  /// Returns the number of values.
   constexpr int size() const { return static_cast<int>(at_.size()); }
+  /// Returns the last number used for a name.
   constexpr int last_number() const { return number_; }
   /// Returns the suffix that the result of this op adds to its operand's name, or an empty text.
   static constexpr std::string_view suffix_of(const program& p, op_id o) {
@@ -193,6 +195,7 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
     d.print(c);
 }
 
+/// Prints `(%x: tensor<4xf32>)`.
 constexpr void print_parameters(text& out, const program& p, const value_names& names) {
   out << '(';
   append_list(out, p.input_count(), [&](int i) {
@@ -201,6 +204,7 @@ constexpr void print_parameters(text& out, const program& p, const value_names& 
   out << ')';
 }
 
+/// Prints the header, `func @main(...) attributes {mesh = ...} {`.
 constexpr void print_signature(text& out, const program& p, const value_names& names,
                                const mesh* m) {
   out << "func @main";
@@ -281,6 +285,7 @@ constexpr void print_results(text& out, const program& p, const value_names& nam
   append_list(out, p.output_count(), [&](int i) { out << p.output_type(i); });
   out << '\n';
 }
+/// Prints the last lines of a program: its results and the closing brace.
 constexpr void print_return(text& out, const program& p, const value_names& names) {
   out << "  ";
   print_results(out, p, names);
@@ -298,6 +303,7 @@ constexpr void print_return(text& out, const program& p, const value_names& name
 /// ```
 constexpr void print_ops(text& out, const program& p, const value_names& names, const mesh* m,
                          int depth, const label_list& labels);
+/// Prints one op and its nested programs.
 constexpr void print_op(text& out, const program& p, op_id o, const value_names& names,
                         const mesh* m, int depth, const label_list& labels) {
   const op_node& n = p.op(o);

@@ -29,6 +29,7 @@ struct shape {
   constexpr shape(std::initializer_list<std::int64_t> list) {
     for (auto e : list) push_back(e);
   }
+  /// Appends a dimension.
   constexpr void push_back(std::int64_t extent) {
     if (rank < max_rank) extents[rank] = extent;
     ++rank;  // every shape rule rejects a rank above max_rank

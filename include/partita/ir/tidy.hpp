@@ -155,7 +155,7 @@ constexpr bool all_used(const program& p) {
   return true;
 }
 
-/// The number of ops other than inputs, those of nested programs included.
+/// Returns the number of ops other than inputs, those of nested programs included.
 constexpr int computing_ops(const program& p) {
   int n = 0;
   for (const op_node& o : p.ops) n += o.def->role != op_role::parameter;

@@ -20,6 +20,7 @@
 
 namespace partita {
 
+/// The type of `replicated`.
 struct replicated_t {
   /// `replicated(p)` returns the values that are replicated by default, see replicated_by_default.
   template <class Partitioned>
@@ -27,7 +28,9 @@ struct replicated_t {
     return replicated_by_default(p);
   }
 };
+/// The type of `first_divisible_dim`.
 struct first_divisible_dim_t {};
+/// The type of `unknown`.
 struct unknown_t {};
 
 /// Placement that keeps a value, and its next state, replicated along the axis (`atomic`).
@@ -139,7 +142,7 @@ struct manual_actions {
   struct placed {
     value_id value = -1;
     int dim = -1;
-    bool named = true;  ///< else it is the first divisible one of its input
+    bool named = true;  ///< false if it is the first divisible dimension of its input
   };
 
   constexpr void place(tactic_context& c, const selected_value& v, int axis, const placement& given,
@@ -233,7 +236,6 @@ constexpr void manual_actions::apply(tactic_context& c) const {
 ///           sub-axis, S022 a sub-axis does not divide its axis, S023 the axis is already split
 ///           differently, S024 one tactic pads a dimension that another one refuses to pad
 /// Source    PartIR, section 3 and appendix A.6
-///           pads what another one refuses to pad
 template <std::size_t N>
 class manual_tactic {
  public:

@@ -59,7 +59,7 @@ struct dead_code {
   int ops = 0;             ///< including those of nested programs, each once
   std::int64_t flops = 0;  ///< their cost on one device without any sharding
 
-  /// The note in reports; empty if nothing was removed.
+  /// Returns the note for reports; empty if nothing was removed.
   constexpr text note() const {
     if (ops == 0) return {};
     text out("removed ");
@@ -71,7 +71,7 @@ struct dead_code {
 };
 
 namespace schedule_detail {
-/// Notes about dead code and loops of unknown length, if there are any.
+/// Prints notes about dead code and loops of unknown length, if the program has any.
 constexpr void print_notes(text& out, const dead_code& removed, const unknown_loops& unknown) {
   for (const text& note : {removed.note(), unknown.note()})
     if (!note.empty()) out << "note: " << note << '\n';
@@ -106,10 +106,10 @@ struct partitioned {
   /// mesh.
   constexpr const partita::mesh& mesh() const& { return device.mesh; }
   constexpr partita::mesh mesh() && { return device.mesh; }
-  /// The original program, dead code included.
+  /// Returns the original program, dead code included.
   constexpr const program& given() const& { return original.ops.empty() ? source : original; }
   constexpr program given() && { return original.ops.empty() ? source : original; }
-  /// The program that the actions are about.
+  /// Returns the program whose values the actions refer to.
   constexpr const program& sharded() const& { return rewritten.ops.empty() ? source : rewritten; }
   constexpr program sharded() && { return rewritten.ops.empty() ? source : rewritten; }
   /// Returns the conflicts that were open after the propagation of a tactic (counted from 0), in

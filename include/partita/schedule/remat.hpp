@@ -66,7 +66,7 @@ class remat_rewrite {
     for (int e : entries) list.push_back(wanted_[e]);
     return list;
   }
-  /// The names whose scopes overlap no narrower scope of these names.
+  /// Returns the names whose scopes overlap no narrower scope of these names.
   constexpr vec<int> apart(const program& now, const vec<std::string_view>& inputs,
                            const vec<int>& entries) const {
     if (entries.size() < 2) return entries;
@@ -85,7 +85,7 @@ class remat_rewrite {
                             const vec<int>& all) {
     const vec<int> entries = apart(now, inputs, all);
     vec<int> later;
-    std::size_t next = 0;  // (The entries are some of all, in their order.)
+    std::size_t next = 0;  // (`entries` is a subsequence of `all`.)
     for (int e : all)
       if (next < entries.size() && entries[next] == e)
         ++next;
@@ -173,7 +173,7 @@ class remat_rewrite {
                       "\"; name values between the inputs of a model and its loss, or remove the "
                       "tactic");
   }
-  /// `like remat({"h"}), `: an example of a name whose scope can be recomputed; or empty.
+  /// Returns `like remat({"h"}), `, an example of a name whose scope can be recomputed, or nothing.
   constexpr text example_of_scope() const {
     constexpr int most_tried = 16;
     vec<std::string_view> known, inputs;

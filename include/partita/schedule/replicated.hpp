@@ -14,8 +14,9 @@ namespace partita {
 ///
 /// A value is replicated by default along an axis of more than one device if
 /// * it is an input and no tactic gave it a loop over the axis, or
-/// * the op that makes it has no loop over the axis, and an operand of it is sliced along the axis
-///   (a conflict, or an op that cannot be sliced so) or is itself replicated by default, or
+/// * the op that computes it has no loop over the axis, and an operand of that op is sliced along
+///   the axis (a conflict, or an op that cannot be sliced this way) or is itself replicated by
+///   default, or
 /// * it is computed from constants alone, without a loop over the axis.
 ///
 /// Values that were placed `replicated` are therefore not included, nor are results of an
@@ -26,6 +27,7 @@ struct replicated_value {
   std::int64_t bytes = 0;   ///< of the block on one device
   std::int64_t copies = 1;  ///< number of devices that hold the same block by default
 
+  /// Returns the bytes on all devices that hold a copy.
   constexpr std::int64_t total() const { return saturating_multiply(bytes, copies); }
 };
 

@@ -184,25 +184,31 @@ class basic_summary : public figures {
 
   /// Returns the error of the program, or an empty text.
   constexpr std::string_view error() const { return view(lists_.rest.error); }
+  /// Returns an input, by position.
   constexpr basic_sharded_value<Name> input(int i) const {
     if (i < 0 || i >= input_count) schedule_detail::the_program_has_no("input", concat(i));
     return value(i);
   }
+  /// Returns an output, by position.
   constexpr basic_sharded_value<Name> output(int i) const {
     if (i < 0 || i >= output_count) schedule_detail::the_program_has_no("output", concat(i));
     return value(input_count + i);
   }
+  /// Returns an input, by name.
   constexpr basic_sharded_value<Name> input(std::string_view name) const {
     return value(find("input", name, lists_.values, 0, input_count));
   }
+  /// Returns an output, by name.
   constexpr basic_sharded_value<Name> output(std::string_view name) const {
     return value(find("output", name, lists_.values, input_count, input_count + output_count));
   }
+  /// Returns a tactic, by position.
   constexpr basic_tactic_summary<Name> tactic(int i) const {
     if (i < 0 || i >= tactic_count) schedule_detail::the_program_has_no("tactic", concat(i));
     const schedule_detail::kept_tactic& t = lists_.tactics[i];
     return {view(t.name), t.counts, t.counts_as_written, t.actions, t.conflicts};
   }
+  /// Returns the first tactic with this name.
   constexpr basic_tactic_summary<Name> tactic(std::string_view name) const {
     return tactic(find("tactic", name, lists_.tactics, 0, tactic_count));
   }

@@ -246,6 +246,7 @@ class tactic_context;
 
 /// The tactics after one that searches; their effects are part of the costs that it minimizes.
 struct following_tactics {
+  /// Applies the tactics in order.
   virtual constexpr void apply(tactic_context& c) const = 0;
 
  protected:
@@ -293,6 +294,7 @@ class tactic_context {
   }
   /// Returns the user's mesh, whose axis numbers actions use.
   constexpr const partita::mesh& mesh() const { return core_.named.mesh; }
+  /// Returns the program that actions change.
   constexpr const core_program& core() const { return core_; }
   /// Returns the unsharded shape of a value, without padding.
   constexpr const shape& global_shape(value_id v) const { return core_.true_shape(v); }

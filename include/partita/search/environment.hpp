@@ -378,13 +378,14 @@ class environment {
     const double of_time = options_.seconds > 0 ? seconds() / options_.seconds : 0;
     return (part > of_time ? part : of_time) / budget_;
   }
+  /// Returns the limits and parameters of the search.
   constexpr const search_options& options() const { return options_; }
 
   using improvement = search_course::improvement;
   /// Returns the evaluations that lowered the best cost.
   constexpr const vec<improvement>& improvements() const { return improvements_; }
 
-  // ---- What was done ----------------------------------------------------------------------------
+  // ---- The record -------------------------------------------------------------------------------
 
   /// Returns the executed actions that led to the current state.
   constexpr const vec<done>& history() const { return history_; }
