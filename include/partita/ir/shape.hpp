@@ -135,7 +135,7 @@ constexpr text too_many_elements(const tensor_type& t) {
   return concat(t, " has more than 2^59 - 1 elements, the most that a tensor can have");
 }
 
-/// Returns the greatest common divisor of two numbers that are not both 0. (std::gcd would include
+/// Returns gcd(a, b) of two numbers that are not both 0. (std::gcd would include
 /// <numeric> in every user.)
 constexpr std::int64_t greatest_common_divisor(std::int64_t a, std::int64_t b) {
   while (b != 0) {

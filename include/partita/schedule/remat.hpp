@@ -230,12 +230,12 @@ class remat_rewrite {
 /// Recomputes the values of some scopes for the derivative instead of keeping them in memory.
 ///
 /// Effect    values that ops in a scope compute, and that a derivative reads, are recomputed from
-///           the inputs of the scope, immediately before the derivative needs the first of them. A
-///           name selects, as in `manual`, by itself, as a prefix, or as a pattern. It selects ops
-///           by their labels, in modules with debug information. For tags, it selects everything
-///           computed from the first to the last tagged value with the name; for inputs, everything
-///           computed around the ops that read them (see schedule_detail::scope_finder). Each name
-///           that a pattern matches, and each numbered element below a name, is a scope of its own:
+///           the inputs of the scope, immediately before the derivative needs the first of them. As
+///           in `manual`, a name is exact, a prefix, or a pattern. It selects ops by their labels,
+///           in modules with debug information. For tags, it selects everything computed from the
+///           first to the last tagged value with the name; for inputs, everything computed around
+///           the ops that read them (see schedule_detail::scope_finder). Each name that a pattern
+///           matches, and each numbered element below a name, is a scope of its own:
 ///           "params.layers" creates one scope per layer. Several names select the union of their
 ///           scopes, in any order: of overlapping scopes the narrower one is recomputed first, as
 ///           by an earlier tactic.

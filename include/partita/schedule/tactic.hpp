@@ -279,8 +279,8 @@ class tactic_context {
   /// Returns the values in between that have names (see program::labels), in program order.
   constexpr const vec<named_value>& inner_values() { return inner().list; }
   /// Calls f(named_value) for each value that a name selects: the value with that name and those
-  /// below it ("params" selects "params.w1"), or all that match a pattern ("params.*.w"). If no
-  /// input, tag or output is selected, it selects inner values. Returns whether any value is
+  /// below it ("params" selects "params.w1"), or every value that matches a pattern ("params.*.w").
+  /// If no input, tag or output is selected, it selects inner values. Returns whether any value is
   /// selected.
   ///
   /// Cost      one pass over all names; after several queries only the selected values. A pattern
