@@ -341,7 +341,7 @@ class builder {
   builder* parent_ = nullptr;
   builder* numbers_ = nullptr;  ///< the builder that numbers the ops; null if it is this one
   int next_ = 0;
-  /// of the builder that numbers the ops: the current part and place
+  /// Of the builder that numbers the ops: the current part and place.
   int scope_ = -1, place_ = -1;
   bool added_ = false, custom_vjps_ = false, error_has_place_ = false;
   op_marks added_marks_;

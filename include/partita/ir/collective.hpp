@@ -20,7 +20,7 @@ struct device_map {
     shifted,   ///< member i sends to member i + shift, if it exists
     ring,      ///< member i sends to member (i + shift) mod n
     mirrored,  ///< member i sends to member n - 1 - i
-    /// member i sends to the member that has number i when the axes are in another order
+    /// Member i sends to the member that has number i when the axes are in another order.
     renumbered
   };
   form_type form = shifted;

@@ -84,8 +84,8 @@ class fused_kernels {
     }
   }
 
-  /// A kernel is identified by the value that it writes. These mark a value that no kernel needs,
-  /// that several kernels compute, and that is kept in memory.
+  /// A kernel is identified by the value that it writes. Special numbers mark a value that no
+  /// kernel needs, that several kernels compute, or that is kept in memory.
   static constexpr value_id nobody = -1, several = -2, in_memory = -3;
   /// The maximum number of ops in sequence inside one kernel. A value at a greater height is
   /// stored: compilers have a limit too, and the work stays linear.
@@ -114,7 +114,7 @@ class fused_kernels {
   vec<value_id> root_, kernel_;
   vec<std::uint8_t> height_;  ///< of a value that is not stored: ops after it in its kernels
   vec<char> repeated_;        ///< of such a value: true if one of those ops is a broadcast
-  /// by value: whether loop kernels compute it again; see the constants below
+  /// By value: whether loop kernels compute it again; see the constants below.
   vec<char> again_;
   vec<int> seen_;  ///< by value: the last walk that visited it
   int walk_ = 0;

@@ -8,9 +8,9 @@
 
 namespace partita {
 
-/// The slices of one operand, along the dimension that the factor slices: iteration i reads [first
-/// + i * step, first + i * step + length). A slice may extend out of bounds, and it differs from
-/// block i, which has `block` elements and overlaps no other block.
+/// The slices of one operand, along the dimension that the factor slices. Iteration i reads
+/// `length` elements, starting at first + i * step. A slice may extend out of bounds, and it may
+/// differ from block i, which has `block` elements and overlaps no other block.
 struct halo_range {
   std::int64_t first = 0, step = 0, length = 0;
   /// The content of the padding: the identity of this combiner (zero for a sum). With `stack`,
@@ -40,11 +40,12 @@ struct halo_range {
     if (!inside) return at;
     return at < 0 ? 0 : at > n - length ? n - length : at;
   }
-  /// Return the minimum start and the maximum end of all slices, relative to the start of block i.
+  /// Returns the minimum start of all slices, relative to the start of block i.
   constexpr std::int64_t least(std::int64_t block, std::int64_t pieces) const {
     if (inside) return block - length;
     return minimum(first, first + (pieces - 1) * (step - block));
   }
+  /// Returns the maximum end of all slices, relative to the start of block i.
   constexpr std::int64_t greatest(std::int64_t block, std::int64_t pieces) const {
     if (inside) return length;
     return length + maximum(first, first + (pieces - 1) * (step - block));

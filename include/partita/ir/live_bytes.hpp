@@ -21,12 +21,12 @@ namespace partita {
 /// Source    the rule about inputs: donated buffers, as in XLA
 struct live_bytes {
   std::int64_t arguments = 0;
-  /// by op: bytes of other live values, and what nested programs need beyond their arguments
+  /// By op: bytes of other live values, and what nested programs need beyond their arguments.
   vec<std::int64_t> during;
-  /// by op: the part of nested programs alone, their arguments not counted
+  /// By op: the part of nested programs alone, their arguments not counted.
   vec<std::int64_t> inside;
-  /// by value: the op whose kernel reads it last; the number of ops if it is an output, -1 if
-  /// nothing reads it or it is never in memory
+  /// By value: the op whose kernel reads it last; the number of ops if it is an output, -1 if
+  /// nothing reads it or it is never in memory.
   vec<op_id> last_use;
   vec<char> donated;      ///< by value: true if it is stored in an input's memory or in host memory
   vec<char> overwritten;  ///< by value: true if its last reader writes its result there

@@ -55,7 +55,7 @@ struct derive_context {
   builder& b;
   op_id op;
   value_id cotangent;  ///< of the first result; has the type of that result
-  /// to be filled in: the cotangent of each operand, -1 for none
+  /// To be filled in: the cotangent of each operand, -1 for none.
   vec<value_id>& operands;
   const vec<char>& wanted;               ///< per operand: true if its cotangent is needed
   span<const value_id> cotangents = {};  ///< per result; -1 if nothing depends on it
@@ -148,7 +148,7 @@ constexpr std::int64_t bytes_of_all(const cost_context& c) {
 /// The definition of an op: everything op-specific that the engine uses.
 struct op_def {
   std::string_view name;
-  /// a hash of the name, which can be compared and hashed in constant evaluation
+  /// A hash of the name, which can be compared and hashed in constant evaluation.
   std::uint64_t id = 0;
   void (*infer)(infer_context&) = nullptr;
   void (*tile_map)(tile_map_context&) = &no_factors;
@@ -181,7 +181,7 @@ struct op_def {
   partita::collective (*describe)(span<const std::int64_t> attrs) = &no_collective;
   bool differentiable = false;  ///< has a derivative rule
   bool stops_gradient = false;  ///< reverse mode treats its operands as constants
-  /// computes each result element from the same element of each operand
+  /// Computes each result element from the same element of each operand.
   bool elementwise = false;
   bool linear = false;    ///< f(a) + f(b) = f(a + b), jointly in all operands
   bool adds = false;      ///< returns the sum of its two operands
@@ -196,14 +196,14 @@ struct op_def {
   fusion_kind fusion = fusion_kind::none;
   bool costly = false;   ///< takes longer than reading its result again: never computed twice
   bool repeats = false;  ///< several result elements need the same operand element
-  /// reads only as many operand elements as the result has: slices, gathers
+  /// Reads only as many operand elements as the result has: slices, gathers.
   bool reads_part = false;
   bool in_place = false;  ///< the result can overwrite an operand of its size
   bool identity = false;  ///< the result equals the operand (or, for a parameter, the argument)
-  /// each result is the operand with its number; further operands are only kept alive
+  /// Each result is the operand with its number; further operands are only kept alive.
   bool passes_on = false;
   bool collective = false;  ///< has a function `describe`
-  /// the first attribute selects the result's memory; 0 is the device's
+  /// The first attribute selects the result's memory; 0 is the device's.
   bool chooses_memory = false;
   int operand_count = -1;  ///< -1: any number except 0
   op_role role = op_role::compute;
@@ -343,7 +343,7 @@ struct program {
   vec<value_id> inputs;
   vec<program_output> outputs;
   vec<program> regions;
-  /// for a top-level program: names of its ops, including those of nested programs
+  /// For a top-level program: names of its ops, including those of nested programs.
   label_list labels;
   scope_list scopes;         ///< for a top-level program: the parts that its model named
   interface_list interface;  ///< for a top-level program: attributes of arguments and results

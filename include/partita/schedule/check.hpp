@@ -174,7 +174,7 @@ struct device_check {
   double step_time = 0;     ///< seconds
   double compute_time = 0;  ///< seconds of it in kernels
   double communication_time = 0;
-  /// utilization of FLOPs, 0 to 1: by the model, and by all ops of the program
+  /// Utilization of FLOPs, 0 to 1: by the model, and by all ops of the program.
   double mfu = 0, hfu = 0;
   std::int64_t peak_bytes = 0;
   std::int64_t messages[max_axes] = {};  ///< sent by a device, by axis of the program's mesh

@@ -22,7 +22,7 @@ struct tactic_report {
   int first_action = 0, last_action = 0;  ///< [first, last) of core_program::actions
   collectives counts;                     ///< of the device-local program after this tactic, fused
   collectives counts_as_written;          ///< the same, with collectives inside loops counted once
-  /// number of open conflicts after its propagation, see partitioned::conflicts_after
+  /// Number of open conflicts after its propagation, see partitioned::conflicts_after.
   int conflicts = 0;
   int conflict_changes = 0;  ///< length of core_program::conflict_changes at its end
   vec<text> notes;           ///< requests that could not be fulfilled

@@ -121,8 +121,8 @@ class scope_finder {
   scope_names& names_;
   repeat_plan plan_;
 
-  /// by op: true if a derivative needs it or it reads a value that is needed (a loss may not be
-  /// needed itself), and it is not part of a derivative
+  /// By op: true if a derivative needs it or it reads a value that is needed (a loss may not be
+  /// needed itself), and it is not part of a derivative.
   vec<char> in_model_;
 
   constexpr bool in_model(op_id o) const { return in_model_[o] != 0; }

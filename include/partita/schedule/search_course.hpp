@@ -16,7 +16,7 @@ struct search_course {
   };
   double before = 0;  ///< simulated cost where the search began
   double after = 0;   ///< simulated cost of the best result
-  /// lower bound of the cost along its axes, by the search's estimate
+  /// Lower bound of the cost along its axes, by the search's estimate.
   double bound = 0;
   std::int64_t evaluations = 0;  ///< number of costs requested; 0 if no search ran
   std::int64_t states = 0;       ///< number of distinct partitionings

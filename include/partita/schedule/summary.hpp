@@ -16,7 +16,7 @@ template <class Name>
 struct basic_tactic_summary {
   Name name;
   partita::collectives collectives;  ///< of the device-local program after it
-  /// the same, with collectives inside loops counted once
+  /// The same, with collectives inside loops counted once.
   partita::collectives collectives_as_written;
   int actions = 0;
   int conflicts = 0;
@@ -26,7 +26,7 @@ using tactic_summary = basic_tactic_summary<text>;
 /// Initial capacity of a `check`; it is enlarged automatically if a program needs more.
 struct summary_limits {
   int values = 4096, tactics = 64, chars = 1 << 18;
-  /// maximum number of collectives whose texts are kept for `explain` and `diff`
+  /// Maximum number of collectives whose texts are kept for `explain` and `diff`.
   int collectives = 256;
 };
 

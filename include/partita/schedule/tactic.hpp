@@ -347,9 +347,9 @@ class tactic_context {
   search_course search;       ///< of the current tactic
   std::int64_t compared = 0;  ///< number of names that queries have compared
   bool postponed = false;     ///< true if `propagate` waits; see `amalgamated`
-  /// the pipeline that runs the program once per microbatch
+  /// The pipeline that runs the program once per microbatch.
   const staged_program* staged = nullptr;
-  /// for tactics that search; null if no tactic follows
+  /// For tactics that search; null if no tactic follows.
   const following_tactics* following = nullptr;
   const program* given = nullptr;  ///< the original program, if dead code was removed from it
 

@@ -91,7 +91,7 @@ class automatic_run {
 
   static constexpr int most_corrections = 4;
   static constexpr double correction_share = 1.0 / 32;  ///< of the budget, for each correction
-  /// of the budget, if the best state does not fit after a correction
+  /// Of the budget, if the best state does not fit after a correction.
   static constexpr double repair_share = 1.0 / 8;
 
   /// Chooses, among the states that the search estimates to be best, the one that is best by the

@@ -33,11 +33,11 @@ struct search_result;
 /// Limits and parameters of a search.
 struct search_options {
   std::int64_t evaluations = 8000;  ///< maximum number of costs that are requested
-  /// approximate time limit; 0: no limit (ignored at compile time)
+  /// Approximate time limit; 0: no limit (ignored at compile time).
   double seconds = 40;
   double memory = 0;    ///< bytes of a device that may be used; 0: all it has
   bool overlap = true;  ///< true if collectives run in parallel with kernels
-  /// minimum relative cost reduction for which an action is taken
+  /// Minimum relative cost reduction for which an action is taken.
   double least_gain = 1e-3;
   std::uint64_t seed = 1;                              ///< of the random numbers
   void (*progress)(const search_progress&) = nullptr;  ///< called when a lower cost is found
@@ -419,13 +419,13 @@ class environment {
   core_program now_;
   tactic_context* behind_;  ///< of `now_`, for the tactics that follow, or null
   partition_state unfollowed_;
-  /// true if costs include the following tactics; false once these insert ops
+  /// True if costs include the following tactics; false once these insert ops.
   bool follows_ = true;
   double correction_ = 1;  ///< factor on the estimated memory
   double budget_ = 1;      ///< as a multiple of the original budget
   state begin_, mark_;
   partition_state before_;
-  /// true if the last step started at the mark, else it started at `before_`
+  /// True if the last step started at the mark, else it started at `before_`.
   bool from_mark_ = false;
   vec<int> stamps_, counts_;  ///< by op
   int stamp_ = 0;
@@ -442,7 +442,7 @@ class environment {
   bool refused_ = false;
   bool offers_sparing_ = false;  ///< true if sparing moves are offered
   bool counts_memory_ = true;
-  /// targets whose next state is sliced along the axis although they themselves are not
+  /// Targets whose next state is sliced along the axis although they themselves are not.
   vec<int> mismatched_;
   /// An op's link to a target whose value or next state it computes, and the next link of the op.
   struct state_end {

@@ -24,7 +24,7 @@ struct search_move {
 
   int axis = 0;  ///< a number in core_program::named
   vec<member> members;
-  /// true if members that cannot be sliced are skipped; otherwise all must be sliced
+  /// True if members that cannot be sliced are skipped; otherwise all must be sliced.
   bool optional = false;
   bool sparing = false;  ///< slices large inputs only: searches try it if memory is short
 };
@@ -282,7 +282,7 @@ class move_list {
       if (bytes(t) >= largest / small_part) out.push_back(t);
     return out;
   }
-  /// an input is small below 1 / small_part of the largest one
+  /// An input is small below 1 / small_part of the largest one.
   static constexpr std::int64_t small_part = 256;
   static constexpr std::size_t few = 8;  ///< smaller groups are covered by other moves
 };

@@ -25,7 +25,7 @@ struct search_result : search_course {
     text axis;
     vec<entry> entries;
   };
-  /// together they do what the search did; empty if it found nothing better
+  /// Together they do what the search did; empty if it found nothing better.
   vec<tactic> tactics;
   double peak_bytes = 0;  ///< of a device, with these tactics
 };

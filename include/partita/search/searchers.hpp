@@ -244,7 +244,7 @@ struct exchange_search {
 /// Source    iterated local search: Lourenco, Martin, Stuetzle, Handbook of Metaheuristics, 2003
 struct neighbor_search {
   double share = 0.125;  ///< of the remaining budget
-  /// number of random actions tried at one place before the next one; 0: none
+  /// Number of random actions tried at one place before the next one; 0: none.
   int drawn = 16;
 
   constexpr void operator()(environment& e) const;
