@@ -187,7 +187,7 @@ class unit_lowerer {
       const value_id from = slot_of_[source_.operand(o, 0)], v = source_.op(o).result;
       const value_id slot = slot_of_[v];
       is_kept_[slot] = 1;
-      if (sent_[slot] == 0 && wanted_by_all(rules, slot) == rules.lies(from))
+      if (sent_[slot] == 0 && wanted_by_all(rules, slot) == rules.finished_layout(from))
         out_.slot_of[v] = same_as_[slot] = from;
     }
   }
@@ -202,7 +202,7 @@ class unit_lowerer {
     bool first = true;
     for (const use& each : core_.uses(v)) {
       if (unit_of_[each.op] == but) continue;
-      const layout wanted = rules.wanted(each);
+      const layout wanted = rules.boundary_layout(each);
       common = first ? wanted : common_prefix(common, wanted, p_.type(v).shape.rank);
       first = false;
     }
@@ -226,7 +226,7 @@ class unit_lowerer {
   /// How what is sent lies: sliced further than it was made, if all that take it want it so; or
   /// gathered, if all of them want that, and it takes less than to send pieces that each gathers.
   constexpr layout sent_layout(const spmd_detail::fused_rules& rules, value_id v) const {
-    const layout made = rules.lies(v);
+    const layout made = rules.finished_layout(v);
     const value_id first = name_of_[v] < 0 ? v : core_value(name_of_[v]);
     if (p_.is(p_.producer(first), op_role::parameter) || core_.returned[v] ||
         rules.layouts.sums.left_to_its_use(v))
@@ -250,7 +250,7 @@ class unit_lowerer {
     for (const use& each : core_.uses(v)) {
       const int u = unit_of_[each.op];
       if (u < 0 || u == unit) continue;
-      const layout kept = common_prefix(made, rules.wanted(each), type.shape.rank);
+      const layout kept = common_prefix(made, rules.boundary_layout(each), type.shape.rank);
       behind += cost_.gather(type, made, kept, out_.units[u].piece.mesh);
     }
     return before < behind;
@@ -289,10 +289,11 @@ class unit_lowerer {
   /// left out there.
   constexpr layout lies(const lowering& l, value_id v) const {
     if (state_of_[v] >= 0) v = state_of_[v];
-    const layout want = is_kept(v)          ? wanted_by_all(l.rules(), v)
-                        : slice_of_[v] >= 0 ? l.rules().layouts.sums.required({slice_of_[v], 0})
-                        : sent_[v] != 0     ? sent_layout(l.rules(), v)
-                                            : l.rules().lies(v);
+    const layout want = is_kept(v) ? wanted_by_all(l.rules(), v)
+                        : slice_of_[v] >= 0
+                            ? l.rules().layouts.sums.required_layout({slice_of_[v], 0})
+                        : sent_[v] != 0 ? sent_layout(l.rules(), v)
+                                        : l.rules().finished_layout(v);
     layout fits;
     shape left = p_.type(v).shape;
     for (const auto& e : want) {
@@ -352,7 +353,7 @@ class unit_lowerer {
     const vec<value_id> sums = lower_and_add(l, u, ops, accumulators);
     for (const value_id v : given) {
       const layout left = lies(l, v);
-      l.give(v, left, output_name(v));
+      l.add_output(v, left, output_name(v));
       unit.gives.push_back({v, left, terms(l, v)});
     }
     for (const op_id o : unit.stacks) give_slice(l, unit, op_of_[o]);
@@ -386,7 +387,7 @@ class unit_lowerer {
     if (combined_in_[o] == u) return take_combined(l, u, op_of_[o]);
     const value_id slot = slot_of_[v];
     const layout given = lies(l, slot);
-    l.take(slot, given, name_of(slot));
+    l.add_input(slot, given, name_of(slot));
     unit.takes.push_back({between(slot), given, terms(l, slot)});
     taken_by_[slot] = u;
   }
@@ -397,14 +398,14 @@ class unit_lowerer {
     const value_id each = p_.operand(o, 0), all = p_.op(o).result;
     if (p_.op(o).def->id == def<op::microbatch_sum>.id) {
       unit.takes.push_back({all, lies(l, each), terms(l, each)});
-      l.take(each, lies(l, each), name_of(all));
+      l.add_input(each, lies(l, each), name_of(all));
       l.lower(o);
       return;
     }
     const layout given = behind_first(lies(l, each));
     unit.takes.push_back({all, given, {}});
-    l.take(all, given, name_of(all));
-    l.lay_out(all);
+    l.add_input(all, given, name_of(all));
+    l.restore_layout(all);
   }
   constexpr value_id take_accumulator(lowering& l, pipeline_unit& unit, op_id o) {
     const value_id each = p_.operand(o, 0), all = p_.op(o).result;
@@ -415,7 +416,7 @@ class unit_lowerer {
   constexpr void give_slice(lowering& l, pipeline_unit& unit, op_id o) {
     const value_id each = p_.operand(o, 0), all = p_.op(o).result;
     const layout left = lies(l, each);
-    l.give(each, left, name_of(all));
+    l.add_output(each, left, name_of(all));
     unit.gives.push_back({all, behind_first(left), {}});
   }
   /// A term is added before the next one is made, so that only one is kept at a time; ops in
@@ -461,7 +462,7 @@ class unit_lowerer {
   constexpr void give_sum(lowering& l, pipeline_unit& unit, op_id o, value_id sum) {
     const value_id each = p_.operand(o, 0), all = p_.op(o).result;
     const layout left = lies(l, each);
-    l.give(each, sum, left, name_of(all));
+    l.add_output(each, sum, left, name_of(all));
     unit.gives.push_back({all, left, terms(l, each)});
   }
 

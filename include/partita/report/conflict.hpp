@@ -241,14 +241,14 @@ class settler {
       const op_id o = list[i];
       const op_node& n = c_.p.op(o);
       if (n.result_count == 0) continue;
-      if (c_.made(n.result).dim_of(axis) >= 0)
+      if (c_.produced_layout(n.result).dim_of(axis) >= 0)
         for (int a = tiles_[c_.source_of(n.result)]; a >= 0; a = next_tile_[a])
           if (overlap(c_.named.at(c_.actions[a].axis), k.where())) return &c_.actions[a];
       for (int j = 0; j < n.operand_count; ++j)
-        if (c_.required(o, j).dim_of(axis) >= 0) visit(c_.p.producer(c_.p.operand(o, j)));
+        if (c_.required_layout(o, j).dim_of(axis) >= 0) visit(c_.p.producer(c_.p.operand(o, j)));
       for (int r = 0; r < n.result_count; ++r)
         for (const auto& u : c_.uses(n.result + r))
-          if (c_.required(u.op, u.operand).dim_of(axis) >= 0) visit(u.op);
+          if (c_.required_layout(u.op, u.operand).dim_of(axis) >= 0) visit(u.op);
     }
     return nullptr;
   }

@@ -333,7 +333,7 @@ class pipeline_explainer {
     const int mesh = p_.units[u].piece.mesh;
     out << "made by " << mpmd_detail::unit_kind(p_.units[u]) << " on "
         << name_text(mesh_name(mesh));
-    if (is_sharded()) pieces(out, v, p_.core.made(p_.slot_of[v]), mesh);
+    if (is_sharded()) pieces(out, v, p_.core.produced_layout(p_.slot_of[v]), mesh);
     for (const unit_value& given : p_.units[u].gives)
       if (given.slot == p_.slot_of[v] && !given.terms.empty())
         print_axis_set(out << ", a term of a sum over ", given.terms, p_.core.mesh);

@@ -142,7 +142,7 @@ constexpr bool looks_up_cut_rows(const core_program& c) {
     const op_node& n = c.p.ops[o];
     const bool gathers = n.def->id == def<op::gather>.id;
     if (!gathers && n.def->id != def<op::scatter>.id) continue;
-    if (c.view().made(c.p.operand(o, 0)).count > 0) return true;
+    if (c.view().produced_layout(c.p.operand(o, 0)).count > 0) return true;
   }
   return false;
 }

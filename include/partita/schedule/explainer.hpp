@@ -68,15 +68,15 @@ class explainer {
       print_op(out, n.op);
       out << " needs the totals of all blocks over ";
       print_axis_set(out, n.axes, c_.mesh);
-    } else if (n.reason == collective_reason::taken) {
+    } else if (n.reason == collective_reason::owner_slice) {
       print_op(out, n.op);
       out << " needs elements of few blocks over ";
       print_axis_set(out, n.axes, c_.mesh);
       out << ", which only their owners send";
-    } else if (n.reason == collective_reason::looked_up) {
+    } else if (n.reason == collective_reason::stationary_rows) {
       print_op(out, n.op);
       out << " moves it instead of a larger table, whose rows are not moved";
-    } else if (n.reason == collective_reason::given) {
+    } else if (n.reason == collective_reason::receiver_needs_it) {
       print_op(out, n.op);
       out << " computes it, and its receivers need it in another layout";
     } else if (n.reason == collective_reason::moved_instead) {
@@ -226,7 +226,7 @@ class explainer {
   /// states one.
   constexpr text whole_for(const collective_note& n, int axis) {
     const std::string_view why = c_.p.op(n.op).def->needs_whole;
-    const int dim = c_.made(n.value).dim_of(axis);
+    const int dim = c_.produced_layout(n.value).dim_of(axis);
     if (dim < 0) return {};
     const int i = operand_where(n, [](int) { return true; });
     if (const text zeros = joined_with_zeros(n.op); !zeros.empty()) return zeros;

@@ -150,7 +150,7 @@ constexpr void for_each_replicated(const core_program& c, const F& f) {
       if (each.axes.contains(axis)) each.copies *= c.mesh.size(axis);
     for (each.value = n.result; each.value < n.result + n.result_count; ++each.value) {
       tensor_type piece = c.p.types[each.value];
-      program.made(each.value).slice(piece.shape, c.mesh);
+      program.produced_layout(each.value).slice(piece.shape, c.mesh);
       each.bytes = piece.bytes();
       f(each);
     }

@@ -37,7 +37,7 @@ class inner_shardings {
  public:
   constexpr explicit inner_shardings(const partitioned& p) : p_(p), rules_(p.core, p.passes) {}
   constexpr sharded_value operator()(value_id v, std::string_view name) const {
-    const layout l = rules_.lies(v);
+    const layout l = rules_.finished_layout(v);
     const tensor_type whole = p_.core.true_type(v);
     return {name, whole.element, whole.shape, l.local(p_.core.p.type(v).shape, p_.mesh()), l};
   }

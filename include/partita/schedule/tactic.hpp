@@ -300,7 +300,7 @@ class tactic_context {
   constexpr const shape& global_shape(value_id v) const { return core_.true_shape(v); }
   /// Returns the layout of a value. Its axes are those of core().mesh, where axis i may be only the
   /// most major part of the user's axis i.
-  constexpr layout layout_of(value_id v) const { return core_.made(core_.holder(v)); }
+  constexpr layout layout_of(value_id v) const { return core_.produced_layout(core_.holder(v)); }
   /// Returns the shape of the block on one device, with padding.
   constexpr shape local_shape(value_id v) const {
     return layout_of(v).local(core_.p.type(core_.holder(v)).shape, core_.mesh);

@@ -674,7 +674,7 @@ class environment {
   constexpr int dim_for(const search_move::member& m, int axis, unsigned parts) const {
     if (has_loop(m.value, parts)) return -1;
     const value_id v = now_.holder(m.value);
-    const shape left = now_.made(v).local(now_.p.type(v).shape, now_.mesh);
+    const shape left = now_.produced_layout(v).local(now_.p.type(v).shape, now_.mesh);
     const std::int64_t n = now_.named.size(axis);
     const auto fits = [&](int d) { return left[d] > 0 && left[d] % n == 0; };
     if (m.dim != search_move::first_divisible) return fits(m.dim) ? m.dim : -1;
@@ -705,7 +705,7 @@ class environment {
   }
   /// Returns the dimension that is sliced along all parts of an axis, -1 for no part, -2 otherwise.
   constexpr int dim_along(value_id v, const axis_list& parts) const {
-    const layout have = now_.made(now_.holder(v));
+    const layout have = now_.produced_layout(now_.holder(v));
     const int dim = parts.count > 0 ? have.dim_of(parts.axes[0]) : -1;
     for (int a : parts)
       if (have.dim_of(a) != dim) return -2;

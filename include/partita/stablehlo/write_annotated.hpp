@@ -45,7 +45,7 @@ constexpr inner_shardings decided_inside(const partitioned& r) {
   vec<char> seen(c.p.types.size(), 0);
   const auto add = [&](value_id v, bool asked) {
     if (seen[v] != 0) return;
-    const layout l = c.made(c.holder(v));
+    const layout l = c.produced_layout(c.holder(v));
     if (l.count == 0 && !asked) return;
     seen[v] = 1;
     op_id o = c.p.producer(v);
