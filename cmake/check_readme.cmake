@@ -1,4 +1,4 @@
-# Compares every README.md with the files that it quotes:
+# Compares every README.md, and every page of examples/guide, with the files that it quotes:
 #   - README.md shows tests/golden/readme.cpp and tests/package/first/CMakeLists.txt unchanged, and has at most 160
 #     lines of at most 120 columns
 #   - a block below "<!-- printed in FILE -->" is a raw string in FILE, a test that compares it with printed text
@@ -138,6 +138,9 @@ endfunction()
 
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/bench/README.md ${ROOT}/examples/README.md ${ROOT}/include/README.md
   ${ROOT}/tests/README.md)
+file(GLOB pages RELATIVE ${ROOT} ${ROOT}/examples/guide/*.md)
+list(APPEND files ${pages})
+list(REMOVE_DUPLICATES files)
 list(PREPEND files README.md)
 foreach(file IN LISTS files)
   file(READ ${ROOT}/${file} readme)
