@@ -67,11 +67,11 @@ TEST_CASE("explain: the reason for each collective and each transfer") {
   const pt::pipelined p = partitioned({}, PP, BP, MP, Z3);
   CHECK(
       str(pt::explain(p)) ==
-      R"(m0  forward of stage 0        all_gather <"B">      %w1     96 bytes  x4  Z3  matmul(%x7, %w1) in front needs it whole: its loop over "B" does not slice it
-m1  forward of stage 1        all_gather <"B">      %w2     64 bytes  x4  Z3  matmul(%x9, %w2) in back needs it whole: its loop over "B" does not slice it
+      R"(m0  forward of stage 0        all_gather <"B">      %w1     96 bytes  x4  Z3  matmul(%x7, %w1) in front needs it unsharded: its loop over "B" does not slice it
+m1  forward of stage 1        all_gather <"B">      %w2     64 bytes  x4  Z3  matmul(%x9, %w2) in back needs it unsharded: its loop over "B" does not slice it
 m1  forward of stage 1        all_reduce <"M">      %x12   128 bytes  x4  MP  matmul(%x9, %w2) in back leaves a sum over "M"
 m1  call outside of the loop  all_reduce <"B">      %loss    4 bytes  x1  BP  reduce(%x13) leaves a sum over "B"
-m1  backward of stage 1       all_gather <"B">      %w2     64 bytes  x4  Z3  dot_general(%x16, %w2) in the gradient of back needs it whole: its loop over "B" does not slice it (backward of matmul(%x9, %w2))
+m1  backward of stage 1       all_gather <"B">      %w2     64 bytes  x4  Z3  dot_general(%x16, %w2) in the gradient of back needs it unsharded: its loop over "B" does not slice it (backward of matmul(%x9, %w2))
 m1  call outside of the loop  reduce_scatter <"B">  %x24    64 bytes  x1  Z3  dot_general(%x9, %x16) in the gradient of back leaves a sum over "B", which its uses slice (backward of matmul(%x9, %w2))
 m0  call outside of the loop  reduce_scatter <"B">  %x25    96 bytes  x1  Z3  dot_general(%x7, %x21) in the gradient of front leaves a sum over "B", which its uses slice (backward of matmul(%x7, %w1))
 transfers:
@@ -93,7 +93,7 @@ input "w1" on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device
 used by forward of stage 0, call outside of the loop
 transfers: none
 collectives:
-  m0  forward of stage 0  all_gather <"B">  %w1  96 bytes  x4  Z3  matmul(%x7, %w1) in front needs it whole: its loop over "B" does not slice it
+  m0  forward of stage 0  all_gather <"B">  %w1  96 bytes  x4  Z3  matmul(%x7, %w1) in front needs it unsharded: its loop over "B" does not slice it
 %w1' : tensor<8x8xf32>
 computed by call outside of the loop on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device
 output "w1" on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device
@@ -164,9 +164,9 @@ output "w2": m1 [{"M"}, {}] tensor<4x8xf32> -> m1 [{"M"}, {"B"}] tensor<4x4xf32>
 collectives that only one has:
 - m1 call outside of the loop all_reduce <"B"> %x24 128 bytes x1 MP dot_general(%x9, %x16) in the gradient of back leaves a sum over "B" (backward of matmul(%x9, %w2))
 - m0 call outside of the loop all_reduce <"B"> %x25 192 bytes x1 MP dot_general(%x7, %x21) in the gradient of front leaves a sum over "B" (backward of matmul(%x7, %w1))
-+ m0 forward of stage 0 all_gather <"B"> %w1 96 bytes x4 Z3 matmul(%x7, %w1) in front needs it whole: its loop over "B" does not slice it
-+ m1 forward of stage 1 all_gather <"B"> %w2 64 bytes x4 Z3 matmul(%x9, %w2) in back needs it whole: its loop over "B" does not slice it
-+ m1 backward of stage 1 all_gather <"B"> %w2 64 bytes x4 Z3 dot_general(%x16, %w2) in the gradient of back needs it whole: its loop over "B" does not slice it (backward of matmul(%x9, %w2))
++ m0 forward of stage 0 all_gather <"B"> %w1 96 bytes x4 Z3 matmul(%x7, %w1) in front needs it unsharded: its loop over "B" does not slice it
++ m1 forward of stage 1 all_gather <"B"> %w2 64 bytes x4 Z3 matmul(%x9, %w2) in back needs it unsharded: its loop over "B" does not slice it
++ m1 backward of stage 1 all_gather <"B"> %w2 64 bytes x4 Z3 dot_general(%x16, %w2) in the gradient of back needs it unsharded: its loop over "B" does not slice it (backward of matmul(%x9, %w2))
 + m1 call outside of the loop reduce_scatter <"B"> %x24 64 bytes x1 Z3 dot_general(%x9, %x16) in the gradient of back leaves a sum over "B", which its uses slice (backward of matmul(%x9, %w2))
 + m0 call outside of the loop reduce_scatter <"B"> %x25 96 bytes x1 Z3 dot_general(%x7, %x21) in the gradient of front leaves a sum over "B", which its uses slice (backward of matmul(%x7, %w1))
 )");

@@ -132,7 +132,7 @@ TEST_CASE("errors have a line, the name and the nearest names") {
   CHECK(mistake("BP: manual B {xs: 0}").ends_with("did you mean \"x\"?"));
   starts("\n shard {x: {Q}}", "S001 schedule: 2:2: tactic: the mesh has no axis \"Q\"");
   starts("shard {x: {B, {}, M}}", "S034 schedule: 1:1: shard \"shard\": \"x\" [32, 16] is given ");
-  starts("shard {x: {B, B}}", "S004 schedule: 1:1: shard \"shard\": \"x\" is given axis \"B\" twi");
+  starts("shard {x: {B, B}}", "S004 schedule: 1:1: shard \"shard\": \"x\" uses axis \"B\" twi");
   starts("shard {x: rows}", "X003 schedule: 1:11: layout \"rows\" is unknown; give the axes of ");
   starts("shard {x: 0}", "X003 schedule: 1:11: layout \"0\" is unknown");
   starts("shard {}", "X001 schedule: 1:9: an entry, like {x: {B}}, is expected; the line ends");

@@ -30,7 +30,7 @@ constexpr text place_text(const schedule_detail::kept_value& v, const mesh& m) {
   print_layout(out, v.sharding, v.global.rank, m);
   return out << ' ' << tensor_type{v.element, v.local};
 }
-/// `all_gather <"B"> %w1 128 bytes x1 Z3: matmul(%x, %w1) needs it whole: ...`
+/// `all_gather <"B"> %w1 128 bytes x1 Z3: matmul(%x, %w1) needs it unsharded: ...`
 template <class Summary>
 constexpr text collective_text(const Summary& s, int i) {
   const schedule_detail::kept_collective& n = s.lists().collectives[i];

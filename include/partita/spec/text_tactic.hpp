@@ -95,8 +95,8 @@ class text_tactic {
     if (r.error) return;
     if (is_pipeline()) pipelines[0].rewrite(r);
     if (kind == microbatch)
-      schedule_detail::stepping{steps, {batches.data(), batches.size()}}.rewrite(r);
-    if (kind == remat) schedule_detail::repetition(r, {scopes.data(), scopes.size()}).run();
+      schedule_detail::microbatch_rewrite{steps, {batches.data(), batches.size()}}.rewrite(r);
+    if (kind == remat) schedule_detail::remat_rewrite(r, {scopes.data(), scopes.size()}).run();
     for (const text_tactic& t : parts) t.rewrite(r);
     locate(r.error);
   }
@@ -104,10 +104,10 @@ class text_tactic {
     if (c.error) return;
     switch (kind) {
       case manual:
-        schedule_detail::placing{axis, {entries.data(), entries.size()}, policy}.apply(c);
+        schedule_detail::manual_actions{axis, {entries.data(), entries.size()}, policy}.apply(c);
         break;
       case shard:
-        schedule_detail::sharding_at_once{{shards.data(), shards.size()}, label, policy}.apply(c);
+        schedule_detail::shard_actions{{shards.data(), shards.size()}, label, policy}.apply(c);
         break;
       case amalgamated:
         at_once(c);
