@@ -88,15 +88,12 @@ void time_steps(std::string_view name, int steps) {
   const pt::xla::client cpus({}, {.devices = 8});
   const pt::xla::executable run(p, cpus);
   const auto x = arguments(p.source);
-  auto state = run.place(x);
+  const auto placed = run.place(x);  // its tokens and targets serve all steps
+  auto state = run(placed).next();
   const auto one_step = [&] {
-    auto out = run(state);
+    const auto out = run(placed, state);
     run.whole(out["loss"]);
-    // Tokens and targets stay; the others are the next state.
-    auto values = state.values();
-    for (auto& v : values)
-      if (const auto* next = out.next().for_input(v.name)) v = *next;
-    state = pt::xla::sharded_state(std::move(values));
+    state = out.next();
   };
   for (int i = 0; i < 3; ++i) one_step();
   const auto start = clock_type::now();

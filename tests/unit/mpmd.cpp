@@ -131,10 +131,10 @@ TEST_CASE("assignments: invalid ones are refused") {
         "O107 mpmd: part \"layer1\" is assigned to mesh \"m1\", and stands in part \"stage0\", "
         "which is assigned to mesh \"m0\"; assign both to one mesh, or only one of them");
   CHECK(refusal(p, {.names = {{"layer2", "m0"}}}) ==
-        "O108 mpmd: no named part has the name \"layer2\" or lies below it; "
+        "O108 mpmd: no named part has the name \"layer2\" or is below it; "
         "known: stage0, layer1; did you mean \"layer1\"?");
   CHECK(refusal(p, {.outputs = {{"y", "m0"}}}) ==
-        "O108 mpmd: no output has the name \"y\" or lies below it; known: result");
+        "O108 mpmd: no output has the name \"y\" or is below it; known: result");
   CHECK(refusal(p, {}, {}) == "O101 topology: it has 0 meshes; 1 to 64 are allowed");
   CHECK(cut(pt::to_mpmd(p, three, {.names = {{"layer1", "m1"}, {"stage0", "m1"}}})) ==
         "stage0@m1: add exp");
@@ -194,7 +194,7 @@ TEST_CASE("labelled ops are selected too, and are cut where they wait for others
   CHECK(cut(pt::to_mpmd(p, three, {.names = {{"layers", "m0"}, {"other", "m0"}}})) ==
         "layers.0@m0: sine; other@m0: exp; layers.0@m0: tanh");
   CHECK(refusal(p, {.names = {{"layer", "m0"}}}) ==
-        "O108 mpmd: no named part has the name \"layer\" or lies below it; known: "
+        "O108 mpmd: no named part has the name \"layer\" or is below it; known: "
         "layers.0.attn, other.exp, layers.0.attn; did you mean \"layers\"?");
 }
 

@@ -238,7 +238,7 @@ class assigner {
     for (std::size_t i = 0; i < lines.size(); ++i)
       if (!finder.found[i] && !is_iteration(lines[i].name))
         out_.error.record("O108", "mpmd: no ", what, " has the name \"", lines[i].name,
-                          "\" or lies below it; ", known_names_or_below(lines[i].name, names));
+                          "\" or is below it; ", known_names_or_below(lines[i].name, names));
   }
 
   static constexpr bool is_number_or_pattern(std::string_view s) {
