@@ -33,7 +33,7 @@ using sharded_state = basic_sharded_state<sharded_array>;
 ///   state = run(state, batch).next();
 ///
 /// Errors    those of emulate; J005 the outputs of a run are passed without next()
-class executable : public backend_detail::stateful<executable, sharded_array> {
+class executable : public stateful_executable<executable, sharded_array> {
  public:
   explicit executable(const partitioned& p, const run_options& o = {}) : source_(p.source) {
     p.error.raise();
@@ -73,7 +73,7 @@ class executable : public backend_detail::stateful<executable, sharded_array> {
   array whole(const sharded_array& x) const { return x.value; }
 
  private:
-  friend class backend_detail::stateful<executable, sharded_array>;
+  friend class stateful_executable<executable, sharded_array>;
   static constexpr std::string_view label = "emulated";
 
   const program& source() const { return source_; }

@@ -35,8 +35,6 @@ concept BackendExecutable = requires(const E& run, const typename E::state& s, c
   { run.whole(s["name"]) } -> std::same_as<array>;
 };
 
-namespace backend_detail {
-
 /// Base of the executables of backends. `Array` is a sharded array with `name`, `global`, `local`
 /// and `sharding`. `Backend` is the derived class; it has a `label` for messages and these members:
 ///
@@ -46,7 +44,7 @@ namespace backend_detail {
 ///   filled(slot, make)    the slot with the shards that make(shard_request) returns
 ///   run(arrays)           one run: by input, an array; returns a state of the outputs
 template <class Backend, class Array>
-class stateful {
+class stateful_executable {
  public:
   using state = basic_sharded_state<Array>;
 
@@ -238,5 +236,4 @@ class stateful {
   std::shared_ptr<const std::vector<std::string>> next_inputs_;
 };
 
-}  // namespace backend_detail
 }  // namespace partita
