@@ -274,7 +274,7 @@ TEST_CASE("stages that are to be found") {
           .find("note: pipeline \"pipeline\": stages {embedding, layers_0} {layers_1, head, loss}, "
                 "of which") != std::string::npos);
   CHECK_THROWS_WITH(made("automatic 6"),
-                    "O147 pipeline: 6 stages are to be found of 5 named parts; known: embedding, "
+                    "O147 pipeline: 6 stages are requested from 5 named parts; known: embedding, "
                     "layers_0, layers_1, head, loss");
   CHECK(pipeline_mistake("pipeline {stages: automatic 0}", two_meshes) ==
         "X020 schedule: 1:29: 0 is not a number of stages; give 1 to 1048576");

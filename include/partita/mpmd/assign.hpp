@@ -238,7 +238,7 @@ class assigner {
     for (std::size_t i = 0; i < lines.size(); ++i)
       if (!finder.found[i] && !is_iteration(lines[i].name))
         out_.error.record("O108", "mpmd: no ", what, " has the name \"", lines[i].name,
-                          "\" or lies below it; ", known_names_or_below(lines[i].name, names));
+                          "\" or is below it; ", known_names_or_below(lines[i].name, names));
   }
 
   static constexpr bool is_number_or_pattern(std::string_view s) {
@@ -259,7 +259,7 @@ class assigner {
               "O139", "mpmd: \"", name, "\" would be ",
               schedule_detail::is_pattern(name) ? "iterations of " : "an iteration of ",
               p_.op(o).def->name, ", which has \"", inside,
-              "\" in it; a loop lies on one mesh: give it all of \"", inside,
+              "\" in it; a loop runs on one mesh: assign all of \"", inside,
               "\", or unroll it (in C++ a for statement with named(\"", part,
               "\", i, ...), in JAX lax.scan(..., unroll=True))");
           return true;
@@ -305,7 +305,7 @@ class assigner {
       if (around >= 0 && line >= 0 && mesh_of_line_[line] != out_.parts[around].mesh)
         return out_.error.record(
             "O107", "mpmd: part \"", scopes.name(s), "\" is assigned to mesh \"",
-            a_.names[line].mesh, "\", and stands in part \"", out_.parts[around].name,
+            a_.names[line].mesh, "\" and is inside part \"", out_.parts[around].name,
             "\", which is assigned to mesh \"", t_.name(out_.parts[around].mesh),
             "\"; assign both to one mesh, or only one of them");
       scope_part_.push_back(around >= 0 ? around

@@ -153,7 +153,7 @@ struct found_stages {
     }
     const double mean = sum / static_cast<double>(seconds.size());
     const auto percent = static_cast<std::int64_t>(mean > 0 ? 100 * most / mean + 0.5 : 100);
-    return out << "}, of which the largest takes " << percent << " % of the mean";
+    return out << "}; the largest takes " << percent << " % of the mean";
   }
 };
 
@@ -209,12 +209,12 @@ class stage_finder {
     if (out_.error || count() >= stages) return;
     if (count() == 0)
       return out_.error.record("O146", "pipeline: ", stages,
-                               " stages are to be found, and the program names no parts; write, "
+                               " stages are requested, and the program has no named parts; write, "
                                "in C++, pt::named(\"layers\", i, f)(x), in JAX with "
                                "jax.named_scope(f\"layers_{i}\"), or name the parts of each stage");
     vec<std::string_view> names;
     for (const text& n : out_.names) names.push_back(n.view());
-    out_.error.record("O147", "pipeline: ", stages, " stages are to be found of ", count(),
+    out_.error.record("O147", "pipeline: ", stages, " stages are requested from ", count(),
                       count() == 1 ? " named part; " : " named parts; ", known_names("", names));
   }
   constexpr device device_of(int mesh) const {

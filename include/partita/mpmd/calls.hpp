@@ -51,7 +51,7 @@ class call_writer {
       if (!u.inside) continue;
       const int wanted = order.mesh_of(u.piece.stage, shape());
       if (out_.calls.rank[u.piece.mesh] == wanted) continue;
-      return error.record("O124", "pipeline: stage ", u.piece.stage, " lies on mesh \"",
+      return error.record("O124", "pipeline: stage ", u.piece.stage, " is on mesh \"",
                           out_.topology.name(u.piece.mesh), "\"; ", order.name, " has it on \"",
                           out_.topology.name(mesh_of_rank(wanted)), '"');
     }

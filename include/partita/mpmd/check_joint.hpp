@@ -29,7 +29,7 @@ class joint_run {
     for (const joint_part& part : f.parts)
       if (wrong_.empty()) run(part);
     skip_parameters();
-    if (next_op_ < local().op_count()) say("run less than its function");
+    if (next_op_ < local().op_count()) say("run fewer ops than its function");
     leave();
     for (const lying& each : there_) first_[each.slot] = nothing;
     there_.clear();
@@ -114,7 +114,7 @@ class joint_run {
     const pipeline_unit& whole = f_->whole;
     for (std::size_t k = 0; k < whole.takes.size(); ++k) {
       const int i = find_or_add(taken(whole, k, f_->takes_ahead[k]));
-      if (there_[i].is >= 0) return say("are given the same twice");
+      if (there_[i].is >= 0) return say("receive the same value twice");
       there_[i].is = local().inputs[k];
       there_[i].as = whole.takes[k];
       there_[i].local = whole.device.inputs[k];
@@ -126,16 +126,16 @@ class joint_run {
     vec<value_id> is(from.types.size(), -1);
     for (std::size_t k = 0; k < u.takes.size(); ++k) {
       const int i = find(taken(u, k, part.ahead));
-      if (i == nothing) return say("take what none of them and not their function has");
+      if (i == nothing) return say("take a value that neither they nor their function has");
       if (!lies_so(i, u.takes[k], u.device.inputs[k]) ||
           local().type(there_[i].is) != from.input_type(static_cast<int>(k)))
-        return say("take what lies otherwise");
+        return say("take a value in another layout");
       is[from.inputs[k]] = there_[i].is;
       there_[i].taken = true;
     }
     for (op_id o = 0; o < from.op_count(); ++o)
       if (!from.is(o, op_role::parameter) && !runs(from, o, is))
-        return say("are not what its function computes");
+        return say("differ from what its function computes");
     for (std::size_t k = 0; k < u.gives.size(); ++k) {
       const int i = find_or_add(given(u, k, part.ahead));
       lying& here = there_[i];
@@ -178,18 +178,19 @@ class joint_run {
       if (i == nothing || !there_[i].made || there_[i].given ||
           there_[i].is != local().outputs[k].value ||
           !lies_so(i, whole.gives[k], whole.device.outputs[k]))
-        return say("do not give what its function gives");
+        return say("do not return what its function returns");
       there_[i].given = true;
     }
     for (const lying& each : there_)
       if (!each.made && !each.taken)
         say("do not take what its function takes");
       else if (each.kind != value && each.made && !each.given)
-        say("add to what its function does not give");
-    if (results_.size() != f_->given.size()) return say("give more than is said of its function");
+        say("add to a value that its function does not return");
+    if (results_.size() != f_->given.size())
+      return say("return more values than their function declares");
     for (std::size_t n = 0; n < results_.size(); ++n)
       if ((f_->given[n] != 0) != there_[results_[n]].given)
-        say("give what is not said of its function");
+        say("return a value that their function does not declare");
   }
 };
 
@@ -232,7 +233,7 @@ class joint_checker {
     }
     if (!good || members != all)
       error_.record("Q011",
-                    "prove: the pipeline is not whole: joint calls do not fit the rest of it");
+                    "prove: the pipeline is inconsistent: joint calls do not fit the rest of it");
   }
   constexpr bool is_whole(const joint_function& f) const {
     const pipeline_unit& u = f.whole;

@@ -46,7 +46,8 @@ class given_pipeline {
   constexpr bool is_slot(value_id v) const { return within(v, p_.values().types.size()); }
   constexpr void need(bool good, std::string_view what) {
     if (!good)
-      f_.record("Q011", "prove: the pipeline is not whole: ", what, " do not fit the rest of it");
+      f_.record("Q011", "prove: the pipeline is inconsistent: ", what,
+                " do not fit the rest of it");
   }
   /// Axes by their names; one that a mesh does not have has size 1. (Where nothing is sharded a
   /// mesh is one device.)
@@ -154,8 +155,8 @@ class given_pipeline {
   /// (Of a stack, the dimension of the microbatches is there, too.)
   constexpr void check(const unit_value& v, const layout& local, int rank, int m) {
     need(is_slot(v.slot), "units");
-    check("what a unit takes or gives", v.lies, rank + 1, m);
-    check("what a unit takes or gives", local, rank, m);
+    check("a value that a unit takes or returns", v.lies, rank + 1, m);
+    check("a value that a unit takes or returns", local, rank, m);
   }
 };
 

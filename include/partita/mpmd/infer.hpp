@@ -443,7 +443,7 @@ class inference {
     for (int i = 0; i < p_.output_count(); ++i)
       if (made_by(p_.outputs[i].value) == o && out_.output_mesh[i] == mesh)
         return concat("output \"", p_.output_name(i), '"', way_text(way));
-    return concat("what is computed of it", way_text(way));
+    return concat("results that use it", way_text(way));
   }
   /// What an op is computed from that is not on a mesh: `"layer1" on mesh "m0" by add`.
   constexpr text computed_from(op_id o, int mesh) const {
@@ -469,8 +469,8 @@ class inference {
       remedy = concat("assign ", part, " to a mesh");
     }
     out_.error.record("O110", "mpmd: ", shown(o, names), of, " is needed on mesh \"", t_.name(mesh),
-                      "\" for ", needed_by(o, mesh), ", and computed from what is made for ",
-                      computed_from(o, mesh), "; nothing sends that: ", remedy,
+                      "\" for ", needed_by(o, mesh), ", and is computed from results of ",
+                      computed_from(o, mesh), "; nothing sends them: ", remedy,
                       ", or set infer_transfers");
   }
   /// The part of the model that an op without a mesh stands in, in quotes, if it has a name.

@@ -131,7 +131,8 @@ class unit_merger {
     const grouping behind(from, units());
     for (int g = 0; g < units() && !error; ++g)
       if (members_[g].size() > 1) report_cycle(g, behind, error);
-    error.record("O126", "merge: calls that are to be one wait for each other; leave a rule out");
+    error.record("O126",
+                 "merge: calls that are to be merged wait for each other; leave a rule out");
   }
   constexpr void report_cycle(int g, const grouping& behind, failure& error) const {
     vec<int> before(p_.units.size(), -1), pending;
@@ -151,8 +152,8 @@ class unit_merger {
     text way;
     int to = last;
     for (; u >= 0; to = u, u = before[u])
-      way << (to == last ? "" : ", ") << unit_text(p_.units[to]) << " needs what "
-          << unit_text(p_.units[u]) << " makes";
+      way << (to == last ? "" : ", ") << unit_text(p_.units[to]) << " needs the result of "
+          << unit_text(p_.units[u]);
     error.record("O126", "merge: ", unit_text(p_.units[to]).view(), " and ",
                  unit_text(p_.units[last]).view(), " cannot be one call: ", way.view(),
                  "; leave the rule out");
@@ -246,7 +247,8 @@ constexpr void check_named(const pipelined& p, const fragment_name& f, const vec
                            failure& error) {
   if (f.microbatch >= p.microbatches || f.microbatch < -1)
     error.record("O129", "merge: microbatch ", f.microbatch, " of \"", f.name,
-                 "\"; they count from 0 to ", p.microbatches - 1, ", and -1 is each");
+                 "\"; microbatches are numbered from 0 to ", p.microbatches - 1,
+                 ", and -1 means each one");
   if (!found.empty()) return;
   vec<std::string_view> known;
   for (const auto& u : p.units)
@@ -303,7 +305,7 @@ constexpr pipelined merged(const pipelined& p, const vec<merge_rule>& rules) {
                    " runs on mesh \"", p.topology.name(p.units[first[0]].piece.mesh), "\" and ",
                    mpmd_detail::unit_text(p.units[second[0]]).view(), " on mesh \"",
                    p.topology.name(p.units[second[0]].piece.mesh),
-                   "\"; what is to be one call runs on one mesh");
+                   "\"; a merged call runs on one mesh");
   }
   return merger.run(error);
 }

@@ -247,7 +247,7 @@ class own_loop_finder {
     for (op_id o = 0; o < p_.op_count() && !error; ++o) {
       if (p_.op(o).def->id != def<op::scan>.id || !is_over_microbatches(o)) continue;
       if (loop >= 0)
-        error.record("O151", "pipeline: parts stand in two loops over microbatches, ",
+        error.record("O151", "pipeline: named parts are in two loops over microbatches, ",
                      loop_text(loop).view(), " and ", loop_text(o).view(), ": ",
                      whole_batch_need(p_, loop, o).words().view(),
                      "; take gradients inside of one loop and carry their sum");
@@ -260,7 +260,7 @@ class own_loop_finder {
                    "stacks instead");
     if (n_ != 1 && length(loop) != n_)
       error.record("O152", "pipeline: ", loop_text(loop).view(),
-                   " is the loop over microbatches of this step; ", n_, " are asked for: leave ",
+                   " is the loop over microbatches of this step; ", n_, " are requested: leave ",
                    in_syntax(advice_, ".microbatches", "microbatches"), " out");
     if (length(loop) < 1)
       error.record("O152", "pipeline: ", loop_text(loop).view(),
@@ -318,10 +318,10 @@ constexpr text without_whole_batch(const program& p, std::int64_t n,
     const one_microbatch one =
         cut_into_microbatches(p, n, {rest.data(), rest.size()}, lines, advice);
     if (!one.error)
-      return concat("leave \"", escaped(batch[left_out].name.view()), "\" out of ",
-                    in_syntax(advice, ".batch", "batch"),
-                    ": parts get its slices all the same, and what needs all of it is computed "
-                    "from all of it");
+      return concat(
+          "leave \"", escaped(batch[left_out].name.view()), "\" out of ",
+          in_syntax(advice, ".batch", "batch"),
+          ": parts still get its slices, and ops that need all of it are computed from all of it");
   }
   return "compute it outside of the parts, or from one microbatch alone";
 }
@@ -385,9 +385,9 @@ constexpr one_microbatch cut_into_microbatches(
     loop = o;
   }
   if (loop < 0) {
-    out.error.record("O121",
-                     "pipeline: no op of a part that is given to a mesh is computed from a "
-                     "microbatch");
+    out.error.record(
+        "O121",
+        "pipeline: no op of a part that is assigned to a mesh is computed from a microbatch");
     return out;
   }
   out.p = mpmd_detail::loop_opener(r.p, loop, false).run(out.inside);

@@ -61,7 +61,7 @@ class order_searcher {
       print_number(memory, options_.memory);
       best_.error.record("O012", "order: no order of ", s_.stages, " stages and ", s_.microbatches,
                          " microbatches on ", s_.meshes, " meshes was found within a memory of ",
-                         memory, " activations; the least that can do is ",
+                         memory, " activations; the minimum is ",
                          (s_.stages + s_.meshes - 1) / s_.meshes);
       return static_cast<found_order&&>(best_);
     }

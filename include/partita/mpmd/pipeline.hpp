@@ -97,7 +97,7 @@ constexpr void check_memory(pipelined& p) {
     message << " of them arguments; its device \"" << d.name() << "\" has ";
     print_figure(message, static_cast<std::int64_t>(d.memory));
     message
-        << "; more microbatches, an order that keeps fewer of them, or more sharding takes less";
+        << "; more microbatches, an order that keeps fewer of them, or more sharding needs less";
     p.error.set(message);
   }
 }

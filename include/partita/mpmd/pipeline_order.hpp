@@ -93,11 +93,11 @@ constexpr order_key interleaved_key(const fragment_call& c, const pipeline_shape
 constexpr void whole_rounds(const pipeline_shape& s, failure& error) {
   if (s.stages % s.meshes != 0)
     error.record("O002", "order: ", s.stages, " stages on ", s.meshes,
-                 " meshes; interleaved_1f1b has as many stages on each mesh");
+                 " meshes; interleaved_1f1b needs the same number of stages on each mesh");
   else if (s.microbatches % s.meshes != 0)
     error.record("O003", "order: ", s.microbatches, " microbatches on ", s.meshes,
-                 " meshes; interleaved_1f1b takes as many microbatches at a time as there are "
-                 "meshes, which has to divide their number; or use circular");
+                 " meshes; interleaved_1f1b needs a number of microbatches that is divisible by "
+                 "the number of meshes; or use circular");
 }
 
 }  // namespace mpmd_detail

@@ -212,10 +212,9 @@ constexpr Pipelined partition(program&& source, const topology& t, const Schedul
     if constexpr (Rewriter<type>) {
       if (!out.error && !work.error) t.rewrite(work);
       if (!work.sliced.empty())
-        out.error.record(
-            "O133", "partition: \"", t.name(),
-            "\" makes a loop over microbatches, and the pipeline another one; give the "
-            "pipeline as many microbatches as both have together");
+        out.error.record("O133", "partition: \"", t.name(),
+                         "\" makes a loop over microbatches, and the pipeline another one; give "
+                         "the pipeline the product of both numbers of microbatches");
       for (const text& n : work.notes) notes.push_back(n);
       work.notes.clear();
     }
@@ -224,7 +223,7 @@ constexpr Pipelined partition(program&& source, const topology& t, const Schedul
   if (pipelines != 1)
     out.error.record(
         "O132", "partition: the schedule has ", pipelines,
-        " pipeline tactics; on a topology it has one: ",
+        " pipeline tactics; on a topology it needs exactly one: ",
         in_syntax(work.advice, "pt::pipeline({.stages = ...})", "pipeline {stages: ...}"));
   if (out.error) return finish();
   work.p.labels = work.labels;

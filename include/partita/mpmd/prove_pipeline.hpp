@@ -187,7 +187,7 @@ class pipeline_checker {
     const int held = find(unit.piece.mesh, stack);
     from_.taken[u][k] = giver_of(held);
     taken_[u][k] = held;
-    if (held < 0) return;  // the lists say so, too: what is made of it is not known
+    if (held < 0) return;  // the lists say so, too: what is computed from it is not known
     const held_value& what = held_[held];
     const bool fits = slice ? unit.inside && p_.repeated[stack] == 0 && v.terms.empty() &&
                                   is_stack(what, type, v.lies)
@@ -233,9 +233,9 @@ class pipeline_checker {
     blame_part(next);
     if (work_.lost >= 0) return report_lost("");
     if (find_strange(next))
-      return report_lost(concat("; state ", s.number, " of the loop is made of it"));
-    v_.error.record("Q004", "prove: what a microbatch leaves of %", name_of(s.as.slot).view(),
-                    " on mesh \"", p_.topology.name(s.mesh), "\" is ",
+      return report_lost(concat("; state ", s.number, " of the loop is computed from it"));
+    v_.error.record("Q004", "prove: the state that a microbatch leaves for %",
+                    name_of(s.as.slot).view(), " on mesh \"", p_.topology.name(s.mesh), "\" is ",
                     front_.words(known_, next).view(), "; in the source it is another value");
   }
   constexpr static layout behind_first(const layout& slice) {
@@ -261,7 +261,7 @@ class pipeline_checker {
   }
   constexpr void lies_otherwise(int u, const unit_value& v) {
     v_.error.record("Q014", "prove: ", unit_text(p_.units[u]).view(), " takes %",
-                    name_of(v.slot).view(), " as it does not lie on mesh \"",
+                    name_of(v.slot).view(), " in a layout that it does not have on mesh \"",
                     p_.topology.name(p_.units[u].piece.mesh), '"');
   }
   constexpr text name_of(value_id slot) const { return text(value_names(p_.values())[slot]); }
@@ -278,10 +278,10 @@ class pipeline_checker {
     held_value made{local.type(from), v.lies, v.terms, giver::unit(u)};
     if (k >= stacks && k < sums) made.type = stack_of(made.type);
     if (k < stacks ? unit.inside && p_.repeated[v.slot] == 0 : p_.repeated[v.slot] != 0)
-      return v_.error.record("Q014", "prove: ", unit_text(unit).view(), " gives %",
+      return v_.error.record("Q014", "prove: ", unit_text(unit).view(), " returns %",
                              name_of(v.slot).view(),
-                             k < stacks ? " in each call, and it is a value of no microbatch"
-                                        : " of all microbatches, and it is a value of each");
+                             k < stacks ? " in each call, but it does not belong to a microbatch"
+                                        : " of all microbatches, but it belongs to each one");
     const int to = hold(unit.piece.mesh, v.slot, made);
     claim_list all;
     all.first.push_back(-1);
@@ -296,8 +296,8 @@ class pipeline_checker {
     if (v.lies == (k >= stacks && k < sums ? behind_first(lies) : lies) &&
         keep(all, v.lies, v.terms, to))
       return;
-    v_.error.record("Q014", "prove: ", unit_text(unit).view(), " gives %", name_of(v.slot).view(),
-                    " as it does not lie: it is ", front_.words(all, 0).view());
+    v_.error.record("Q014", "prove: ", unit_text(unit).view(), " returns %", name_of(v.slot).view(),
+                    " in a layout that it does not have: it is ", front_.words(all, 0).view());
   }
   /// The slot says what it starts from.
   constexpr void add_up(int u, int k, prove_detail::iterations& each, const claim_list& inside,
@@ -370,7 +370,7 @@ class pipeline_checker {
             (same ? l.to.global(sent.type.shape, there) : whole))
       return v_.error.record("Q014", "prove: %", name_of(slot).view(), " is sent from mesh \"",
                              p_.topology.name(t.from), "\" to \"", p_.topology.name(t.to),
-                             "\" as it does not lie");
+                             "\" in a layout that it does not have");
     taken.sent = from;
     const int to = hold(t.to, slot, taken);
     for (int c = known_.first[from]; c >= 0; c = work_.claims[c].next) {
@@ -414,7 +414,7 @@ class pipeline_checker {
     blame_part(held);
     if (work_.lost >= 0) return report_lost("");
     if (find_strange(held))
-      return report_lost(concat("; output \"", source_.output_name(i), "\" is made of it"));
+      return report_lost(concat("; output \"", source_.output_name(i), "\" is computed from it"));
     v_.error.record("Q004", "prove: ", front_.describe_output(i, known, 0), ", on mesh \"",
                     p_.topology.name(p_.output_mesh[i]), '"');
   }
@@ -517,8 +517,8 @@ constexpr void prove_when_asked(pipelined& p, decltype(partition_options::prove)
   if (asked == &proof_in_debug && (std::is_constant_evaluated() || !proves_in_debug)) return;
   if (asked != &proof && asked != &proof_in_debug)
     p.error.record("O148",
-                   "pipeline: prove: a function of one's own proves programs on one mesh; give "
-                   "pt::proof or pt::proof_in_debug");
+                   "pipeline: prove: a custom proof function handles programs on one mesh only; "
+                   "pass pt::proof or pt::proof_in_debug");
   if (!p.error) p.error.record(prove(p).error);
   p.proved = !p.error;
 }

@@ -51,8 +51,8 @@ constexpr order_table read_order_table(std::initializer_list<std::string_view> r
       fragment_call c;
       if (!mpmd_detail::read_call(word, c))
         table.error.record("O013", "order: row ", row, " has \"", word,
-                           "\", which is no call; write F, B or W with a microbatch, like F3, and "
-                           "behind a dot the stage where a mesh has several, like F3.1");
+                           "\", which is not a call; write F, B or W with a microbatch, like F3, "
+                           "and after a dot the stage if a mesh has several, like F3.1");
       table.rows.back().push_back(c);
     }
     ++row;

@@ -291,8 +291,8 @@ class regrouping {
     for (std::size_t i = 0; i < n; ++i) {
       const call_edge& e = cycle[(begin + i) % n];
       if (e.to != at) way << ", " << name_of(at) << " is one call with " << name_of(e.to);
-      way << (way.empty() ? "" : ", ") << name_of(e.to) << " needs what " << name_of(e.from)
-          << " makes";
+      way << (way.empty() ? "" : ", ") << name_of(e.to) << " needs the result of "
+          << name_of(e.from);
       at = e.from;
     }
     p_.error.record("O126", "merge: ", name_of(first).view(), " and ", name_of(last).view(),

@@ -99,8 +99,8 @@ constexpr void refuse_replication(pipelined& p) {
   if (p.error || p.options.strict == partition_options::off) return;
   if (p.core.p.ops.empty())
     return p.error.record("O137",
-                          "pipeline: strict is asked of what tactics leave, and there are none; "
-                          "partition() takes them beside a pipeline");
+                          "pipeline: strict checks what tactics leave replicated, and pipeline() "
+                          "has no tactics; pass them to partition() with the pipeline");
   p.error.record(schedule_detail::be_strict(p.core, p.source, replicated_by_default(p),
                                             p.options.strict, [&](const replicated_on_mesh& v) {
                                               return concat(" on mesh \"", p.topology.name(v.mesh),

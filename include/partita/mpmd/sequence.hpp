@@ -82,8 +82,8 @@ class sequencer {
     const bool by_data = any_data(at, before);
     error.record("O006", "order: it contradicts ",
                  by_data ? "the flow of data: " : "itself: ", cycle_text(at, before),
-                 by_data ? "; let one of them take its turn elsewhere"
-                         : "; of two calls at most one is in front of the other");
+                 by_data ? "; move one of them to another place in the order"
+                         : "; of two calls, only one can be before the other");
   }
   /// Does one of a cycle wait for a result?
   constexpr bool any_data(int begin, const vec<int>& before) const {
@@ -102,7 +102,7 @@ class sequencer {
       do at = edges_[before[at]].from;
       while (at >= g_.count());
       out << (shown == 1 ? " waits for " : ", which waits for ")
-          << (data ? "the result of " : "its turn behind ");
+          << (data ? "the result of " : "its turn after ");
       out << g_.describe(at);
       if (at == begin) return out;
       if (shown == most_shown) return out << ", and so on back to the first";
@@ -238,7 +238,7 @@ constexpr void wait_by_table(sequencer& to, const call_graph& g, const order_tab
   error.record(table.error);
   if (static_cast<int>(table.rows.size()) != g.meshes)
     error.record("O004", "order: a table of ", table.rows.size(), " rows for ", g.meshes,
-                 " meshes; each mesh has one");
+                 " meshes; each mesh needs one");
   if (error) return;
   const call_finder finder(g);
   vec<char> listed(g.calls.size(), 0);
@@ -261,7 +261,7 @@ constexpr void wait_by_table(sequencer& to, const call_graph& g, const order_tab
   for (int i = 0; i < g.count(); ++i)
     if (g.calls[i].ordered() && listed[i] == 0)
       return error.record("O004", "order: ", g.describe(i),
-                          " is missing in its row; each call stands there once");
+                          " is missing in its row; each call appears there once");
 }
 
 /// What an order's table has of the calls that there are. (Without derivatives: forward calls.)

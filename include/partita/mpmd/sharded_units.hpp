@@ -493,7 +493,8 @@ class unit_lowerer {
       if (taken_by_[v] == u || made_in_[o] == u) continue;
       if (!is_added(o)) {
         out_.error.record("O131", "internal error: a unit needs value ", core_.describe(v), " (",
-                          p_.op(o).def->name, "), which it neither takes nor makes; please report");
+                          p_.op(o).def->name,
+                          "), which it neither takes nor computes; please report it");
         return;
       }
       made_in_[o] = u;

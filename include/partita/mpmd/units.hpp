@@ -177,7 +177,7 @@ class unit_writer {
       out_.error.record("O122", "pipeline: ", p_.op(first).def->name, " (",
                         p_.type(p_.op(first).result), ") runs for each microbatch on mesh \"",
                         out_.topology.name(u.piece.mesh),
-                        "\", and can be of none of its units; give it a name");
+                        "\", and fits into none of its units; give it a name");
     }
     for (const int i : cut.instances) {
       unit_of_[i] = units();
@@ -203,10 +203,10 @@ class unit_writer {
         const int between = needed_unit(cut);
         text needs = "another stage";
         if (between >= 0) needs = unit_text(out_.units[between]);
-        out_.error.record("O123", "pipeline: ", unit_text(u), " needs what ", needs,
-                          " makes, and that what ", unit_text(each),
-                          " makes, so that the stage would run twice for each microbatch; give "
-                          "what comes later a stage of its own");
+        out_.error.record("O123", "pipeline: ", unit_text(u), " needs the result of ", needs,
+                          ", which needs the result of ", unit_text(each),
+                          ", so that the stage would run twice for each microbatch; give the later "
+                          "part its own stage");
         return;
       }
   }

@@ -198,7 +198,7 @@ class list_walker {
   }
   constexpr void not_there(int c, value_id slot) {
     error_.record("Q012", "prove: ", where(c).view(), " takes %", name_of(slot).view(),
-                  ", which is not there then, or not all of it");
+                  ", which is not available then, or only partly");
   }
   constexpr text name_of(value_id slot) const { return text(value_names(p_.values())[slot]); }
 
@@ -244,8 +244,7 @@ class list_walker {
     const transfer& what = p_.transfers[t];
     error_.record("Q012", "prove: %", name_of(p_.slot_of[what.value]).view(),
                   " is sent from mesh \"", p_.topology.name(what.from), "\" to \"",
-                  p_.topology.name(what.to),
-                  "\" twice, or where it is not there then, or not all of it");
+                  p_.topology.name(what.to), "\" twice, or before all of it is available");
   }
   constexpr void check_ended() {
     for (int m = 0; m < p_.topology.count() && !error_; ++m)
@@ -262,7 +261,7 @@ class list_walker {
         send_now(t);
     if (!error_ && !is_there(mesh, v, -1, from_.returned[i]))
       error_.record("Q012", "prove: output \"", p_.source.output_name(i), "\" is not on mesh \"",
-                    p_.topology.name(mesh), "\" in the end, or not all of it");
+                    p_.topology.name(mesh), "\" in the end, or only partly");
   }
 };
 

@@ -27,10 +27,10 @@ class whole_batch_need {
       const program& body = p_.region(second_, 0);
       const op_id user = r < 0 ? -1 : user_of(body, body.inputs[1 + i]);
       if (user >= 0)
-        return concat(shown(body, user), " needs what ", shown(p_.region(first_, 0), maker(r)),
-                      " gives of all microbatches together");
+        return concat(shown(body, user), " needs the result of ", shown(p_.region(first_, 0), maker(r)),
+                      " over all microbatches");
     }
-    return "named parts need what all microbatches give together";
+    return "named parts need a result over all microbatches";
   }
 
  private:

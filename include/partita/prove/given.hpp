@@ -34,7 +34,7 @@ class given_program {
   constexpr void check_axes(std::string_view what, std::string_view name, const layout& l) {
     for (const auto& e : l)
       if (!has(e.axis))
-        f_.record("Q006", "prove: ", what, " \"", name, "\" lies along ", no_axis(e.axis));
+        f_.record("Q006", "prove: ", what, " \"", name, "\" is sharded along ", no_axis(e.axis));
   }
   /// (What its collectives make is asked when their axes are there.)
   constexpr void check() {
@@ -59,7 +59,7 @@ class given_program {
     }
     if (!fits)
       f_.record("Q002", "prove: ", what, " \"", name, "\" is ", local,
-                " on each device, which its layout does not make of ", whole);
+                " on each device; its layout gives another local type for ", whole);
   }
 
  private:
@@ -73,7 +73,7 @@ class given_program {
     text out = concat("axis ", axis, ", which the mesh {");
     append_list(out, mesh_.rank,
                 [&](int a) { out << '"' << mesh_.name(a) << "\":" << mesh_.size(a); });
-    out << "} has not; its axes are numbered from 0";
+    out << "} does not have; its axes are numbered from 0";
     return out;
   }
   /// Those of its collectives, and those of programs nested in it.
@@ -90,7 +90,7 @@ class given_program {
     }
   }
   constexpr void check_axis(const program& p, op_id o, int axis) {
-    if (!f_ && !has(axis)) f_.record("Q006", "prove: ", op_text(p, o), " is along ", no_axis(axis));
+    if (!f_ && !has(axis)) f_.record("Q006", "prove: ", op_text(p, o), " uses ", no_axis(axis));
   }
 };
 
@@ -133,8 +133,8 @@ class given {
                 " and ", local.output_count());
     else if (static_cast<int>(d_.inputs.size()) != source_.input_count() ||
              static_cast<int>(d_.outputs.size()) != source_.output_count())
-      f_.record("Q002", "prove: ", d_.inputs.size(), " layouts of ", source_.input_count(),
-                " inputs and ", d_.outputs.size(), " of ", source_.output_count(),
+      f_.record("Q002", "prove: ", d_.inputs.size(), " layouts for ", source_.input_count(),
+                " inputs and ", d_.outputs.size(), " for ", source_.output_count(),
                 " outputs; each needs one");
   }
 };

@@ -25,18 +25,18 @@ class op_law : public window_law {
                           : !check(f, sums))
         return false;
     if (split != input.axes || !sums.add(split, input.combine))
-      return no("an operand that is seen more than once is not that of one device");
+      return no("an operand that is viewed several times does not hold the shard of one device");
     if (!rest_is_whole()) return false;
     ++near;
     if (!find_results(results)) return false;
     for (const view& v : results)
       for (int i = 0; i < v.count; ++i)
         if (v.digits[i].owner < 0 && sums.contains(axis_of(v.digits[i])))
-          return no("it holds other pieces where it is to be reduced");
+          return no("it holds different shards where it is to be reduced");
     for (const auto& m : results_moved)
       for (int i = 0; i < m.row.count; ++i)
         if (sums.contains(m.row.axis[i]))
-          return no("it holds other pieces where it is to be reduced");
+          return no("it holds different shards where it is to be reduced");
     return true;
   }
   /// The same before it is summed over the loops that are plain: a view whose dimensions are those
@@ -77,7 +77,7 @@ class op_law : public window_law {
       if (!find_pieces(all_, whole, operand_type(i).shape, given_[i],
                        pieces_.data() + i * max_rank))
         return no("operand ", i,
-                  alias.term >= 0 ? " is reshaped" : " is no piece of what it is in the source");
+                  alias.term >= 0 ? " is reshaped" : " is not a shard of its value in the source");
     }
     ++near;
     attrs_.clear();
@@ -94,7 +94,7 @@ class op_law : public window_law {
   }
   constexpr bool find_results(vec<view>& results) {
     if (same_attributes && !same_elements(span<const std::int64_t>(attrs_), local_.attrs()))
-      return no("the attributes differ from those of its piece");
+      return no("the attributes differ from those of its shard");
     results.clear();
     results.reserve(static_cast<std::size_t>(source_.result_count()));
     for (int r = 0; r < source_.result_count(); ++r)
@@ -133,16 +133,16 @@ class op_law : public window_law {
       if (d == no_dim) continue;
       operands_[i].in_factor |= 1u << d;
       if (at(f).halo) continue;
-      if (is_moved(i, d) != nullptr) return no("dimension ", d, " of operand ", i, " is moved");
+      if (is_moved(i, d) != nullptr) return no("dimension ", d, " of operand ", i, " is shifted");
       const piece& given = pieces_[i * max_rank + d];
       piece part;
       const bool alone = is_alone(f, i);
       if (!alone && !restricted(given, f, i, part))
-        return no("the piece of dimension ", d, " of operand ", i, " cuts its factors");
+        return no("the shard of dimension ", d, " of operand ", i, " splits its factors");
       const piece& mine = alone ? given : part;
       if (alone && !operands_[i].empty) {
         if (extent >= 0 && extent != local_extent(i, d))
-          return no("dimension ", d, " of operand ", i, " has another extent than the others");
+          return no("dimension ", d, " of operand ", i, " has a different extent from the others");
         extent = local_extent(i, d);
       }
       if (mine.free) continue;
@@ -160,7 +160,7 @@ class op_law : public window_law {
     }
     if (at(f).halo) return halo_piece(f, found);
     if (!found.free && extent >= 0 && extent != found.local_extent())
-      return no("an operand has another extent than the piece that the others hold");
+      return no("an operand has a different extent from the shard that the others hold");
     return has_operand(f) || made_whole(f, found);
   }
 
@@ -179,7 +179,7 @@ class op_law : public window_law {
     for (int r = 0; r < source_.result_count(); ++r) {
       const int d = dim_of(f, -1 - r);
       if (d != no_dim && result_type(r).shape.extents[d] != local_.result_type(r).shape.extents[d])
-        return no("the result has another extent");
+        return no("the result has a different extent");
     }
     found = piece();
     found.add(0, at(f).size, 1);
@@ -227,18 +227,18 @@ class op_law : public window_law {
     const bool carries = at(f).carry != combiner::stack;
     if (mine.whole(size)) return true;
     if ((carries || !commutes()) && !mine.in_order())
-      return no("what is combined in order stands in another one");
+      return no("values that are combined in order are in a different order");
     const bool ends = end == size ||
                       (end > size && carries && (!at(f).backwards || all_identity(f, at(f).carry)));
     bool cut = false;
     for (int i = 0; i < mine.count; ++i) cut = cut || mine.digits[i].owner < 0;
     if (ends && !cut) return true;
-    if (joined == nullptr || joined->count > 0 || !ends) return no("an operand is needed whole");
+    if (joined == nullptr || joined->count > 0 || !ends) return no("an operand must be unsharded");
     const std::int64_t block = mine.local_extent();
     for (int i = 0; i < mine.count; ++i) {
       const digit& each = mine.digits[i];
       if (each.owner >= 0 ? each.stride >= block : each.stride % block != 0)
-        return no("an operand is needed whole");
+        return no("an operand must be unsharded");
       if (each.owner < 0) joined->add(each.owner, each.extent, each.stride / block);
     }
     joined_loop = f;
@@ -259,20 +259,19 @@ class op_law : public window_law {
     if (in_some_result(f)) {
       for (int r = 0; r < source_.result_count(); ++r)
         if (dim_of(f, -1 - r) == no_dim && !mine.free && !mine.whole(size))
-          return no("a result needs all of what is given in pieces");
+          return no("a result needs all shards of an operand");
       return true;
     }
     if (mine.free) return free_is_whole(f, sums);
     if (at(f).combine == combiner::stack)
-      return mine.whole(size) || no("an operand is needed whole");
+      return mine.whole(size) || no("an operand must be unsharded");
     const std::int64_t end = mine.covered();
-    if (end < size) return no("the pieces do not make up what is reduced");
-    if (end > size && !counts_taps(f) && !all_identity(f))
-      return no("what stands behind the end is reduced, too");
+    if (end < size) return no("the shards do not cover the reduced dimension");
+    if (end > size && !counts_taps(f) && !all_identity(f)) return no("padding is reduced, too");
     std::uint32_t axes = 0;
     for (int i = 0; i < mine.count; ++i)
       if (mine.digits[i].owner < 0) axes |= 1u << axis_of(mine.digits[i]);
-    return sums.add(axes, at(f).combine) || no("it reduces what is pending already");
+    return sums.add(axes, at(f).combine) || no("it reduces a value that is already pending");
   }
   /// Do all operands that are combined hold the identity behind the end of what is reduced?
   constexpr bool all_identity(int f) const { return all_identity(f, at(f).combine); }
@@ -303,10 +302,10 @@ class op_law : public window_law {
       if (here == all) continue;
       if (here > 0 && all % here == 0 && shares.needed == 1) shares.needed = all / here;
       if (whole || at(f).combine == combiner::stack || here * shares.devices != all)
-        return no("dimension ", d, " of operand ", i, " repeats another number of times");
+        return no("dimension ", d, " of operand ", i, " repeats a different number of times");
     }
     return !shared || (!whole && sums.add(shares.axes, at(f).combine)) ||
-           no("an operand repeats another number of times");
+           no("an operand repeats a different number of times");
   }
   /// What cuts a dimension of an operand, or of the result (-1), or null.
   constexpr const cut_rows* cut_of(int operand, int d) const {
@@ -323,7 +322,7 @@ class op_law : public window_law {
         if (const cut_rows* cut = cut_of(i, d); cut != nullptr) {
           if (const piece& mine = pieces_[i * max_rank + d];
               !mine.free && !mine.same_digits(*cut->rows))
-            return no("operand ", i, " is not the rows that the index counts from");
+            return no("operand ", i, " does not hold the rows that the index counts from");
           continue;
         }
         if ((operands_[i].in_factor >> d & 1u) != 0) {
@@ -331,13 +330,13 @@ class op_law : public window_law {
           if (const std::int64_t n = unfactored(d, i);
               n > 1 && !pieces_[i * max_rank + d].free &&
               (!part_of(pieces_[i * max_rank + d], 1, n, false, minor) || !minor.whole(n)))
-            return no("a part of dimension ", d, " of operand ", i, " is needed whole");
+            return no("a factor of dimension ", d, " of operand ", i, " must be unsharded");
           continue;
         }
         const piece& mine = pieces_[i * max_rank + d];
         if (local_extent(i, d) != s.extents[d] || (!mine.free && !mine.whole(s.extents[d])))
-          return no("dimension ", d, " of operand ", i, " is needed whole",
-                    has_laws(source_.def()) ? "" : ", for the op has no tile map");
+          return no("dimension ", d, " of operand ", i, " must be unsharded",
+                    has_laws(source_.def()) ? "" : " because the op has no tile map");
       }
     }
     return true;
@@ -352,7 +351,7 @@ class op_law : public window_law {
   constexpr bool add_result(int r, vec<view>& results) {
     const shape& s = result_type(r).shape;
     const shape& local = local_.result_type(r).shape;
-    if (local.rank != s.rank) return no("the result has another rank");
+    if (local.rank != s.rank) return no("the result has a different rank");
     view v(s.rank, s.rank);
     for (int d = 0; d < s.rank; ++d) {
       if (const cut_rows* cut = cut_of(-1, d); cut != nullptr) {
@@ -378,7 +377,7 @@ class op_law : public window_law {
           mine.add(0, at(f).size, 1);
         }
         if (!is_major(f, -1 - r) && !mine.lies_inside(at(f).size))
-          return no("a part of dimension ", d, " of the result goes over to the next one");
+          return no("a factor of dimension ", d, " of the result extends into the next dimension");
         v.start[d] += mine.start * unit;
         if (outside::turns(mine.beyond) && goes_around_alone(f, r))
           v.beyond[d] = outside::unfilled(mine.beyond);
@@ -396,7 +395,7 @@ class op_law : public window_law {
       const bool same = local.extents[d] == s.extents[d];
       if (!any ? !same : extent >= 0 && extent != local.extents[d] && !(same && s.extents[d] == 0))
         return no("dimension ", d, " of the result has extent ", local.extents[d],
-                  ", of its pieces ", any ? extent : s.extents[d]);
+                  ", its shards have ", any ? extent : s.extents[d]);
     }
     if (!v.good()) return no("the result is too complicated");
     v.normalize(s);

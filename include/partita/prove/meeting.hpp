@@ -114,7 +114,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
   bool met = false;
   int t = w.all.terms.first_candidate(at.def(), w.given);
   if (t < 0 && w.reason.empty())
-    w.explain(0, concat("the source has no such op of these operands"));
+    w.explain(0, concat("the source has no such op with these operands"));
   for (; t >= 0 && w.step(); t = w.all.terms[t].next) {
     if (w.all.terms[t].element != type.element ||
         w.all.terms[t].at.result_count() != at.result_count() || !sees_moved_whole(w, t, moved))
@@ -153,7 +153,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
       }
     }
     if (sums.contains(bound_axis)) {
-      w.explain(1, concat("an operand is a part of a sum"));
+      w.explain(1, concat("an operand is a partial sum"));
       continue;
     }
     if (at.swapped && at.def().id == def<op::dot_general>.id) continue;  // other attributes

@@ -121,7 +121,7 @@ constexpr void close(workspace& w, const tensor_type& type, value_id v, const cl
   }
   if (closed) return;
   if (is_partial(c) && reduces_beyond(w, c))
-    w.explain(most_near, concat("what stands behind the end is reduced, too"));
+    w.explain(most_near, concat("padding is reduced, too"));
   else
     w.add(to, v, c);
 }

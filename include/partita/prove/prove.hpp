@@ -103,7 +103,7 @@ class checker {
       work_.note_lost(d_.local, o, of_local_, "the source computes nothing like it");
       if (work_.lost >= 0)
         return f.record("Q003", "prove: ", describe_lost(work_, d_.mesh), "; output \"",
-                        source_.output_name(i), "\" is made of it");
+                        source_.output_name(i), "\" is computed from it");
     }
     const text is = front_.describe_output(i, of_local_, local);
     const text missing =
@@ -148,20 +148,21 @@ constexpr void try_elements(const program& source, const device_program& d, cons
     if (v.proved)
       v.error = {};
     else
-      v.error.set(concat(v.error.message, "; formulas are equal, as of real numbers, but ",
+      v.error.set(concat(v.error.message, "; formulas are equal over real numbers, but ",
                          element_text(source, d.mesh, at),
-                         " differs for inputs that were drawn (as an infinity times 0 does, if no "
-                         "rule of formulas says more than is true)"));
+                         " differs for random inputs (as an infinity times 0 does, unless a rule "
+                         "of formulas is unsound)"));
   } else if (e.kind == element_verdict::too_large) {
     v.error.set(concat(v.error.message, "; element by element it takes more than ", most,
                        std::is_constant_evaluated()
                            ? " steps (prove_options.most_elements_in_constants)"
                            : " steps (prove_options.most_elements)"));
   } else if (e.kind == element_verdict::not_known && e.unknown_op.empty()) {
-    v.error.set(concat(v.error.message, "; element by element, choices are too many to compare"));
+    v.error.set(
+        concat(v.error.message, "; element by element, there are too many choices to compare"));
   } else if (e.kind == element_verdict::not_known) {
-    v.error.set(concat(v.error.message, "; element by element nothing is known of what \"",
-                       e.unknown_op, "\" makes"));
+    v.error.set(concat(v.error.message, "; element by element, the results of \"", e.unknown_op,
+                       "\" are unknown"));
   } else if (e.kind == element_verdict::differs) {
     if (!std::is_constant_evaluated()) {  // once more, with words, which need memory for each step
       constexpr std::int64_t most_with_words = 1'000'000;
@@ -190,8 +191,8 @@ constexpr void confirm(const program& source, const device_program& d, std::int6
   v.proved = e.kind != element_verdict::differs;
   if (!v.proved)
     v.error.record("Q016", "prove: it is proved, but ", element_text(source, d.mesh, e),
-                   " differs for inputs that were drawn: where no infinity takes part, a rule of "
-                   "the checker says more than is true (please report it)");
+                   " differs for random inputs; if no infinity is involved, a rule of the checker "
+                   "is unsound (please report it)");
 }
 
 constexpr verdict prove(const program& source, const device_program& local,

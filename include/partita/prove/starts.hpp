@@ -353,17 +353,17 @@ class rows_law {
       return false;
     index_ = w_.all.views[index.view];
     if (index_.dims > 0 && index_.start[index_.dims - 1] != 0)
-      return no("the index is one of positions that start elsewhere");
+      return no("the index counts from a different start");
     rows_ = {};
     rows_.add(0, extent(at_), 1);
     for (int i = 0; i < index_.count; ++i) {
       const digit& each = index_.digits[i];
       if (each.dim != index_.dims - 1) continue;
-      if (each.owner >= 0) return no("the index is one of other pieces along a dimension");
+      if (each.owner >= 0) return no("the index belongs to other shards along a dimension");
       rows_.add(each.owner, each.extent, each.stride);
     }
     given_ = w_.given;
-    if (!find_updates()) return no("an update that is not of this piece is made");
+    if (!find_updates()) return no("an update outside of this shard is applied");
     operand_term y;
     std::int64_t last = max_elements;
     const bool clamped = is_clamped(w_.all, x_.of, y, last);
@@ -428,10 +428,8 @@ class rows_law {
       if (all > offset::most) continue;
       const bool inside = clamps ? last == all - 1 || (last == most && last < all) : last < all;
       if (!inside && (updates_ < 0 || guarded_)) {
-        w_.explain(
-            most_near,
-            concat("an index may lie outside of the source's ", all,
-                   " rows: it is to be clamped before the start of the piece is subtracted"));
+        w_.explain(most_near, concat("an index may be outside of the source's ", all,
+                                     " rows; clamp it before subtracting the start of the shard"));
         continue;
       }
       op_law law(w_.all, w_.room, t, w_.map(), at_, given_);
@@ -472,7 +470,7 @@ class rows_law {
   constexpr bool add_guard(int t, const view& result, const pending& sums, std::int64_t all) {
     if (sums.any() || w_.all.terms[t].shape.rank == max_rank) return false;
     if (rows_.least() < 0 || (roles_.reads && rows_.covered() < all)) {  // (padding is not named)
-      w_.explain(most_near, concat("the pieces do not make up the source's ", all, " rows"));
+      w_.explain(most_near, concat("the shards do not cover the source's ", all, " rows"));
       return false;
     }
     meanings::guard g;

@@ -33,10 +33,10 @@ class window_law : public law_operands {
     for (int k = 0; k < source_.operand_count(); ++k) {
       const int d = dim_of(f, k);
       if (d == no_dim) continue;
-      if (k >= max_halo_operands) return no("operand ", k, " is cut");
+      if (k >= max_halo_operands) return no("operand ", k, " is sharded");
       const piece& mine = pieces_[k * max_rank + d];
       if (!mine.free && along.count == 0 && !find_coordinates(mine, along))
-        return no("dimension ", d, " of operand ", k, " is no row of pieces");
+        return no("dimension ", d, " of operand ", k, " is not a sequence of shards");
     }
     // As in the source, or with what was padded: then all extents have grown in one ratio.
     const std::int64_t extent = loop_extent(f);
@@ -97,19 +97,19 @@ class window_law : public law_operands {
         if (const piece& mine = pieces_[k * max_rank + d];
             mine.free ? local_extent(k, d) != c.operand_extent(k)
                       : !mine.whole(c.operand_extent(k)))
-          return no("dimension ", d, " of operand ", k, " is needed whole");
+          return no("dimension ", d, " of operand ", k, " must be unsharded");
       }
       if (to != no_dim && local_.result_type(0).shape.extents[to] != grown)
-        return no("the result has another extent");
+        return no("the result has a different extent");
       found.add(0, grown, 1);
       return true;
     }
     source_.def().halo(c);
-    if (!c.possible) return no("it cannot be cut into ", along.pieces, " pieces");
+    if (!c.possible) return no("it cannot be split into ", along.pieces, " shards");
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
       if (c.operand_dims[k] != no_dim && !holds(c, k, along)) return false;
     if (to == no_dim) {  // each piece of what is reduced once
-      if (grown % along.pieces != 0) return no("it cannot be cut into ", along.pieces, " pieces");
+      if (grown % along.pieces != 0) return no("it cannot be split into ", along.pieces, " shards");
       found.add(0, grown / along.pieces, 1);
       add_axes(found, along, grown / along.pieces);
       return true;
@@ -117,7 +117,7 @@ class window_law : public law_operands {
     if (c.made == 0) {
       if (grown % along.pieces != 0 ||
           local_.result_type(0).shape.extents[to] != grown / along.pieces)
-        return no("the result has another extent");
+        return no("the result has a different extent");
       found.add(0, grown / along.pieces, 1);
       add_axes(found, along, grown / along.pieces);
     } else {
@@ -143,7 +143,7 @@ class window_law : public law_operands {
     const std::int64_t pieces = c.pieces;
     const growth before = growth_of(f);
     if (!before.possible || (apart && !before.apart))
-      return no("it cannot be done with more positions");
+      return no("it does not extend to more positions");
     const bool by_itself = apart && before.alone == 1 && c.result_dim != no_dim;
     if (by_itself && !grow_apart(c, types, along, grown)) return false;
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
@@ -153,11 +153,12 @@ class window_law : public law_operands {
         const bool taps = c.result_dim == no_dim && k == 1;
         if (!taps && pieces != 1) continue;
         const std::int64_t here = taps ? grown : local_extent(k, c.operand_dims[k]);
-        if (here < size) return no("operand ", k, " is needed whole");
+        if (here < size) return no("operand ", k, " must be unsharded");
         size = here;
         continue;
       }
-      if (extent == 0 || size * grown % extent != 0) return no("extents have grown apart");
+      if (extent == 0 || size * grown % extent != 0)
+        return no("extents do not grow by the same factor");
       size = size / greatest_common_divisor(size, extent) * grown /
              (extent / greatest_common_divisor(size, extent));
     }
@@ -166,13 +167,13 @@ class window_law : public law_operands {
     c.grown = true;
     source_.def().stretch(c);
     if (!c.possible || (apart && !c.apart) || c.becomes != nullptr)
-      return no("it cannot be done with more positions");
+      return no("it does not extend to more positions");
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
       if (c.operand_dims[k] == no_dim || c.ranges[k].fill == combiner::stack) continue;
       const piece& mine = pieces_[k * max_rank + c.operand_dims[k]];
       if (is_no_larger(k, c.operand_dims[k], c.operand_extent(k))) continue;
       if (!stands_beyond(mine.beyond, c.ranges[k], k))
-        return no("behind the end of operand ", k, " stands something else");
+        return no("the padding of operand ", k, " has other values");
     }
     c.pieces = pieces;
     return true;
@@ -185,12 +186,12 @@ class window_law : public law_operands {
       coordinates mine;
       if (d == no_dim || !find_coordinates(pieces_[k * max_rank + d], mine) ||
           mine.pieces != along.pieces)
-        return no("operand ", k, " is not cut as the other one");
+        return no("operand ", k, " is not sharded like the other one");
       const std::int64_t all = k == 0            ? grown
                                : mine.count == 0 ? local_extent(k, d)
                                                  : saturating_multiply(mine.step, mine.pieces);
       std::int64_t& size = types[k].shape.extents[d];
-      if (all < size) return no("operand ", k, " is needed whole");
+      if (all < size) return no("operand ", k, " must be unsharded");
       size = all;
     }
     return true;
@@ -233,7 +234,7 @@ class window_law : public law_operands {
   constexpr bool holds(const halo_context& c, int k, const coordinates& along) {
     const halo_range& r = c.ranges[k];
     if (r.inside) return holds_inside(c, k, along);
-    if (is_moved(k, c.operand_dims[k]) != nullptr) return no("operand ", k, " is moved");
+    if (is_moved(k, c.operand_dims[k]) != nullptr) return no("operand ", k, " is shifted");
     piece want;
     want.start = r.first;
     want.add(0, r.length, 1);
@@ -241,12 +242,12 @@ class window_law : public law_operands {
     const piece& given = pieces_[k * max_rank + c.operand_dims[k]];
     if (given.free ? local_extent(k, c.operand_dims[k]) != r.length : !given.same_digits(want))
       return no("dimension ", c.operand_dims[k], " of operand ", k,
-                " does not hold the pieces and neighbours that are needed");
+                " does not hold the shards and neighbours that are needed");
     const std::int64_t extent = c.operand_extent(k), last = r.first + (along.pieces - 1) * r.step;
     const bool below = r.first < 0 || last < 0;
     const bool above = r.first + r.length > extent || last + r.length > extent;
     if ((below || above) && !r.any && !stands_beyond(given.beyond, r, k))
-      return no("beyond the ends of operand ", k, " stands something else");
+      return no("the padding at the ends of operand ", k, " has other values");
     return true;
   }
   // Pieces that would reach beyond an end are moved until they do not.
@@ -292,7 +293,7 @@ class window_law : public law_operands {
     const int d = c.operand_dims[k];
     const piece& given = pieces_[k * max_rank + d];
     if (const auto* m = is_moved(k, d); m != nullptr && m->block > 0)
-      return no("of operand ", k, " only a block is known");
+      return no("only a block of operand ", k, " is known");
     piece here;
     for (int i = 0; i < given.count; ++i)
       if (given.digits[i].owner >= 0) here.add(0, given.digits[i].extent, given.digits[i].stride);
@@ -302,7 +303,7 @@ class window_law : public law_operands {
       std::int64_t start = 0;
       if (!start_of(k, d, row, i, start) || start != r.start(i, c.operand_extent(k)))
         return no("dimension ", d, " of operand ", k,
-                  " does not hold the pieces, moved inside, that are needed");
+                  " does not hold the shards, shifted inside, that are needed");
     }
     return true;
   }
@@ -317,10 +318,10 @@ class window_law : public law_operands {
     if (grown % along.pieces != 0 || grown < result_type(0).shape.extents[to] ||
         (c.ranges[0].inside && grown > result_type(0).shape.extents[to]) ||
         source_.result_count() != 1)
-      return no("pieces that are moved inside");
+      return no("shards that are shifted inside");
     for (std::int64_t i = 0; i < along.pieces; ++i) {
       const std::int64_t start = c.ranges[0].start(i, c.operand_extent(0));
-      if (start % c.unit != 0) return no("pieces that are moved inside");
+      if (start % c.unit != 0) return no("shards that are shifted inside");
       m.starts.push_back(start / c.unit);
     }
     results_moved.push_back(m);
