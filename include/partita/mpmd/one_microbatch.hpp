@@ -1,5 +1,5 @@
-/// A step as one microbatch sees it: what is in front of the loop over microbatches, one iteration
-/// of it, and what is behind, in line.
+/// Unrolls one iteration of the loop over microbatches: the ops before the loop, one iteration, and
+/// the ops after it, in one program.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@
 
 namespace partita {
 
-/// The program of one microbatch. Values go into an iteration by microbatch_slice, microbatch_index
-/// and microbatch_state alone or as they are, out of it by microbatch_sum, microbatch_stack and
-/// microbatch_last alone.
+/// The program of one microbatch. Values enter the iteration directly or by microbatch_slice,
+/// microbatch_index and microbatch_state; they leave it only by microbatch_sum, microbatch_stack
+/// and microbatch_last.
 struct one_microbatch {
   program p;
   vec<char> inside;         ///< by op: does it run for each microbatch? (What crosses does not.)
@@ -45,10 +45,10 @@ constexpr bool leaves(const op_node& n) {
          is_last_state(n);
 }
 
-/// Writes the body of a scan once, in place of the scan.
+/// Replaces a scan by one copy of its body.
 class loop_opener {
  public:
-  /// `own`: does the loop stand in the program as it was given?
+  /// `own`: true if the user's program contained the loop.
   constexpr loop_opener(const program& p, op_id loop, bool own)
       : p_(p),
         loop_(loop),
@@ -132,9 +132,9 @@ class loop_opener {
   }
   constexpr value_id before(int i) const { return body_.inputs[1 + k_.constants + i]; }
   constexpr value_id after(int i) const { return body_.outputs[i].value; }
-  /// Is a carried value what it was?
+  /// True if an iteration does not change a carried value.
   constexpr bool stays(int i) const { return before(i) == after(i); }
-  /// Does an iteration do more with a carried value than to add to it?
+  /// True if an iteration does more with a carried value than add to it.
   constexpr bool is_state(int i) const { return own_ && combines_[i] < 0 && !stays(i); }
   constexpr value_id last_state(int i) {
     const std::int64_t number = states_++;
@@ -154,8 +154,9 @@ class loop_opener {
     for (const value_id v : p_.operand_list) use(v);
     for (const auto& each : p_.outputs) use(each.value);
   }
-  /// The op that combines a carried value with what an iteration adds, or -1. In a loop of the
-  /// user's own nothing else may use either, and it has to start from what changes nothing.
+  /// The op that combines a carried value with the contribution of an iteration, or -1. In a user's
+  /// own loop neither value may have other uses, and the initial value must be the identity of the
+  /// op.
   constexpr op_id combining(int i) const {
     const op_id o = body_.producer(after(i));
     for (const value_id v : body_.operands(o))
@@ -180,7 +181,7 @@ class loop_opener {
       for (const value_id v : body_.operands(o)) ++uses_[v];
     for (const auto& each : body_.outputs) ++uses_[each.value];
   }
-  /// A stack is made by an op in front of the loop, which lays it out as slices are taken from it.
+  /// A stack is created by an op before the loop, which determines the layout of its slices.
   constexpr value_id stack(value_id v) {
     return q_.is(q_.producer(v), op_role::parameter) ? same(v, 0) : v;
   }
@@ -214,7 +215,8 @@ class loop_opener {
   constexpr value_id stacked(int i, const tensor_type& t) {
     return cross(def<op::microbatch_stack>, made_inside(body_.outputs[i].value), t);
   }
-  /// What leaves an iteration is made by an op of it, even where it is only passed on.
+  /// Returns a value that an op of the iteration computes, with an extra op if it is only passed
+  /// on.
   constexpr value_id made_inside(value_id body_value) {
     const value_id v = inner_.renamed[body_value];
     const op_id o = q_.producer(v);
@@ -231,17 +233,17 @@ class loop_opener {
   }
 };
 
-/// Looks for the loop over microbatches that a program has of its own: its body has parts of
-/// several stages, or it has as many iterations as there are to be microbatches.
+/// Finds the loop over microbatches of a program that already has one: its body contains parts of
+/// several stages, or its iterations match the requested number of microbatches.
 ///
-/// Errors    O150 it is reversed, O151 there are two, O152 its iterations are not as many
+/// Errors    O150 it is reversed, O151 there are two, O152 its number of iterations differs
 class own_loop_finder {
  public:
   constexpr own_loop_finder(const program& p, std::int64_t n, const vec<mesh_for>& lines,
                             syntax advice)
       : p_(p), n_(n), lines_(lines), parts_(p.scopes, p.labels, lines), advice_(advice) {}
 
-  /// -1: there is none.
+  /// Returns the loop, or -1.
   constexpr op_id run(failure& error) {
     op_id loop = -1;
     for (op_id o = 0; o < p_.op_count() && !error; ++o) {
@@ -328,16 +330,16 @@ constexpr text without_whole_batch(const program& p, std::int64_t n,
 
 }  // namespace mpmd_detail
 
-/// Cuts a batch into `n` microbatches: the step with a loop, as `microbatch` makes it, and one
-/// iteration of it in line. What has no part in it that `lines` give to a mesh may be loops of its
-/// own (a count over the batch); what has, is one loop.
+/// Cuts a batch into `n` microbatches: the step with a loop, as `microbatch` makes it, with one
+/// iteration unrolled. Ops without parts on meshes of `lines` may be in loops of their own (a count
+/// over the batch); ops with such parts are in one loop.
 ///
-/// Without a `batch` it is the loop that the program has: a `scan` with parts of several stages in
-/// it, which may carry a state from microbatch to microbatch. What it only adds to is added up as
-/// gradients are.
+/// Without a `batch`, the loop is the program's own `scan` with parts of several stages, which may
+/// carry a state from microbatch to microbatch. Values that it only adds to are accumulated like
+/// gradients.
 ///
-/// Errors    those of `microbatch`, O150 to O152 a loop that cannot be it, O120 a part needs what
-///           another one gives of all microbatches, O121 no part is computed from a microbatch
+/// Errors    those of `microbatch`, O150 to O152 an unsuitable loop, O120 a part needs a result of
+///           another part over all microbatches, O121 no part is computed from a microbatch
 constexpr one_microbatch cut_into_microbatches(
     const program& p, std::int64_t n, span<const schedule_detail::kept_microbatch_entry> batch,
     const vec<mesh_for>& lines, syntax advice) {
