@@ -1,4 +1,4 @@
-/// Finds an order of the calls of a pipeline under a limit of memory.
+/// Searches for an order of the calls of a pipeline within a memory limit.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct order_search_options {
   std::uint64_t seed = 0;
 };
 
-/// An order and what it takes.
+/// An order, its time and its memory.
 struct found_order {
   order_table table;
   double span = 0;      ///< the longest time of a mesh, from its first call to its last
@@ -32,7 +32,7 @@ struct found_order {
 
 namespace mpmd_detail {
 
-/// Orders of one pipeline, compared by the time of a mesh from its first call to its last.
+/// Orders of one pipeline, compared by the maximum time of a mesh from its first call to its last.
 class order_searcher {
  public:
   constexpr order_searcher(const pipeline_shape& s, const pipeline_order& places,
@@ -116,7 +116,7 @@ class order_searcher {
     best_.bubble = played.bubble_of_span();
     best_.memory = memory;
   }
-  /// Exchanges neighbours in the list of a mesh, as long as nothing gets slower.
+  /// Exchanges neighbours in the list of a mesh as long as no order gets slower.
   constexpr void change() {
     std::uint64_t state = options_.seed;
     const auto random = [&](std::size_t below) {  // splitmix64
@@ -141,9 +141,10 @@ class order_searcher {
 
 }  // namespace mpmd_detail
 
-/// Looks for an order of a pipeline with split backwards whose meshes keep at most so much: list
-/// schedules by several rules, zb_h1 and zb_h2 where they fit, then changes of the best of them.
-/// `places`: where the stages are (zb_h1: around, zb_v: forth and back).
+/// Searches for an order of a pipeline with split backwards within a memory limit per mesh.
+/// Candidates are list schedules by several rules, zb_h1 and zb_h2 if they fit, and local changes
+/// of the best of them. `places` determines the mesh of each stage (zb_h1: round robin, zb_v: V
+/// shape).
 ///
 /// Errors    O001 nothing to order, O012 memory is too small for any order that was tried
 /// Source    Qi et al., arXiv:2401.10241, section 3

@@ -9,7 +9,7 @@
 
 namespace partita {
 
-/// Of one mesh, in a step.
+/// The figures of one mesh, for one step.
 struct mesh_figures {
   partita::collectives collectives;  ///< that its devices run
   mesh_memory memory;                ///< of one device, where all calls take equally long
@@ -17,7 +17,7 @@ struct mesh_figures {
   int in_flight = 0;  ///< the most microbatches of a stage, see most_in_flight
 };
 
-/// Of a step.
+/// The figures of a step.
 struct pipeline_figures {
   int messages = 0;
   std::int64_t message_bytes = 0;  ///< of whole values, whatever the devices of a mesh send
