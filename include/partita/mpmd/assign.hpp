@@ -42,7 +42,7 @@ namespace mpmd_detail {
 /// A call of a named part that is assigned to a mesh. Of nested parts, the outer one.
 struct named_part {
   text name;
-  int call = 0;  ///< how many parts of this name were called before
+  int call = 0;  ///< number of earlier calls of a part with this name
   int mesh = -1, stage = -1;
 };
 /// The key of a fragment: the ops of a part with the same transpose count form one fragment.
@@ -53,7 +53,7 @@ struct part_key {
 /// Finds the line that selects a name.
 class line_finder {
  public:
-  vec<char> found;  ///< by line: has it selected anything?
+  vec<char> found;  ///< by line: true if it has selected anything
 
   constexpr explicit line_finder(const vec<mesh_for>& lines)
       : found(lines.size(), 0), lines_(lines), exact_(lines.size()) {
@@ -144,13 +144,13 @@ constexpr bool has_parts(const program& region, part_selector& parts) {
 
 /// The ops that are assigned to meshes by their names.
 struct assigned_program {
-  vec<int> mesh;     ///< by op: the one it is given to, or -1
+  vec<int> mesh;     ///< by op: the mesh it is assigned to, or -1
   vec<int> key;      ///< by op: its place in `keys`, or -1
-  vec<char> free;    ///< by op: is it made anew wherever it is used?
-  vec<char> inside;  ///< by op: does it run for each microbatch? Empty: there are none.
+  vec<char> free;    ///< by op: true if it is recomputed wherever it is used
+  vec<char> inside;  ///< by op: true if it runs for each microbatch; empty: no microbatches
   vec<named_part> parts;
   vec<part_key> keys;
-  vec<int> inputs, outputs;  ///< by number: the mesh that is asked for, or -1
+  vec<int> inputs, outputs;  ///< by number: the requested mesh, or -1
   failure error;
 
   constexpr bool fixed(op_id o) const { return mesh[o] >= 0; }
@@ -195,7 +195,7 @@ class assigner {
   assigned_program out_;
   line_finder finder_;
   vec<int> mesh_of_line_, stage_of_line_;
-  vec<int> scope_part_;     ///< by scope: its part, or that of the outermost one around, or -1
+  vec<int> scope_part_;     ///< by scope: its part, or the outermost part around it, or -1
   name_table label_parts_;  ///< name -> part
   vec<text> label_names_;
   place_table key_places_;

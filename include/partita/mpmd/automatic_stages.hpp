@@ -43,15 +43,15 @@ class part_order {
  private:
   struct part {
     std::string_view name;
-    bool follows = false;   ///< does an op of it need a derivative?
-    bool in_model = false;  ///< does a derivative need one?
+    bool follows = false;   ///< true if an op of it depends on a derivative
+    bool in_model = false;  ///< true if a derivative depends on an op of it
   };
   const program& p_;
   name_table forward_, backward_;
   vec<part> parts_;
   vec<std::string_view> late_;
-  vec<char> derived_;  ///< by op: is it of a derivative, or does it need one?
-  vec<char> needed_;   ///< by op: is it of a derivative, or does one need it?
+  vec<char> derived_;  ///< by op: true if it is part of a derivative or depends on one
+  vec<char> needed_;   ///< by op: true if it is part of a derivative or a derivative depends on it
 
   constexpr void find_flow() {
     for (op_id o = 0; o < p_.op_count(); ++o) {
@@ -109,7 +109,7 @@ template <class Cost>
 constexpr vec<int> balanced_stages(int parts, int stages, const Cost& cost) {
   struct best {
     double largest = 0;
-    int begin = 0;  ///< of the last stage
+    int begin = 0;  ///< begin of the last stage
   };
   vec<vec<best>> table;  // by stage: the best cut of the first i parts into stages up to this one
   for (int s = 0; s < stages; ++s) {
@@ -190,7 +190,7 @@ class stage_finder {
   /// The sums of the costs of parts on one mesh.
   struct measured {
     int mesh = 0;
-    vec<double> sums;  ///< of the first i parts, seconds
+    vec<double> sums;  ///< seconds of the first i parts
   };
   const program &p_, &given_;
   const topology& t_;

@@ -79,7 +79,7 @@ class call_writer {
   pipelined& out_;
   const vec<call_edge>& edges_;
   vec<vec<int>> call_of_;       ///< by unit: its calls, by microbatch
-  vec<vec<call_edge>> takers_;  ///< by slot: units that take it (`to`), so much later
+  vec<vec<call_edge>> takers_;  ///< by slot: units that use it (`to`), `later` microbatches later
   vec<int> place_;              ///< by call, in the order
   int ranks_ = 0, stages_ = 0;
   vec<message> list_;

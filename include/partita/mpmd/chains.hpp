@@ -11,10 +11,10 @@ namespace partita::mpmd_detail {
 /// A program and the mesh of each op.
 struct placed_program {
   program p;
-  vec<mesh_set> on;  ///< by op; of inputs and of what is made wherever it is used, empty
+  vec<mesh_set> on;  ///< by op; empty for inputs and recomputed ops
   vec<int> key;      ///< by op: its place in `keys`, or -1
-  vec<char> free;    ///< by op: is it made wherever it is used?
-  vec<char> inside;  ///< by op: does it run for each microbatch? Empty: there are none.
+  vec<char> free;    ///< by op: true if it is recomputed wherever it is used
+  vec<char> inside;  ///< by op: true if it runs for each microbatch; empty: no microbatches
   vec<named_part> parts;
   vec<part_key> keys;
   vec<int> input_mesh, output_mesh;

@@ -44,22 +44,22 @@ class joint_run {
   /// The contents of a place: a value, a slice of a stack, or an accumulator.
   struct lying {
     value_id slot = -1;
-    int ahead = 0;  ///< microbatches behind the first one of the call; 0: of none
+    int ahead = 0;  ///< microbatches after the first one of the call; 0: none
     kinds kind = value;
-    value_id is = -1;  ///< of the joint function
-    op_id all = -1;    ///< microbatch_stack or microbatch_sum that slices and accumulators are of
+    value_id is = -1;  ///< value of the joint function
+    op_id all = -1;    ///< the microbatch_stack or microbatch_sum of a slice or accumulator
     unit_value as = {};
     layout local = {};
     bool taken = false, made = false, given = false;
-    int next = nothing;  ///< of the same slot
+    int next = nothing;  ///< next entry of the same slot
   };
   const pipelined& p_;
   const joint_function* f_ = nullptr;
   std::string_view wrong_;
   op_id next_op_ = 0;
-  vec<int> first_;  ///< by slot: of `there_`
+  vec<int> first_;  ///< by slot: first entry in `there_`
   vec<lying> there_;
-  vec<int> results_;  ///< of `there_`: what parts give beside slices and sums, in order
+  vec<int> results_;  ///< entries of `there_`: results of parts except slices and sums, in order
 
   constexpr const program& local() const { return f_->whole.device.local; }
   constexpr void say(std::string_view what) {

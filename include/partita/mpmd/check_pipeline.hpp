@@ -12,9 +12,9 @@ namespace partita {
 
 /// The results kept for one mesh of a pipeline.
 struct checked_mesh {
-  partita::collectives collectives;  ///< that its devices run in a step
-  std::int64_t argument_bytes = 0;   ///< per device, as mesh_memory has them
-  std::int64_t peak_bytes = 0;       ///< per device, where all calls take equally long
+  partita::collectives collectives;  ///< those that its devices run in a step
+  std::int64_t argument_bytes = 0;   ///< per device, as in mesh_memory
+  std::int64_t peak_bytes = 0;       ///< per device, if all calls take the same time
 };
 /// The results kept for a tactic.
 struct checked_tactic {
@@ -32,7 +32,7 @@ class checked_pipeline {
   /// True if all meshes finish with channels of the given capacity.
   bool deadlock_free = false;
   partita::collectives collectives;  ///< of a step, on all meshes
-  bool proved_by_thunk = false;      ///< did the thunk say `pt::proved`?
+  bool proved_by_thunk = false;      ///< true if the thunk called `pt::proved`
 
   constexpr explicit checked_pipeline(const pipelined& p) {
     keep(p.error.message);
@@ -91,7 +91,7 @@ class checked_pipeline {
   int meshes_ = 0, tactics_ = 0, kept_ = 0;
   checked_mesh mesh_[max_meshes] = {};
   checked_tactic tactic_[most_tactics] = {};
-  int end_[2 * max_meshes + most_tactics + 2] = {};  ///< of the texts one behind the other
+  int end_[2 * max_meshes + most_tactics + 2] = {};  ///< ends of the concatenated texts
   char chars_[Room] = {};
 
   constexpr void keep(std::string_view s) {
@@ -110,7 +110,7 @@ namespace mpmd_detail {
 /// The verdict of `prove` for a pipeline, or the error that its header is missing. Found by
 /// argument-dependent lookup, like the one of programs on one mesh.
 struct kept_pipeline_proof {
-  char chars[2048] = {};  ///< why it is not proved
+  char chars[2048] = {};  ///< the reason why it is not proved
 
   template <std::same_as<pipelined> Pipelined>
   constexpr explicit kept_pipeline_proof(const Pipelined& p) {
@@ -161,7 +161,7 @@ struct pipeline_message {
   constexpr std::string_view operator()() const { return complete_pipeline<Thunk>().error(); }
 };
 
-/// Stands in for a pipeline after a mistake: all checks succeed, so that one mistake is one error.
+/// Replaces a pipeline after a mistake: all checks succeed, so that a mistake is one error.
 struct harmless_pipeline {
   schedule_detail::harmless stages, microbatches, units, transfers, messages;
   bool deadlock_free = true, proved_by_thunk = true;

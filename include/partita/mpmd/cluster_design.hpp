@@ -12,9 +12,9 @@ namespace partita {
 
 /// Changes to the options of a pipeline. Unset options stay.
 struct pipeline_change {
-  std::int64_t microbatches = 0;  ///< 0: as they are
+  std::int64_t microbatches = 0;  ///< 0: unchanged
   bool reorders = false;
-  pipeline_order order = {};  ///< if it reorders
+  pipeline_order order = {};  ///< used if it reorders
 
   constexpr bool any() const { return microbatches > 0 || reorders; }
   /// Returns the tactic with the changes applied.
@@ -31,7 +31,7 @@ struct cluster_design {
   text name;
   topology cluster;
   device on = {};
-  pipeline_change change = {};  ///< for who applies it; a sweep takes the schedule as it is
+  pipeline_change change = {};  ///< for code that applies it; a sweep uses the schedule unchanged
 
   constexpr const device& device_of(int mesh) const {
     return cluster[mesh].has_device ? cluster[mesh].device : on;

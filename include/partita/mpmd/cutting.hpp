@@ -11,8 +11,9 @@ namespace partita::mpmd_detail {
 struct op_instance {
   op_id op = -1;
   int mesh = -1;
-  int key = -1;   ///< ops of one key are to be together; -1: anywhere in the room
-  int room = -1;  ///< what is never in one fragment has different ones; -1: that of its mesh
+  int key = -1;  ///< ops with one key belong together; -1: anywhere in the room
+  int room =
+      -1;  ///< instances in different rooms are never in one fragment; -1: the room of its mesh
 };
 
 /// The op instances to cut, in program order. Inputs and ops that are recomputed at each use are
@@ -52,7 +53,7 @@ class instance_list {
 
  private:
   const program& p_;
-  vec<int> first_;    ///< by op: its first instance, or -1; of lower meshes first
+  vec<int> first_;    ///< by op: its first instance, or -1; lower meshes first
   vec<mesh_set> on_;  ///< by op
 
   constexpr void reserve() {
@@ -147,7 +148,7 @@ class component_finder {
 
 /// Ops that run together on one mesh.
 struct cut_fragment {
-  int mesh = -1, key = -1;  ///< the room of its instances; key -1: nobody named it
+  int mesh = -1, key = -1;  ///< the room of its instances; key -1: unnamed
   vec<int> instances;       ///< in program order
 };
 
@@ -207,7 +208,7 @@ class cutting {
   int keys_;
   bool absorb_;
   vec<place> place_;             ///< by instance
-  vec<cut_fragment> fragments_;  ///< that of position n is number n - 1; behind these, others
+  vec<cut_fragment> fragments_;  ///< position n has number n - 1; others follow
   vec<place> fragment_place_;
   vec<vec<int>> on_mesh_;  ///< by mesh: positions of its fragments
   vec<int> fragment_of_;   ///< by instance
@@ -274,7 +275,7 @@ class cutting {
   // ---- Absorbed instances -----------------------------------------------------------------------
 
   /// The fragment on a mesh with the first position not below `least`, or with the last position
-  /// not above `most`. 0 if there is none of them.
+  /// not above `most`; 0 otherwise.
   constexpr int first_from(int mesh, int least) const {
     const vec<int>* list = positions(mesh);
     if (list == nullptr) return 0;

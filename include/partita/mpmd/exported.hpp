@@ -17,13 +17,13 @@ namespace partita {
 struct pipeline_buffer {
   value_id slot = -1;  ///< see pipelined::values
   int mesh = 0, microbatch = -1;
-  tensor_type local = {};  ///< of a piece
+  tensor_type local = {};  ///< type of a shard
   layout lies = {};
-  axis_set terms = {};        ///< axes along which devices hold terms that are still to be added
+  axis_set terms = {};        ///< axes along which devices hold terms of a pending sum
   bool accumulates = false;   ///< starts as the identity of its sum, and calls add to it in place
   bool stacks = false;        ///< a slice for each microbatch, written one by one
   bool is_argument = false;   ///< an input of the step, or a copy of one
-  int first = -1, last = -1;  ///< steps that make it (-1: none) and use it last
+  int first = -1, last = -1;  ///< steps that write it (-1: none) and use it last
 
   constexpr std::int64_t bytes() const { return local.bytes(); }
 };
@@ -36,14 +36,14 @@ struct call_operand {
 
 /// A call of a function by all devices of a mesh, or a copy of a buffer from mesh to mesh.
 struct pipeline_step {
-  int mesh = 0;                        ///< that calls, or copies to another
-  int number = -1;                     ///< of the call among calls; -1: it is a copy
-  int function = -1, microbatch = -1;  ///< of a call that joins several: its first one
-  int unit = -1;                       ///< of a call: see pipelined::function
+  int mesh = 0;                        ///< the mesh that calls, or the destination of a copy
+  int number = -1;                     ///< of the call among calls; -1 for a copy
+  int function = -1, microbatch = -1;  ///< of a joint call: those of its first part
+  int unit = -1;                       ///< of a call; see pipelined::function
   int last_microbatch = -1;
   vec<call_operand> takes, gives;
-  int after = -1;  ///< the call before on the mesh, for which it waits; -1: it is the first
-  std::int64_t reserved = 0;  ///< bytes on a device of what lies there and the call does not use
+  int after = -1;             ///< the previous call on the mesh, for which it waits; -1: the first
+  std::int64_t reserved = 0;  ///< bytes on a device that are occupied and not used by the call
   int from = -1, to = -1;     ///< buffers of a copy
   int transfer = -1;          ///< of a copy: see pipelined::transfers
 
@@ -57,7 +57,7 @@ struct pipeline_function {
   /// By input: true if the call may overwrite its buffer because every call of the function is the
   /// last user.
   vec<char> donated;
-  vec<int> alias;  ///< by input: the output that lies where it did, or -1
+  vec<int> alias;  ///< by input: the output that reuses its memory, or -1
 };
 
 struct exported_pipeline {
@@ -96,7 +96,7 @@ class exporter {
   exported_pipeline out_;
   place_table buffer_at_;
   hash_index function_at_;
-  vec<int> newer_;        ///< by buffer: the one that has taken its place, or -1
+  vec<int> newer_;        ///< by buffer: the one that has replaced it, or -1
   vec<int> function_of_;  ///< by unit
   vec<int> last_call_;    ///< by mesh: number of its last call so far
   /// The last step that used a buffer, whether it used it more than once, and the step and result
@@ -106,7 +106,7 @@ class exporter {
     bool several = false;
   };
   vec<operand_use> use_;
-  vec<int> next_state_;  ///< by buffer: of an input, the one that takes its place, or -1
+  vec<int> next_state_;  ///< by buffer: for an input, the one that replaces it, or -1
   int calls_ = 0;
 
   constexpr const program& values() const { return p_.values(); }

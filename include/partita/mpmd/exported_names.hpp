@@ -47,7 +47,7 @@ class exported_names {
   value_names names_;
   vec<value_id> of_slot_;  ///< a value of the source, or -1
   vec<text> functions_;
-  vec<vec<int>> microbatches_;  ///< by function: of its calls
+  vec<vec<int>> microbatches_;  ///< by function: the microbatches of its calls
 
   constexpr text name(const pipeline_buffer& b, std::string_view slice) const {
     const value_id v = of_slot_[b.slot];

@@ -25,10 +25,10 @@ struct call_kinds {
 ///           Parallelism, arXiv:2401.10241
 struct fragment_call {
   int stage = 0, mesh = 0;
-  int transposed = 0;  ///< how many times reverse mode was applied
-  int microbatch = 0;  ///< -1: of no microbatch (an optimizer's step)
+  int transposed = 0;  ///< number of times reverse mode was applied
+  int microbatch = 0;  ///< -1: outside of microbatches (an optimizer step)
   fragment_part part = fragment_part::whole;
-  std::uint8_t joined = 0;  ///< bits of call_kinds: what it runs at once; 0: it was not merged
+  std::uint8_t joined = 0;  ///< bits of call_kinds: the merged kinds; 0: not merged
 
   constexpr bool ordered() const { return microbatch >= 0; }
   /// The kinds of what it runs, as bits of call_kinds.
@@ -75,9 +75,9 @@ struct call_graph {
   vec<fragment_call> calls;
   vec<call_edge> edges;
   int meshes = 1;
-  bool with_stage = false;  ///< does a mesh hold several stages? Then texts tell them.
-  vec<int> rank;            ///< by mesh: its place among those with stages; empty: as they count
-  vec<text> names;          ///< of meshes, for messages; empty: their numbers
+  bool with_stage = false;  ///< true if a mesh holds several stages, which texts then show
+  vec<int> rank;    ///< by mesh: its position among those with stages; empty: meshes in order
+  vec<text> names;  ///< of meshes, for messages; empty: numbers
 
   constexpr int count() const { return static_cast<int>(calls.size()); }
   constexpr int rank_of(int mesh) const { return rank.empty() ? mesh : rank[mesh]; }

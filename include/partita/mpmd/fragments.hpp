@@ -39,7 +39,7 @@ class fragment_programs {
  private:
   const program& source_;
   value_names names_;
-  vec<value_id> copy_;  ///< by value of the source; what an earlier fragment left is not looked at
+  vec<value_id> copy_;  ///< by value of the source; entries from earlier fragments are ignored
   vec<value_id> operands_;
 
   constexpr void take(program& q, value_id v) {

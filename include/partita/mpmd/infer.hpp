@@ -23,13 +23,13 @@ struct cross_mesh_chain {
 
 /// The mesh of each op, input and output.
 struct inferred_program {
-  vec<mesh_set> use;  ///< by op: where it is needed; of an op that is given to a mesh, that one
-  vec<mesh_set> src;  ///< by op: where its result can be had without sending more
+  vec<mesh_set> use;  ///< by op: meshes that need it; for an assigned op, its mesh
+  vec<mesh_set> src;  ///< by op: meshes where its result is available without further transfers
   /// By op: the meshes where its result can be available. Larger than `src` for chains that combine
   /// values of several meshes, because each mesh may send its partial result.
   vec<mesh_set> reach;
   vec<int> input_mesh, output_mesh;
-  vec<cross_mesh_chain> chains;  ///< that have to be combined per mesh
+  vec<cross_mesh_chain> chains;  ///< chains that are combined per mesh
   vec<int> chain_of;             ///< by op: its place in `chains`, or -1
   failure error;
 };
@@ -72,14 +72,14 @@ class inference {
   const assigned_program& given_;
   inferred_program out_;
 
-  vec<char> fixed_;     ///< by op: is it said where it lives?
-  vec<char> open_;      ///< by op: is that to be found out?
-  vec<int> uses_;       ///< by value: operands and outputs that are this value
+  vec<char> fixed_;     ///< by op: true if its mesh is assigned
+  vec<char> open_;      ///< by op: true if its mesh is to be inferred
+  vec<int> uses_;       ///< by value: number of operands and outputs that are this value
   vec<op_id> user_;     ///< by value: the last op that uses it
-  vec<op_id> parent_;   ///< by op: the op of the chain that takes its result, or -1
-  vec<mesh_set> from_;  ///< by op: meshes of the parts that it is computed from
-  vec<mesh_set> leaf_src_, leaf_reach_;  ///< by op: of all leaves below, in a chain, together
-  vec<char> leaf_nowhere_;               ///< by op: can a leaf below, in a chain, be had nowhere?
+  vec<op_id> parent_;   ///< by op: the op of the chain that uses its result, or -1
+  vec<mesh_set> from_;  ///< by op: meshes of the parts that it depends on
+  vec<mesh_set> leaf_src_, leaf_reach_;  ///< by op: common to all leaves of a chain
+  vec<char> leaf_nowhere_;               ///< by op: true if a leaf of a chain is available nowhere
   vec<mesh_set> asked_;                  ///< by op: meshes of outputs and leaves
   vec<int> input_of_;                    ///< by op: its number among the inputs, or -1
   vec<int> state_of_;                    ///< by output: the input whose next state it is, or -1
@@ -382,8 +382,8 @@ class inference {
     const mesh_set near = near_.empty() ? mesh_set{} : near_[o] & had;
     return (near.empty() ? had : near).front();
   }
-  vec<mesh_set> near_;    ///< by op: where the inputs live that it is computed from
-  vec<op_id> last_part_;  ///< by op: the last op of a part that it is computed from, or -1
+  vec<mesh_set> near_;    ///< by op: meshes of the inputs that it depends on
+  vec<op_id> last_part_;  ///< by op: the last op of a part that it depends on, or -1
   constexpr void find_last_parts() {
     for (op_id o = 0; o < p_.op_count(); ++o) {
       op_id last = fixed(o) ? o : -1;

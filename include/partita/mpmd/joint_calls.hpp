@@ -55,7 +55,7 @@ class joint_writer {
     int next = -1;
   };
   const pipelined& p_;
-  vec<int> first_;  ///< by slot: in `known_`, or -1
+  vec<int> first_;  ///< by slot: index into `known_`, or -1
   vec<known> known_;
 
   constexpr const pipeline_unit& unit(const joint_part& part) const { return p_.units[part.unit]; }
@@ -264,8 +264,8 @@ class joint_finder {
  private:
   pipelined& p_;
   joint_writer writer_;
-  vec<char> needed_;            ///< by slot: is it sent, or for the caller?
-  vec<vec<call_edge>> takers_;  ///< by slot: units that take it (`to`), so much later
+  vec<char> needed_;            ///< by slot: true if it is sent, or is for the caller
+  vec<vec<call_edge>> takers_;  ///< by slot: units that use it (`to`), `later` microbatches later
   vec<vec<int>> call_of_;       ///< by unit: its calls, by microbatch
 
   template <class List>

@@ -46,7 +46,7 @@ class gather_keeper {
   const program& p_;
   program q_;
   program_copier copy_;
-  vec<value_id> kept_;  ///< by value: what is kept of it, while `exchange` puts it in its place
+  vec<value_id> kept_;  ///< by value: its kept version, while `exchange` replaces it
   vec<char> inside_;    ///< by op of the copy
   vec<char> done_;
 

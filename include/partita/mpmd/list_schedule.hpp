@@ -14,7 +14,7 @@ namespace partita {
 struct pipeline_costs {
   double forward = 1, input = 1, weight = 1;  ///< seconds of a stage's calls
   double transfer = 0;                        ///< seconds of a message
-  double kept = 1;  ///< what is kept between the two parts of a backward, of what a forward keeps
+  double kept = 1;  ///< memory between the two parts of a backward, relative to that of a forward
 
   constexpr double seconds(const fragment_call& c) const {
     if (c.transposed == 0) return forward;
@@ -33,14 +33,14 @@ namespace mpmd_detail {
 
 /// Rules of the list scheduler.
 struct list_rules {
-  double gap = 1;   ///< a second part of a backward runs in a gap of so much of its time
-  double wait = 0;  ///< a forward waits for a backward that is ready within so much of its time
+  double gap = 1;   ///< a second part of a backward runs in a gap of at least this part of its time
+  double wait = 0;  ///< a forward waits for a backward that is ready within this part of its time
   /// Priority among calls that are ready at the same time. True: the forward of the mesh's last
   /// stage, then backwards of earlier stages, then other forwards. False: backwards, then forwards,
   /// of later stages first.
   bool forward_first = false;
-  bool full_first = false;  ///< with full memory second parts run at once while forwards remain,
-                            ///< then only in gaps
+  bool full_first = false;  ///< with full memory second parts run immediately while forwards
+                            ///< remain, then only in gaps
 };
 
 /// Runs ready calls, a backward before a forward and a later stage before an earlier one. The
@@ -100,10 +100,10 @@ class list_scheduler {
   pipeline_costs c_;
   double limit_;
   list_rules rules_;
-  vec<int> mesh_, forwards_, backwards_;  ///< by stage; calls that ran
+  vec<int> mesh_, forwards_, backwards_;  ///< by stage; number of calls that ran
   vec<vec<int>> stages_;                  ///< by mesh
   order_table table_;
-  vec<vec<fragment_call>> left_;  ///< by mesh: second parts that wait, with those that ran in front
+  vec<vec<fragment_call>> left_;  ///< by mesh: second parts that wait, after those that ran
   vec<std::size_t> ran_;
   vec<double> free_, used_, forward_at_, backward_at_;
 

@@ -72,7 +72,7 @@ class unit_merger {
   vec<call_edge> edges_;
   vec<vec<int>> members_;  ///< by the first unit of a group
   vec<vec<int>> was_;      ///< by new unit
-  vec<vec<int>> takers_;   ///< by value: units that take it; -1: sent, or for the caller
+  vec<vec<int>> takers_;   ///< by value: units that use it; -1: sent, or for the caller
 
   constexpr int units() const { return static_cast<int>(p_.units.size()); }
 

@@ -13,7 +13,7 @@ namespace partita {
 struct fragment_origin {
   text name;
   int transposed = 0;
-  int call = 0;  ///< how many parts of this name were called before
+  int call = 0;  ///< number of earlier calls of a part with this name
 
   friend constexpr bool operator==(const fragment_origin&, const fragment_origin&) = default;
 };
@@ -21,27 +21,29 @@ struct fragment_origin {
 /// Ops that run together on one mesh, as a function of values of the source.
 struct fragment {
   int mesh = 0;
-  vec<fragment_origin> origins;  ///< none: nobody gave it a name
-  int stage = -1;                ///< counted from 0; -1: of no stage
+  vec<fragment_origin> origins;  ///< empty: unnamed
+  int stage = -1;                ///< counted from 0; -1: none
   vec<op_id> ops;                ///< of the source, in program order, constants before their use
-  vec<value_id> inputs;          ///< in order of first use: inputs of the program, values of others
-  vec<value_id> outputs;         ///< in program order: what others, other meshes or the caller take
+  vec<value_id>
+      inputs;  ///< in order of first use: inputs of the program, values of other fragments
+  vec<value_id>
+      outputs;  ///< in program order: values that other fragments, other meshes or the caller use
 };
 
 /// A value that one mesh sends to another, once. An input of the program is sent first.
 struct transfer {
   value_id value = -1;
   int from = -1, to = -1;
-  int after = -1;  ///< the fragment that makes the value; -1: it is an input
+  int after = -1;  ///< the fragment that computes the value; -1: an input
 };
 
 /// A program over several meshes. A value of the source may be on several of them: an unnamed op
 /// runs on every mesh that needs it, and a sent value is on both.
 struct mpmd_program {
-  program source;  ///< with what is combined of several meshes combined on each first
+  program source;  ///< with chains over several meshes combined on each mesh first
   partita::topology topology;
   vec<fragment> fragments;  ///< in an order of execution
-  vec<transfer> transfers;  ///< in the order of the fragments that make the values
+  vec<transfer> transfers;  ///< in the order of the fragments that compute the values
   vec<int> input_mesh, output_mesh;
   failure error;
 
@@ -101,9 +103,9 @@ class fragment_writer {
   vec<cut_fragment> cuts_;
   vec<int> fragment_of_;   ///< by instance
   vec<int> input_of_;      ///< by value: its number among the inputs, or -1
-  vec<mesh_set> sent_;     ///< by value: meshes that get it from another one
-  vec<mesh_set> given_;    ///< by value: meshes on which a fragment gives it away
-  vec<int> made_, taken_;  ///< by op and by value: the last fragment that has it, takes it
+  vec<mesh_set> sent_;     ///< by value: meshes that receive it
+  vec<mesh_set> given_;    ///< by value: meshes on which a fragment returns it
+  vec<int> made_, taken_;  ///< by op and by value: the last fragment that has it, uses it
 
   constexpr void move(value_id v, int mesh, int fragment) {
     const program& p = placed_.p;

@@ -26,9 +26,10 @@ namespace partita {
 /// and microbatch_last.
 struct one_microbatch {
   program p;
-  vec<char> inside;         ///< by op: does it run for each microbatch? (What crosses does not.)
+  vec<char>
+      inside;  ///< by op: true if it runs for each microbatch (not ops that move values across)
   op_id own_loop = -1;      ///< the loop that the program had, or -1
-  bool wrong_loop = false;  ///< is the error about that?
+  bool wrong_loop = false;  ///< true if the error is about that loop
   std::int64_t microbatches = 1;
   vec<text> notes;
   failure error;
@@ -82,7 +83,7 @@ class loop_opener {
   program q_;
   program_copier outer_, inner_;
   vec<char> inside_;     ///< by op
-  vec<int> carried_;     ///< by op of the body: the carried value that it only adds to, or -1
+  vec<int> carried_;     ///< by op of the body: the carried value that it adds to, or -1
   vec<op_id> combines_;  ///< by carried value: that op, or -1
   vec<int> uses_;        ///< by value of the body
   vec<char> used_;       ///< by result of the loop

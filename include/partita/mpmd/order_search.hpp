@@ -15,18 +15,18 @@
 namespace partita {
 
 struct order_search_options {
-  double memory = 0;   ///< of a mesh, in what the forward of a stage keeps
-  int changes = 2000;  ///< of the best order, tried one after the other
+  double memory = 0;   ///< limit per mesh, relative to the memory of a stage's forward
+  int changes = 2000;  ///< number of changes of the best order to try
   std::uint64_t seed = 0;
 };
 
 /// An order, its time and its memory.
 struct found_order {
   order_table table;
-  double span = 0;      ///< the longest time of a mesh, from its first call to its last
-  double bubble = 0;    ///< what of it is beyond the ideal
-  double memory = 0;    ///< the most that a mesh keeps
-  int evaluations = 0;  ///< orders that were played
+  double span = 0;      ///< the maximum time of a mesh, from its first call to its last
+  double bubble = 0;    ///< its part beyond the ideal time
+  double memory = 0;    ///< the maximum memory of a mesh
+  int evaluations = 0;  ///< number of orders that were played
   failure error;
 };
 

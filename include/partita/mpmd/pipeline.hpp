@@ -26,7 +26,7 @@ struct pipeline_options {
   /// If true, values that units use in another sharding than they are stored in are gathered once
   /// per step, before the microbatches, and kept. Otherwise each call gathers them.
   bool keep_gathered = false;
-  bool check_memory = true;  ///< is more than the memory of a mesh's devices an error?
+  bool check_memory = true;  ///< true if exceeding the memory of a mesh's devices is an error
 };
 
 namespace mpmd_detail {

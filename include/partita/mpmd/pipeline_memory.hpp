@@ -13,18 +13,18 @@ namespace partita {
 
 /// The memory of one device of a mesh, in bytes.
 struct mesh_memory {
-  std::int64_t arguments = 0;  ///< inputs of the step that are kept there, sent ones among them
+  std::int64_t arguments = 0;  ///< inputs of the step that are kept there, including received ones
   /// The maximum over time: arguments, values kept for later calls (residuals, accumulators,
   /// stacks), received values that are still needed, and the temporary memory of the running call.
   std::int64_t peak = 0;
-  int call = -1;  ///< while this one runs
+  int call = -1;  ///< the call that runs at the peak
 };
 
 /// The reason why a value occupies memory of a mesh.
 enum class held_kind : std::uint8_t {
   argument,  ///< an input of the step, or a copy of one
-  kept,      ///< a result that waits for later calls: residuals, next states
-  combined,  ///< what all microbatches make together: sums, stacks
+  kept,      ///< a result kept for later calls: residuals, next states
+  combined,  ///< combined over all microbatches: sums, stacks
   received   ///< a result of another mesh
 };
 inline constexpr int held_kinds = 4;
@@ -38,12 +38,12 @@ struct held_memory {
   value_id slot = -1;  ///< see pipelined::values
   held_kind kind = held_kind::kept;
   int count = 1;
-  std::int64_t bytes = 0;  ///< of all of them
+  std::int64_t bytes = 0;  ///< total
 };
 /// The contents of a device's memory when it is fullest.
 struct mesh_peak {
   mesh_memory memory;
-  std::int64_t running = 0;  ///< bytes that the running call needs beyond what lies there
+  std::int64_t running = 0;  ///< bytes that the running call needs in addition
   vec<held_memory> held;     ///< largest first
 };
 
@@ -96,8 +96,8 @@ class memory_walk {
   };
   struct taker {
     int unit = -1;
-    int later = 0;       ///< it takes what was left so many microbatches before
-    bool first = false;  ///< in the call for the first microbatch alone
+    int later = 0;       ///< the number of microbatches after which it is used
+    bool first = false;  ///< true if only the call for the first microbatch uses it
     int next = -1;
   };
 
@@ -107,15 +107,15 @@ class memory_walk {
   vec<std::int64_t> now_, beyond_;
   vec<int> place_;         ///< by call, in the order
   vec<vec<int>> call_of_;  ///< by unit: its calls, by microbatch
-  vec<int> first_taker_;   ///< by slot: in `takers_`
+  vec<int> first_taker_;   ///< by slot: first entry in `takers_`
   vec<taker> takers_;
   vec<char> returned_;  ///< by slot
-  vec<char> in_place_;  ///< by slot: is it the next state of an input, and lies where that does?
-  vec<int> given_by_;   ///< by slot: the function that was looked at last
-  vec<int> freed_by_;   ///< by slot: the call that was looked at last
+  vec<char> in_place_;  ///< by slot: true if it is the next state of an input and reuses its memory
+  vec<int> given_by_;   ///< by slot: the last visited function
+  vec<int> freed_by_;   ///< by slot: the last visited call
   vec<event> events_;
   vec<int> by_time_;  ///< events
-  vec<int> last_;     ///< by mesh: the place in `by_time_` of the event at its peak; -1: the begin
+  vec<int> last_;  ///< by mesh: the position in `by_time_` of the event at its peak; -1: the start
 
   constexpr void walk() {
     keep_arguments();

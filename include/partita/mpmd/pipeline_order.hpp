@@ -33,7 +33,7 @@ struct order_key {
 /// unset (-1) if its mesh has one stage. See read_order_table() for tables from text.
 struct order_table {
   vec<vec<fragment_call>> rows;
-  failure error;  ///< of the text that it was read from
+  failure error;  ///< error of the text that it was read from
 };
 
 /// A kind of pipeline: the place of its stages, and the order in which a mesh runs its calls. Of
@@ -42,9 +42,9 @@ struct order_table {
 struct pipeline_order {
   std::string_view name;
   order_key (*key)(const fragment_call&, const pipeline_shape&) = nullptr;
-  bool splits = false;    ///< are backward fragments split in two (`fragment_part`)?
-  bool returns = false;   ///< do stages go forth and back over the meshes, in a V? Else around.
-  bool anywhere = false;  ///< may stages lie on any mesh? Else where `mesh_of` has them.
+  bool splits = false;    ///< true if backward fragments are split in two (`fragment_part`)
+  bool returns = false;   ///< true if stages are placed in a V over the meshes, else round robin
+  bool anywhere = false;  ///< true if stages may be on any mesh, else `mesh_of` determines it
   /// Records an error if a pipeline of this shape cannot have this order.
   void (*fits)(const pipeline_shape&, failure&) = [](const pipeline_shape&, failure&) {};
   /// Without a key: fills in the list of each mesh.

@@ -25,7 +25,7 @@ struct pipeline_plan {
   bool split = false;            ///< backward units in two parts
   bool infer_transfers = false;  ///< see assignment
   channel_options channels = {};
-  bool keep_gathered = false;  ///< parameters are gathered once for each step, and kept
+  bool keep_gathered = false;  ///< parameters are gathered once per step, and kept
   bool merge_last = false;     ///< forward and backward of the last stage are one call
   bool remat = false;          ///< stages run their forward again, see rematerialized()
   bool absorb = false;         ///< fewer calls outside of the loop, see absorbed()

@@ -11,13 +11,13 @@ namespace partita {
 
 /// The result of simulating a pipeline.
 struct pipeline_time {
-  timeline times;        ///< seconds; see timeline::bubble_of_total and its like
+  timeline times;        ///< seconds; see timeline::bubble_of_total and the others
   mesh_lists lists;      ///< of the pipeline, messages with their seconds
   vec<double> seconds;   ///< by unit: one call
-  vec<double> products;  ///< by unit: of one call, its products at the device's peak
-  vec<double> useful;    ///< by unit: of those, that of the products that are not made again
-  double mfu = 0;        ///< of the products of the model, at the peak, in the time of all devices
-  double hfu = 0;        ///< of all products that are computed
+  vec<double> products;  ///< by unit: seconds of one call's products at the device's peak
+  vec<double> useful;    ///< by unit: those of products that are not recomputed
+  double mfu = 0;        ///< products of the model at the peak, relative to the time of all devices
+  double hfu = 0;        ///< the same for all computed products
   failure error;         ///< D001, D002, O007
 };
 

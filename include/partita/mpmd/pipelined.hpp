@@ -29,7 +29,7 @@ namespace mpmd_detail {
 struct unit_value {
   value_id slot = -1;  ///< see pipelined::values
   layout lies;
-  axis_set terms;  ///< axes along which devices hold terms that are still to be added
+  axis_set terms;  ///< axes along which devices hold terms of a pending sum
 };
 
 /// A function that a mesh calls for each microbatch (`inside`), or once before or after them.
@@ -43,35 +43,35 @@ struct pipeline_unit {
   fragment_part part = fragment_part::whole;
   std::uint8_t joined = 0;  ///< see fragment_call
   bool inside = false;
-  vec<op_id> stacks;    ///< microbatch_stack ops of which it makes the slices
-  vec<op_id> sums;      ///< microbatch_sum ops of which it makes what is combined
-  vec<op_id> combined;  ///< of either: it takes what all calls of another unit gave together
+  vec<op_id> stacks;    ///< microbatch_stack ops whose slices it computes
+  vec<op_id> sums;      ///< microbatch_sum ops whose summands it computes
+  vec<op_id> combined;  ///< those ops, if it uses the combined result of all calls of another unit
   vec<unit_value> takes, gives;  ///< of its function, in order
   device_program device;         ///< its function, on one device of its mesh
   collectives counts;            ///< of one call
-  vec<collective_note> notes;    ///< where they come from; values and ops are those of the core
+  vec<collective_note> notes;    ///< their origins; values and ops are those of the core
 };
 
 /// A part of a joint call: a unit, for a microbatch.
 struct joint_part {
   int unit = -1;
-  int ahead = 0;  ///< microbatches behind the first one of the call
+  int ahead = 0;  ///< microbatches after the first one of the call
   friend constexpr bool operator==(const joint_part&, const joint_part&) = default;
 };
 /// A function that runs the functions of several calls of a mesh in sequence.
 struct joint_function {
   vec<joint_part> parts;  ///< in the order in which they run
-  vec<char> given;  ///< by what parts give (but for slices and sums): does anybody else take it?
+  vec<char> given;  ///< by result of parts (except slices and sums): true if it is used elsewhere
   /// Its function, operands and results, as of other units, with an entry in `stacks` for each
   /// slice that it computes.
   pipeline_unit whole;
-  vec<int> takes_ahead, gives_ahead;  ///< of what microbatch, behind the first one; 0: of none
+  vec<int> takes_ahead, gives_ahead;  ///< microbatches after the first one; 0: none
 };
 /// A merged call: adjacent calls with one function.
 struct joint_call {
   int function = -1;  ///< see pipelined::joint_functions
   vec<int> calls;     ///< in the order in which they run
-  int first = 0;      ///< the least of their microbatches
+  int first = 0;      ///< the minimum of their microbatches
 };
 
 /// The layout of a sent value on the sending and on the receiving mesh.
@@ -92,37 +92,37 @@ struct pipelined {
   dead_code removed;
   program source;  ///< one microbatch, see one_microbatch
   partita::topology topology;
-  op_id own_loop = -1;  ///< of `original`: the loop over microbatches that it has, or -1
+  op_id own_loop = -1;  ///< the user's own loop over microbatches in `original`, or -1
   int microbatches = 1, stages = 1;
   vec<pipeline_unit> units;  ///< in an order of execution
-  vec<transfer> transfers;   ///< of a value of an iteration: for each microbatch
+  vec<transfer> transfers;   ///< for each microbatch, if the value belongs to an iteration
   vec<int> input_mesh, output_mesh;
-  vec<char> inside;  ///< by op of `source`: does it run for each microbatch?
+  vec<char> inside;  ///< by op of `source`: true if it runs for each microbatch
   /// The source with loops over the axes of all meshes. It has no ops if nothing is sharded.
   core_program core;
   vec<tactic_report> tactics;
   partition_options options;         ///< passes and overlap, for each unit
   partita::collectives collectives;  ///< of all calls
-  vec<mesh> meshes;                  ///< by mesh: its axes as layouts number them
+  vec<mesh> meshes;                  ///< by mesh: its axes as numbered in layouts
   vec<layout> input_layout, output_layout;
   vec<transfer_layout> sent_as;  ///< by transfer
-  vec<value_id> slot_of;         ///< by value of `source`: what stands for it between units
-  vec<value_id> output_slot;     ///< by output
-  vec<char> repeated;            ///< by slot: is it a value of an iteration?
+  vec<value_id> slot_of;      ///< by value of `source`: the value that represents it between units
+  vec<value_id> output_slot;  ///< by output
+  vec<char> repeated;         ///< by slot: true if it is a value of an iteration
   /// By slot: for a state, the slot of the value that an iteration leaves for it, else -1. Empty if
-  /// there are no states.
+  /// the program has no states.
   vec<value_id> next_slot;
   call_graph calls;
   vec<int> unit_of;  ///< by call
   vec<int> order;    ///< of calls
   vec<joint_function> joint_functions;
   vec<joint_call> joint_calls;
-  vec<int> joint_of;  ///< by call: its joint call, or -1; empty: there is none
+  vec<int> joint_of;  ///< by call: its joint call, or -1; empty: no joint calls
   mesh_lists lists;
   channel_options channels;
   bool checks_memory = true;  ///< see pipeline_options::check_memory
   vec<text> notes;
-  bool proved = false;  ///< by the function of that name, see prove_pipeline.hpp
+  bool proved = false;  ///< set by `proved`, see prove_pipeline.hpp
   failure error;
 
   /// The program whose values meshes hold between calls: the core's, or the source.

@@ -7,7 +7,7 @@
 namespace partita {
 
 struct plain_options {
-  bool backward = true;  ///< else forward calls only
+  bool backward = true;  ///< false: forward calls only
   bool split = false;    ///< backward calls in two parts
 };
 

@@ -31,7 +31,7 @@ class stage_printer {
   const topology* t_;
   value_names names_;
   text out_;
-  vec<int> taken_, inside_;  ///< by value and by op: the last group that takes it, has it
+  vec<int> taken_, inside_;  ///< by value and by op: the last group that uses it, has it
   int groups_ = 0;
 
   /// The name of a value: `%x1@m1`, or `%x1` on no mesh.
@@ -159,10 +159,11 @@ class parts_printer : stage_printer {
  private:
   const assigned_program* given_;
   instance_list list_;
-  vec<mesh_set> on_;              ///< by value: meshes that have it by now
-  vec<char> plain_;               ///< by value: is it there on no mesh? 2: taken from one
-  vec<char> used_outside_;        ///< by value: does another group use it?
-  vec<fragment_origin> origins_;  ///< by key, where only names count
+  vec<mesh_set> on_;  ///< by value: meshes that have it already
+  vec<char>
+      plain_;  ///< by value: true if it is available outside of meshes; 2: after moving it from one
+  vec<char> used_outside_;        ///< by value: true if another group uses it
+  vec<fragment_origin> origins_;  ///< by key, if only names count
   place_table places_;
 
   constexpr int mesh_of(op_id o) const { return given_ == nullptr ? -1 : given_->mesh[o]; }

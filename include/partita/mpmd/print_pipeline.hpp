@@ -46,7 +46,7 @@ class pipeline_printer : stage_printer {
 
  private:
   const pipelined& pipe_;
-  vec<mesh_set> cut_;      ///< by value: meshes on which it was cut out of its stack
+  vec<mesh_set> cut_;      ///< by value: meshes on which it was sliced from its stack
   vec<value_id> of_slot_;  ///< a value of the source, or -1
 
   constexpr text name_of(value_id slot) const {

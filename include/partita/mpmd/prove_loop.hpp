@@ -23,15 +23,15 @@ namespace partita::mpmd_detail {
 /// A value that iterations only add to what they carry.
 struct added_value {
   combiner combine = combiner::stack;
-  int stacked = -1;     ///< which of the stacked results of the loop it is
-  value_id total = -1;  ///< of all iterations
+  int stacked = -1;     ///< its number among the stacked results of the loop
+  value_id total = -1;  ///< the sum over all iterations
 };
 /// A source whose loop carries each summand separately and returns the summands of each iteration.
 struct opened_source {
   program p;
   op_id loop = -1;
   vec<added_value> added;
-  vec<int> states;  ///< by number: which of the carried values it is
+  vec<int> states;  ///< by number: the carried value
 };
 
 /// before: (s + (a + b)) in each iteration, from zero
@@ -65,11 +65,11 @@ class summand_splitter {
   /// A node of the values that carried values combine: each distinct one once, operands before
   /// users.
   struct node {
-    op_id by = -1;  ///< an op that combines as it is combined
+    op_id by = -1;  ///< an op with this combiner
     value_id value = -1;
-    value_id start = -1;        ///< what changes nothing
-    int left = -1, right = -1;  ///< of one that combines two others
-    int carried = -1;           ///< of one that does not: of the loop that is written
+    value_id start = -1;        ///< the identity
+    int left = -1, right = -1;  ///< the two combined nodes
+    int carried = -1;           ///< of a leaf: the carried value of the new loop
     int stacked = -1;
   };
   const program& p_;
@@ -85,7 +85,7 @@ class summand_splitter {
   vec<op_id> combines_;     ///< by carried value: the op that combines it, or -1
   vec<int> root_;           ///< by carried value: its node, or -1
   vec<int> carried_as_;     ///< by carried value that is not split
-  vec<value_id> operands_;  ///< carried ones
+  vec<value_id> operands_;  ///< carried operands
 
   constexpr value_id before(int i) const { return body_.inputs[1 + k_.constants + i]; }
   constexpr value_id after(int i) const { return body_.outputs[i].value; }
@@ -265,7 +265,7 @@ constexpr bool is_loop_of(const program& p, op_id o, std::int64_t iterations) {
   return k.length == iterations && !k.reversed && k.length >= 1;
 }
 /// The loop over microbatches of a source: the op that the pipeline states, or the first candidate.
-/// -1 if there is none.
+/// -1 without such a loop.
 constexpr op_id find_loop(const program& p, op_id said, std::int64_t iterations) {
   if (is_loop_of(p, said, iterations)) return said;
   for (op_id o = 0; o < p.op_count(); ++o)
@@ -281,7 +281,7 @@ class source_iteration {
   using claim_list = prove_detail::claim_list;
 
  private:
-  /// Calls f(output) for the outputs of the body of which a local value may hold a shard: the body
+  /// Calls f(output) for each output of the body that a local value may hold a shard of: the body
   /// returns the same term, or the unsharded value of that term (see find_whole).
   template <class F>
   constexpr void for_each_output(const claim& c, const F& f) const {
@@ -400,12 +400,12 @@ class source_iteration {
   const opened_source& source_;
   const prove_detail::source_loop* made_ = nullptr;
   op::scan::counts k_;
-  vec<int> first_output_;  ///< by term: an output of the body that is it, or -1
-  vec<int> next_output_;   ///< by output: another one of the same term
-  vec<int> added_of_;      ///< by output: what it is of `added`, or -1
+  vec<int> first_output_;  ///< by term: an output of the body with this term, or -1
+  vec<int> next_output_;   ///< by output: another one with the same term
+  vec<int> added_of_;      ///< by output: its index in `added`, or -1
   vec<char> is_state_;     ///< by output
   vec<int> seen_in_;       ///< by value of a unit: the last sum that combines it
-  int sum_ = 0;            ///< its number
+  int sum_ = 0;            ///< number of the current sum
 
   constexpr void find_outputs() {
     const auto count = static_cast<std::size_t>(body().output_count());

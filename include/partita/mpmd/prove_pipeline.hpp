@@ -56,7 +56,7 @@ class pipeline_checker {
     layout lies;
     axis_set terms;
     int by = giver::nobody;
-    int sent = -1;  ///< of what a transfer brought: the value that was sent
+    int sent = -1;  ///< for a received value: the value that was sent
   };
 
   /// A state that is assumed to have its source value until each microbatch is shown to leave it
@@ -72,24 +72,25 @@ class pipeline_checker {
     return summand_splitter(source, o).run();
   }
 
-  opened_source opened_;  ///< of a source with a loop of its own
+  opened_source opened_;  ///< for a source with its own loop
   const program& source_;
   const pipelined& p_;
-  mesh mesh_;  ///< that of the unit that is looked at
+  mesh mesh_;  ///< the mesh of the current unit
   prove_detail::workspace work_;
   prove_detail::source_interface front_;
-  std::optional<source_iteration> own_;  ///< of that loop
+  std::optional<source_iteration> own_;  ///< an iteration of that loop
   vec<assumed_state> assumed_;
   verdict v_;
   int slots_;
-  vec<int> held_at_;  ///< by mesh and slot: the value that is held there, or -1
+  vec<int> held_at_;  ///< by mesh and slot: the held value, or -1
   vec<held_value> held_;
-  claim_list known_;  ///< of each of those
+  claim_list known_;  ///< claims about each held value
   value_givers from_;
-  vec<claim_list> inside_;     ///< by unit: of the values of its program
-  vec<vec<int>> taken_;        ///< by unit and what it takes: the value that is held, or -1
-  vec<int> first_given_;       ///< by unit: the first value that is held of it; others follow
-  int at_ = 0, lost_in_ = -1;  ///< units: looked at last, in which the first op was lost
+  vec<claim_list> inside_;  ///< by unit: claims about the values of its program
+  vec<vec<int>> taken_;     ///< by unit and operand: the held value, or -1
+  vec<int> first_given_;    ///< by unit: the first of its held results; others follow
+  int at_ = 0,
+      lost_in_ = -1;  ///< units: the current one, and the one in which the first op was lost
 
   constexpr int find(int mesh, value_id slot) const { return held_at_[mesh * slots_ + slot]; }
   constexpr int hold(int mesh, value_id slot, const held_value& v) {

@@ -160,9 +160,9 @@ class regrouping {
   pipelined& p_;
   const vec<vec<int>>& was_;
   vec<joint_pair> joint_;
-  vec<int> now_;         ///< by unit of before: its number now
-  vec<vec<int>> place_;  ///< by unit of before and microbatch: its place in the order
-  vec<int> group_;       ///< by call: another one of the joint call that it is of, or itself
+  vec<int> now_;         ///< by previous unit: its present number
+  vec<vec<int>> place_;  ///< by previous unit and microbatch: its position in the order
+  vec<int> group_;       ///< by call: another call of the same joint call, or itself
 
   static constexpr unit_call call_of(const pipelined& p, int call) {
     return {p.unit_of[call], p.calls.calls[call].microbatch};

@@ -53,8 +53,8 @@ class stage_rematerializer {
  private:
   const pipelined& p_;
   int forward_ = -1;
-  vec<vec<int>> takers_;  ///< by value: units that take it; -1: the caller
-  vec<char> sent_;        ///< by value: to another mesh?
+  vec<vec<int>> takers_;  ///< by value: units that use it; -1: the caller
+  vec<char> sent_;        ///< by value: true if it is sent to another mesh
 
   constexpr int forward_of(int stage) const {
     for (int u = 0; u < static_cast<int>(p_.units.size()); ++u) {
@@ -116,7 +116,7 @@ class stage_rematerializer {
 
 /// Returns a pipeline whose stages keep, for each microbatch in flight, the inputs of their forward
 /// instead of its results for the backward. The backward runs the needed ops of the forward again,
-/// in the same function. `stages`: the stages to change; empty: all that keep anything.
+/// in the same function. `stages`: the stages to change; empty: every stage that keeps anything.
 ///
 /// Legal     unless a stage's forward and backward are merged
 /// Pros      memory for a microbatch in flight: the inputs of a stage

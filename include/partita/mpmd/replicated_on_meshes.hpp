@@ -44,7 +44,7 @@ class core_places {
  private:
   const core_program& core_;
   vec<mesh_set> on_;
-  int made_ = 0;  ///< ops behind them were added by actions
+  int made_ = 0;  ///< later ops were added by actions
 
   constexpr void add(const pipeline_unit& u, const program& source, const vec<op_id>& core_op) {
     const mesh_set here = mesh_set::of(u.piece.mesh);

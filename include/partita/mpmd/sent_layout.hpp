@@ -43,7 +43,7 @@ class transfer_cost {
  private:
   const topology& t_;
   bool known_;
-  vec<partita::mesh> meshes_;  ///< with the numbers that axes have in layouts
+  vec<partita::mesh> meshes_;  ///< with axes numbered as in layouts
 
   static constexpr partita::mesh sized(const core_program& core, int mesh) {
     partita::mesh m = core.mesh;

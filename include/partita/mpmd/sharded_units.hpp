@@ -57,28 +57,29 @@ class unit_lowerer {
   bool named_;
   value_names names_;
   vec<op_id> op_of_;         ///< by op of the source: in the core program
-  vec<int> place_;           ///< by op of the core program: when it runs
-  vec<value_id> slot_of_;    ///< by value of the source: what stands for it between units
+  vec<int> place_;           ///< by op of the core program: its position in the order
+  vec<value_id> slot_of_;    ///< by value of the source: the value that represents it between units
   vec<value_id> name_of_;    ///< by value of the core program: the one of the source, or -1
   vec<int> output_of_;       ///< by value of the core program: an output, or -1
-  vec<int> first_relaid_;    ///< by value of the source: an output that the caller gets as
-                             ///< something else than others take, first of `next_relaid_`, or -1
+  vec<int> first_relaid_;    ///< by value of the source: an output that the caller gets in
+                             ///< another layout than units, first of `next_relaid_`, or -1
   vec<int> next_relaid_;     ///< by output: another one of the same value, or -1
   vec<char> sent_;           ///< by value of the core program
   vec<int> first_transfer_;  ///< by value of the core program: the first of `next_transfer_`, or -1
   vec<int> next_transfer_;   ///< by transfer: another one of the same value, or -1
   transfer_cost cost_;
   vec<op_id> slice_of_;     ///< by value of the core program: a microbatch_slice of it, or -1
-  vec<value_id> state_of_;  ///< by value of the core program: as which state it is taken, or -1
+  vec<value_id> state_of_;  ///< by value of the core program: the state that it is used as, or -1
   vec<int> unit_of_;        ///< by op of the core program: the first unit that runs it, or -1
-  vec<int> made_in_;        ///< by op of the core program: the unit that was looked at last
+  vec<int> made_in_;        ///< by op of the core program: the last visited unit
   vec<int> taken_by_;       ///< by value of the core program: the same
   vec<int> combined_in_;    ///< by op of the source: the same
-  vec<char> is_kept_;       ///< by value of the core program: is it of one? Empty: there is none
-  vec<value_id> same_as_;   ///< by value of the core program: what is kept as it lies, or -1
-  vec<int> first_sum_;      ///< by op of the core program: the first of `next_sum_`, or -1
-  vec<int> next_sum_;       ///< by sum of a unit: another one of what the same op makes, or -1
-  vec<int> given_in_;       ///< by value of the core program: the unit that was looked at last
+  vec<char> is_kept_;  ///< by value of the core program: true if derived from a kept one; empty:
+                       ///< none is kept
+  vec<value_id> same_as_;  ///< by value of the core program: a kept value in the same layout, or -1
+  vec<int> first_sum_;     ///< by op of the core program: the first of `next_sum_`, or -1
+  vec<int> next_sum_;      ///< by sum of a unit: another one of a result of the same op, or -1
+  vec<int> given_in_;      ///< by value of the core program: the last visited unit
   int first_added_ = 0;
 
   static constexpr value_names names_for(const program& p, bool named) {

@@ -63,8 +63,8 @@ class sum_splitter {
   vec<char> inside_;
   program_copier copy_;
   vec<int> uses_;
-  vec<mesh_set> made_on_;   ///< by value: meshes of the parts whose results are added up to it
-  vec<char> inside_split_;  ///< by op: an addition that is done behind the loop
+  vec<mesh_set> made_on_;   ///< by value: meshes of the parts whose results it adds up
+  vec<char> inside_split_;  ///< by op: an addition that is moved after the loop
 
   constexpr bool adds_up(value_id v) const {
     const op_id o = p_.producer(v);
@@ -103,7 +103,7 @@ class sum_splitter {
   constexpr value_id sums(op_id sum, value_id root) {
     struct node {
       value_id value;
-      bool behind;  ///< are its operands done?
+      bool behind;  ///< true if its operands are done
     };
     vec<node> pending{{root, false}};
     vec<value_id> done;

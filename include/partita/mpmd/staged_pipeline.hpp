@@ -10,7 +10,7 @@
 
 namespace partita::mpmd_detail {
 
-/// Counts for how many microbatches a mesh holds the values that its units exchange.
+/// Counts the microbatches for which a mesh holds the values that its units exchange.
 ///
 /// Cost      calls of the units that use a value, for each value
 class held_counter {
@@ -60,7 +60,7 @@ class held_counter {
   const pipelined& p_;
   vec<int> place_;         ///< by call, in the order
   vec<vec<int>> call_of_;  ///< by unit: its calls, by microbatch
-  vec<vec<int>> takers_;   ///< by slot: units that take it
+  vec<vec<int>> takers_;   ///< by slot: units that use it
   vec<double> held_;
 
   /// A view holds the value that it views.

@@ -13,7 +13,7 @@ constexpr bool is_next_state(const op_node& n) { return n.def->id == def<op::mic
 constexpr bool is_last_state(const op_node& n) { return n.def->id == def<op::microbatch_last>.id; }
 
 /// By value: for a microbatch_state, the microbatch_next that replaces it one iteration later, else
-/// -1. Empty if there are no states.
+/// -1. Empty without states.
 constexpr vec<value_id> next_states(const program& p) {
   vec<value_id> by_number, next;
   for_each_of(p, def<op::microbatch_next>, [&](op_id o) {

@@ -15,11 +15,11 @@ namespace partita {
 
 /// A message between meshes: a result of a call, for the first call that uses it there.
 struct message {
-  int call = -1;       ///< that makes it
-  int user = -1;       ///< that waits for it first
-  double seconds = 0;  ///< for which the link is occupied
-  double latency = 0;  ///< seconds until it has arrived, in addition
-  int transfer = -1;   ///< which of the values that are sent
+  int call = -1;       ///< the call that computes it
+  int user = -1;       ///< the first call that needs it
+  double seconds = 0;  ///< time for which the link is occupied
+  double latency = 0;  ///< additional seconds until it arrives
+  int transfer = -1;   ///< number of the sent value
   int microbatch = -1;
 };
 
@@ -27,7 +27,7 @@ struct message {
 struct mesh_step {
   enum kind_type : std::uint8_t { call, send, receive };
   kind_type kind = call;
-  int index = 0;  ///< of the call or message
+  int index = 0;  ///< number of the call or message
 };
 
 /// The steps of each mesh, in sequence.
@@ -107,9 +107,10 @@ constexpr mesh_lists lists_with_messages(const call_graph& g, span<const int> or
 inline constexpr int unbounded = INT_MAX;
 
 struct channel_options {
-  int capacity = 1;   ///< messages that a channel (of an ordered pair of meshes) holds: who sends
-                      ///< one more waits until one is taken
-  bool fifo = false;  ///< messages are taken in the order in which they were sent; else by tag
+  int capacity = 1;  ///< messages that a channel (of an ordered pair of meshes) holds; a sender
+                     ///< with one more waits until one is received
+  bool fifo =
+      false;  ///< true: messages are received in the order in which they were sent; else by tag
 };
 
 /// The times of all events, in seconds from the start.
@@ -118,9 +119,9 @@ struct timeline {
   vec<double> sent, arrived;  ///< by message
   vec<double> taken;          ///< by message: when the receiving mesh was ready for it
   vec<double> busy;           ///< by mesh: seconds in which it runs calls
-  vec<double> first, last;    ///< by mesh: begin of its first call, end of its last one
+  vec<double> first, last;    ///< by mesh: start of its first call, end of its last one
   double total = 0;           ///< end of the last call
-  failure error;              ///< O007 deadlock, O009 not first in, first out
+  failure error;              ///< O007 deadlock, O009 messages out of order
 
   /// The maximum time of a mesh from its first call to its last.
   constexpr double span() const {
@@ -187,9 +188,9 @@ class player {
 
  private:
   struct channel {
-    int sent = 0, waiting = -1;  ///< the mesh that waits for a place
-    double free = 0;             ///< when the link is
-    vec<double> taken;           ///< times, in their order
+    int sent = 0, waiting = -1;  ///< the mesh that waits for space
+    double free = 0;             ///< time when the link is free
+    vec<double> taken;           ///< times, in order
     int last_sent = -1;
   };
   const call_graph& g_;

@@ -48,7 +48,7 @@ struct mesh_set {
 /// A mesh of a topology: `{"m0", {{"B", 4}, {"M", 2}}}`, optionally with the kind of its devices.
 struct named_mesh {
   char chars[max_mesh_name + 1] = {};
-  int length = 0;  ///< of the name as given; above max_mesh_name is refused by validate()
+  int length = 0;  ///< of the name that was passed; above max_mesh_name is refused by validate()
   partita::mesh mesh;
   bool has_device = false;
   partita::device device;

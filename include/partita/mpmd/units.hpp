@@ -70,7 +70,7 @@ class unit_writer {
   vec<int> key_of_;  ///< by op: its place in `keys_`, or -1
   vec<cut_fragment> cuts_;
   vec<vec<int>> instances_;  ///< by unit
-  vec<int> unit_of_;         ///< by instance: -1 for what enters and leaves an iteration
+  vec<int> unit_of_;  ///< by instance: -1 for ops that move values into or out of an iteration
   vec<int> input_of_, made_, taken_;
   vec<char> spread_;
   vec<mesh_set> sent_, given_;

@@ -11,15 +11,15 @@ namespace partita::mpmd_detail {
 struct giver {
   static constexpr int nobody = -1, input = 0;
   static constexpr int unit(int u) { return 1 + u; }
-  static constexpr int unit_of(int by) { return by - 1; }  ///< of one
+  static constexpr int unit_of(int by) { return by - 1; }  ///< the unit of a source
   static constexpr int transfer(const pipelined& p, int t) {
     return 1 + static_cast<int>(p.units.size()) + t;
   }
 };
 /// The source of each operand of units, of each sent value and of each output.
 struct value_givers {
-  vec<vec<int>> taken;  ///< by unit, in the order in which it takes them
-  vec<vec<int>> left;   ///< the same: of states what the microbatch before left
+  vec<vec<int>> taken;  ///< by unit, in the order of its operands
+  vec<vec<int>> left;   ///< the same for states: the values of the microbatch before
   vec<int> sent, returned;
 };
 
@@ -62,20 +62,20 @@ class list_walker {
   /// The contents of a slot for a microbatch.
   struct held {
     int by = giver::nobody;
-    int count = 0, needed = 1;  ///< calls that have given it, and of how many it is
-    int within = -1;            ///< the joint call that does not give it to others
-    int ends_in = -1;           ///< the joint call of its last part, that gives it behind all calls
+    int count = 0, needed = 1;  ///< calls that have contributed, and the number that must
+    int within = -1;            ///< the joint call that keeps it inside
+    int ends_in = -1;  ///< the joint call of its last part, which returns it after all calls
   };
   const pipelined& p_;
   const value_givers& from_;
   failure& error_;
   int slots_;
-  vec<int> first_;  ///< by mesh and slot: of what is held for microbatches, or -1
+  vec<int> first_;  ///< by mesh and slot: first entry for microbatches, or -1
   vec<held> held_;
   enum progress : std::uint8_t { not_yet, on_its_way, taken };
-  vec<progress> sent_;         ///< by message, each of which is sent once
-  vec<std::size_t> next_;      ///< by mesh: of its list
-  vec<std::size_t> given_at_;  ///< by call of a joint one: where `given` says what it gives
+  vec<progress> sent_;         ///< by message; each is sent once
+  vec<std::size_t> next_;      ///< by mesh: position in its list
+  vec<std::size_t> given_at_;  ///< by call of a joint one: position of its results in `given`
 
   static constexpr std::size_t results(const pipeline_unit& u) {
     return u.gives.size() - u.sums.size() - u.stacks.size();

@@ -9,7 +9,7 @@
 
 namespace partita::mpmd_detail {
 
-/// Two loops of a program, of which the second one needs the complete result of the first one.
+/// Two loops of a program, where the second one needs the complete result of the first one.
 class whole_batch_need {
  public:
   constexpr whole_batch_need(const program& p, op_id first, op_id second)
