@@ -112,7 +112,7 @@ struct workspace {
     all.terms.reserve(source.types.size());
     claims.reserve(source.types.size() + local.types.size());
   }
-  /// Records the reason why there is no claim. `near` is the progress of the attempt: the furthest
+  /// Records the reason for a missing claim. `near` is the progress of the attempt: the furthest
   /// one is kept, and the last of equal ones.
   constexpr void explain(int near, const text& why) {
     if (!reason.empty() && near < how_near) return;

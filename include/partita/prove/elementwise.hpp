@@ -9,9 +9,9 @@
 
 namespace partita::prove_detail {
 
-/// True view number, or -1, if all tensors are reshaped in the same way; they are then replaced by
-/// the original tensors, and `inside` is their shape. Padded shapes are excluded because the op
-/// changes the padding.
+/// Returns the view of the original tensors if all operands are reshaped in the same way, and -1
+/// otherwise. Replaces the operands by the original tensors, of shape `inside`. Padded shapes are
+/// excluded because the op changes the padding.
 constexpr int same_reshaping(const workspace& w, vec<operand_term>& operands, shape& inside) {
   int seen = -1, first = -1;
   for (const auto& each : operands) {
@@ -36,7 +36,7 @@ constexpr view without_beyond(view v) {
   return v;
 }
 
-/// Stands for the view of an operand whose padding the source sees, which has none without it.
+/// The view of an operand that must not lose its padding, because the source sees it.
 constexpr int no_view = -2;
 constexpr int seen_alike(workspace& w, int given, int rank) {
   if (given == open_view) return open_view;

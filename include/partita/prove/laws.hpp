@@ -125,7 +125,7 @@ class op_law : public window_law {
   }
 
   /// The shard that all operands with a factor hold. They must agree, except for repeated values,
-  /// of which the extents must match the others.
+  /// whose extents must match the others.
   constexpr bool piece_of(int f, piece& found) {
     found.free = true;
     std::int64_t extent = -1;

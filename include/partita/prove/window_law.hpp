@@ -1,4 +1,4 @@
-/// The laws of windows: pieces of operands that overlap, and what stands beyond the ends.
+/// The laws of windows: overlapping shards of operands, and padding.
 #pragma once
 
 #include <partita/ir/halo.hpp>
@@ -6,15 +6,15 @@
 
 namespace partita::prove_detail {
 
-/// Of loops over positions that see neighbours.
+/// The law of loops over positions that see neighbours.
 ///
-/// Law       halo_context: which range of its operands each piece of the result needs
+/// Law       halo_context: the range of the operands that each shard of the result needs
 class window_law : public law_operands {
  public:
   using law_operands::law_operands;
 
  protected:
-  /// The number of a piece, of coordinates along axes: major to minor.
+  /// The number of a shard, from coordinates along axes, major to minor.
   struct coordinates {
     int count = 0;
     digit axes[piece::most] = {};
@@ -25,7 +25,7 @@ class window_law : public law_operands {
     bool possible, apart;
     int alone;
   };
-  /// The piece of the results, where those of the operands overlap.
+  /// Finds the shard of the results if those of the operands overlap.
   constexpr bool halo_piece(int f, piece& found) {
     const int to = dim_of(f, -1);
     found = piece();
@@ -38,7 +38,7 @@ class window_law : public law_operands {
       if (!mine.free && along.count == 0 && !find_coordinates(mine, along))
         return no("dimension ", d, " of operand ", k, " is not a sequence of shards");
     }
-    // As in the source, or with what was padded: then all extents have grown in one ratio.
+    // Either as in the source, or padded: then all extents have grown by one ratio.
     const std::int64_t extent = loop_extent(f);
     const vec<std::int64_t> kept = attrs_;
     if (cut_piece(f, along, extent, found)) return true;
@@ -46,7 +46,7 @@ class window_law : public law_operands {
                                             : grown_window(f, along.pieces);
     attrs_ = kept;
     if (grown > extent && cut_piece(f, along, grown, found)) return true;
-    // Or each by itself.
+    // Or each has grown separately.
     const int d = to == no_dim && source_.operand_count() > 1 ? dim_of(f, 1) : no_dim;
     if (to == no_dim && d == no_dim) return false;
     attrs_ = kept;
@@ -60,14 +60,14 @@ class window_law : public law_operands {
       taps_counted_ |= std::uint64_t{1} << f;
     return true;
   }
-  /// Are the positions of a loop that is reduced those of what is cut, of which there are no more
-  /// than there were?
+  /// True if the positions of a reduced loop are those of the sharded tensor, and their number is
+  /// at most that in the source.
   constexpr bool counts_taps(int f) const { return f < 64 && (taps_counted_ >> f & 1) != 0; }
   constexpr std::int64_t loop_extent(int f) const {
     const int to = dim_of(f, -1);
     return to == no_dim ? at(f).size : result_type(0).shape.extents[to];
   }
-  /// How many positions a loop has that is reduced, if what is reduced has grown; else 0.
+  /// The number of positions of a reduced loop whose tensor has grown, or 0.
   constexpr std::int64_t grown_window(int f, std::int64_t pieces) const {
     const int d = source_.operand_count() < 2 ? no_dim : dim_of(f, 1);
     if (d == no_dim) return 0;
@@ -76,8 +76,7 @@ class window_law : public law_operands {
         saturating_multiply(saturating_multiply(local_extent(1, d), pieces), at(f).size);
     return size == 0 || all % size != 0 ? 0 : all / size;
   }
-  /// The same, where the loop has `grown` positions; `apart`: of what is cut, the others having
-  /// grown by themselves.
+  /// The same for a loop with `grown` positions; `apart`: the other extents have grown separately.
   constexpr bool cut_piece(int f, const coordinates& along, std::int64_t grown, piece& found,
                            bool apart = false) {
     const int to = dim_of(f, -1);
@@ -108,7 +107,7 @@ class window_law : public law_operands {
     if (!c.possible) return no("it cannot be split into ", along.pieces, " shards");
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
       if (c.operand_dims[k] != no_dim && !holds(c, k, along)) return false;
-    if (to == no_dim) {  // each piece of what is reduced once
+    if (to == no_dim) {  // each shard of the reduced tensor once
       if (grown % along.pieces != 0) return no("it cannot be split into ", along.pieces, " shards");
       found.add(0, grown / along.pieces, 1);
       add_axes(found, along, grown / along.pieces);
@@ -125,7 +124,7 @@ class window_law : public law_operands {
     }
     return true;
   }
-  /// What the op says of more positions, as it is in the source.
+  /// How the extents of the op grow with more positions, according to the source.
   constexpr growth growth_of(int f) const {
     vec<tensor_type> types;
     for (int k = 0; k < source_.operand_count(); ++k) types.push_back(operand_type(k));
@@ -136,7 +135,7 @@ class window_law : public law_operands {
     source_.def().stretch(c);
     return {c.possible, c.apart, c.alone};
   }
-  /// The op with more positions, which operands hold what it leaves out at.
+  /// Builds the op with more positions. Operands hold the values that it skips.
   constexpr bool stretched(int f, halo_context& c, vec<tensor_type>& types, tensor_type& result,
                            const coordinates& along, std::int64_t grown, bool apart) {
     const std::int64_t extent = loop_extent(f);
@@ -178,7 +177,7 @@ class window_law : public law_operands {
     c.pieces = pieces;
     return true;
   }
-  /// The first operand and the result have grown alike, the second one by itself.
+  /// True if the first operand and the result have grown alike, and the second one separately.
   constexpr bool grow_apart(const halo_context& c, vec<tensor_type>& types,
                             const coordinates& along, std::int64_t grown) {
     for (int k = 0; k < 2; ++k) {
@@ -196,8 +195,8 @@ class window_law : public law_operands {
     }
     return true;
   }
-  /// Does an operand of which so many elements are seen hold nothing behind the end? (What is the
-  /// same everywhere is so there, too.)
+  /// True if an operand with this number of visible elements has no padding. (A repeated value
+  /// repeats in its padding, too.)
   constexpr bool is_no_larger(int k, int d, std::int64_t seen) const {
     const piece& mine = pieces_[k * max_rank + d];
     const std::int64_t extent = operand_type(k).shape.extents[d];
@@ -230,7 +229,7 @@ class window_law : public law_operands {
     for (std::size_t i = 0; i < list.size(); ++i)
       to.add(list[i].owner, list[i].extent, list[i].stride);
   }
-  /// Does an operand hold the pieces that an iteration needs?
+  /// True if an operand holds the shards that an iteration needs.
   constexpr bool holds(const halo_context& c, int k, const coordinates& along) {
     const halo_range& r = c.ranges[k];
     if (r.inside) return holds_inside(c, k, along);
@@ -250,7 +249,7 @@ class window_law : public law_operands {
       return no("the padding at the ends of operand ", k, " has other values");
     return true;
   }
-  // Pieces that would reach beyond an end are moved until they do not.
+  // Shards that would be out of bounds are shifted inside.
 
   constexpr const moved_piece::move* is_moved(int k, int d) const {
     if (moved.size() == 0 || moved[k] < 0) return nullptr;
@@ -266,7 +265,7 @@ class window_law : public law_operands {
     for (int i = 0; i < along.count; ++i) row.add(axis_of(along.axes[i]), along.axes[i].extent);
     return row;
   }
-  /// Where the piece of an operand starts on a device of a row. False: other axes tell, too.
+  /// The start of an operand's shard on a device of a row. False if it depends on other axes, too.
   constexpr bool start_of(int k, int d, const device_row& row, std::int64_t device,
                           std::int64_t& start) const {
     const piece& given = pieces_[k * max_rank + d];
@@ -307,7 +306,7 @@ class window_law : public law_operands {
     }
     return true;
   }
-  /// The result is right where its piece is.
+  /// Checks that the result is valid within its shard.
   constexpr bool made_around(const halo_context& c, const coordinates& along, std::int64_t grown,
                              piece& found) {
     const int to = c.result_dim;
