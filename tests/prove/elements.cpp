@@ -522,7 +522,8 @@ TEST_CASE("what nothing is known of need not matter") {
   const pt::verdict v = verdict("%q, %z", "2", "m");
   CHECK(!v.proved);
   CHECK(v.undecided);
-  CHECK(str(v.error.message).ends_with("; element by element, the results of \"while\" are unknown"));
+  CHECK(
+      str(v.error.message).ends_with("; element by element, the results of \"while\" are unknown"));
 }
 
 TEST_CASE("what claims prove is not run on elements") {
@@ -602,9 +603,9 @@ TEST_CASE("what formulas alone prove is held against numbers") {
   CHECK(verdict("3").proved);
   const pt::verdict v = verdict("-inf");
   CHECK(!v.proved);
-  CHECK_MESSAGE(str(v.error.message).find(" differs for inputs that were drawn (as an infinity") !=
-                    std::string::npos,
-                str(v.error.message));
+  CHECK_MESSAGE(
+      str(v.error.message).find(" differs for random inputs (as an infinity") != std::string::npos,
+      str(v.error.message));
 }
 
 TEST_CASE("sets of numbers are joined with others") {

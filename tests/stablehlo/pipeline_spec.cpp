@@ -485,8 +485,8 @@ func.func @main(%x: tensor<8xf32> loc("x"), %m: tensor<8xf32> loc("m")) -> (tens
   };
   CHECK_THROWS_WITH(
       pt::partition(p, t, tactics("x: 0, m: 0")),
-      doctest::Contains("of all microbatches together; leave \"m\" out of batch: parts "
-                        "get its slices all the same"));
+      doctest::Contains("over all microbatches; leave \"m\" out of batch: parts still get "
+                        "its slices"));
   CHECK_THROWS_WITH(pt::partition(p, t,
                                   pt::schedule(pt::pipeline({.stages = {{"s0"}, {"s1"}},
                                                              .batch = {{"x", 0}, {"m", 0}},

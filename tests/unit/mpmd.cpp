@@ -128,7 +128,7 @@ TEST_CASE("assignments: what is refused") {
   CHECK(refusal(p, {.names = {{"layer1", "m0"}, {"layer1", "m1"}}}) ==
         "O106 mpmd: \"layer1\" is assigned twice, to mesh \"m0\" and to mesh \"m1\"; name it once");
   CHECK(refusal(p, {.names = {{"layer1", "m1"}, {"stage0", "m0"}}}) ==
-        "O107 mpmd: part \"layer1\" is assigned to mesh \"m1\", and is inside part \"stage0\", "
+        "O107 mpmd: part \"layer1\" is assigned to mesh \"m1\" and is inside part \"stage0\", "
         "which is assigned to mesh \"m0\"; assign both to one mesh, or only one of them");
   CHECK(refusal(p, {.names = {{"layer2", "m0"}}}) ==
         "O108 mpmd: no named part has the name \"layer2\" or is below it; known: stage0, layer1; "
