@@ -216,8 +216,9 @@ constexpr bool sees_beyond(const workspace& w) {
   return false;
 }
 
-/// Handles a replicated value that is added to a pending sum over devices: the sum of the devices
-/// contains it once per device, so that each contributes its share.
+/// Handles a replicated value that is added to a pending sum over devices: the total contains it
+/// once per device. It becomes a pending value of the total, with the number of devices as a
+/// factor.
 constexpr void adds_shares(workspace& w, const program& p, op_id o, claim_list& to) {
   const tensor_type& type = p.type(p.op(o).result);
   pending sums;

@@ -564,7 +564,7 @@ struct meanings {
   constexpr operand_term scalar(const operand_term& value) const {
     return {value.term, views.find_scalar(views[value.view])};
   }
-  /// The scalar that pads a tensor whose padding is this scalar's own padding.
+  /// Replaces a scalar that is outside of its tensor by the scalar that pads the tensor.
   constexpr operand_term filling(operand_term scalar) const {
     for (bool found = scalar.view >= 0; found;) {
       found = false;

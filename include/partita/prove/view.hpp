@@ -205,8 +205,8 @@ struct view {
     range(dim, least, greatest);
     return least < 0 || greatest >= extent;
   }
-  /// Sets the padding of a dimension to `fill`. Elements outside of several dimensions become
-  /// unknown if the paddings differ. Returns whether the view stays valid.
+  /// Sets the padding of a dimension to `fill`, also for elements that are outside in other
+  /// dimensions, too: a different padding of those becomes unknown. Returns true if none did.
   constexpr bool fill_beyond(int dim, std::int64_t fill, const shape& tensor) {
     bool only = true;
     for (int d = 0; d < dims; ++d) {
