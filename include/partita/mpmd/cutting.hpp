@@ -11,9 +11,8 @@ namespace partita::mpmd_detail {
 struct op_instance {
   op_id op = -1;
   int mesh = -1;
-  int key = -1;  ///< ops with one key belong together; -1: anywhere in the room
-  int room =
-      -1;  ///< instances in different rooms are never in one fragment; -1: the room of its mesh
+  int key = -1;   ///< ops with one key belong together; -1: anywhere in the room
+  int room = -1;  ///< fragments never cross rooms; -1: the room of its mesh
 };
 
 /// The op instances to cut, in program order. Inputs and ops that are recomputed at each use are

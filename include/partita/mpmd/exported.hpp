@@ -60,6 +60,7 @@ struct pipeline_function {
   vec<int> alias;  ///< by input: the output that reuses its memory, or -1
 };
 
+/// A pipeline as a runtime executes it.
 struct exported_pipeline {
   vec<pipeline_buffer> buffers;
   vec<pipeline_function> functions;  ///< in the order of their first calls
@@ -360,8 +361,7 @@ class exporter {
     const vec<int> used = first_uses();
     vec<int> copies(out_.buffers.size(), -1), next(out_.steps.size(), -1);
     vec<vec<int>> known(p_.topology.count(), vec<int>(p_.topology.count(), -1));
-    vec<vec<int>> sent(out_.steps.size(),
-                       vec<int>{});  // the steps that a mesh knew to be complete when it copied
+    vec<vec<int>> sent(out_.steps.size(), vec<int>{});  // steps known to be complete before a copy
     for (int i = 0; i < next_step(); ++i) {
       const pipeline_step& s = out_.steps[i];
       if (!s.is_call()) {

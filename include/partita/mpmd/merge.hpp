@@ -105,8 +105,7 @@ class unit_merger {
   /// through states of the loop.
   constexpr bool call_waits_for_itself() const {
     const auto count = static_cast<std::size_t>(p_.microbatches);
-    vec<int> first(p_.units.size() * count, -1), one,
-        rank;  // by call: the joint call that contains it
+    vec<int> first(p_.units.size() * count, -1), one, rank;  // by call: its joint call
     for (int c = 0; c < p_.calls.count(); ++c) {
       const int microbatch = p_.calls.calls[c].microbatch, g = group(p_.unit_of[c]);
       int& call = first[static_cast<std::size_t>(g) * count +

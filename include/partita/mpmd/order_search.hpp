@@ -14,6 +14,7 @@
 
 namespace partita {
 
+/// Options of search_order.
 struct order_search_options {
   double memory = 0;   ///< limit per mesh, relative to the memory of a stage's forward
   int changes = 2000;  ///< number of changes of the best order to try

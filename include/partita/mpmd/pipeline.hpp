@@ -190,8 +190,7 @@ constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topo
   out.notes = one.notes;
   out.microbatches = static_cast<int>(one.microbatches);
   out.own_loop = one.own_loop;
-  if (one.error &&
-      !one.wrong_loop)  // a wrong name explains more than the errors that follow from it
+  if (one.error && !one.wrong_loop)  // report a wrong name first
     out.error.record(mpmd_detail::assigner(p, t, options.where).run().error);
   out.error.record(one.error);
   if (out.error) return {};

@@ -28,6 +28,7 @@ enum class held_kind : std::uint8_t {
   received   ///< a result of another mesh
 };
 inline constexpr int held_kinds = 4;
+/// The name of a kind in reports.
 constexpr std::string_view name_of(held_kind k) {
   constexpr std::string_view names[] = {"arguments", "kept for later calls", "sums and stacks",
                                         "received from other meshes"};
@@ -375,11 +376,11 @@ constexpr vec<mesh_memory> memory_of(const pipelined& p) {
                           p.calls, p.lists, [](int) { return 1.0; }, p.channels));
 }
 
-/// The contents of each mesh's memory when it is fullest, if calls run at given times or all take
-/// the same time.
+/// The contents of each mesh's memory when it is fullest, if calls run at given times.
 constexpr vec<mesh_peak> peaks_of(const pipelined& p, const timeline& t) {
   return mpmd_detail::memory_walk(p, t).run_to_peaks();
 }
+/// The same if all calls take the same time.
 constexpr vec<mesh_peak> peaks_of(const pipelined& p) {
   return peaks_of(p, play(
                          p.calls, p.lists, [](int) { return 1.0; }, p.channels));

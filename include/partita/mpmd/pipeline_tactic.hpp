@@ -264,7 +264,7 @@ constexpr Pipelined partition(program source, const topology& t, const Schedule&
   }
 }
 
-/// Accepts tactics without `schedule(...)`, one after another or in braces.
+/// Rejects tactics outside of `schedule(...)`, one after another or in braces.
 ///
 /// Errors    S039 the argument is not a schedule
 template <Tactic First, Tactic Second, class... More, std::same_as<pipelined> Pipelined = pipelined>
@@ -273,6 +273,7 @@ constexpr Pipelined partition(const program&, const topology&, const First&, con
   report_static_error<schedule_detail::several_message<Pipelined>>();
   return schedule_detail::not_partitioned(Pipelined());
 }
+/// Rejects tactics in braces.
 template <std::same_as<pipelined> Pipelined = pipelined>
 constexpr Pipelined partition(const program&, const topology&, schedule_detail::several_tactics,
                               const partition_options& = {}) {

@@ -6,6 +6,7 @@
 
 namespace partita {
 
+/// Options of plain_pipeline.
 struct plain_options {
   bool backward = true;  ///< false: forward calls only
   bool split = false;    ///< backward calls in two parts

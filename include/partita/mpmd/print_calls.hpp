@@ -100,6 +100,7 @@ constexpr text print_calls(const pipelined& p, const exported_pipeline& e) {
   if (e.error) return concat("error: ", e.error.message, '\n');
   return mpmd_detail::call_printer(p, e).print();
 }
+/// The same for a pipeline that is exported here.
 constexpr text print_calls(const pipelined& p) { return print_calls(p, export_calls(p)); }
 
 }  // namespace partita

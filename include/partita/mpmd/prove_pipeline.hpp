@@ -86,11 +86,10 @@ class pipeline_checker {
   vec<held_value> held_;
   claim_list known_;  ///< claims about each held value
   value_givers from_;
-  vec<claim_list> inside_;  ///< by unit: claims about the values of its program
-  vec<vec<int>> taken_;     ///< by unit and operand: the held value, or -1
-  vec<int> first_given_;    ///< by unit: the first of its held results; others follow
-  int at_ = 0,
-      lost_in_ = -1;  ///< units: the current one, and the one in which the first op was lost
+  vec<claim_list> inside_;     ///< by unit: claims about the values of its program
+  vec<vec<int>> taken_;        ///< by unit and operand: the held value, or -1
+  vec<int> first_given_;       ///< by unit: the first of its held results; others follow
+  int at_ = 0, lost_in_ = -1;  ///< the current unit, and the one with the first lost op
 
   constexpr int find(int mesh, value_id slot) const { return held_at_[mesh * slots_ + slot]; }
   constexpr int hold(int mesh, value_id slot, const held_value& v) {
@@ -206,8 +205,7 @@ class pipeline_checker {
       if (unit.inside)
         work_.add(inside, to, known);
       else if (own_ && p_.repeated[stack] != 0)
-        own_->give_last(known, inside,
-                        to);  // a value of an iteration is not a value after the loop
+        own_->give_last(known, inside, to);  // not a value after the loop
       else if (is_of_no_microbatch(known))
         work_.add(inside, to, known);
     }

@@ -106,11 +106,11 @@ constexpr mesh_lists lists_with_messages(const call_graph& g, span<const int> or
 /// A channel with this capacity holds any number of messages.
 inline constexpr int unbounded = INT_MAX;
 
+/// Options of the channels between meshes.
 struct channel_options {
-  int capacity = 1;  ///< messages that a channel (of an ordered pair of meshes) holds; a sender
-                     ///< with one more waits until one is received
-  bool fifo =
-      false;  ///< true: messages are received in the order in which they were sent; else by tag
+  int capacity = 1;   ///< messages that a channel (of an ordered pair of meshes) holds; a sender
+                      ///< with one more waits until one is received
+  bool fifo = false;  ///< messages are received in the order of sending, else by tag
 };
 
 /// The times of all events, in seconds from the start.

@@ -13,6 +13,7 @@
 
 namespace partita {
 
+/// The maximum number of meshes, and the maximum length of their names.
 inline constexpr int max_meshes = 64;
 inline constexpr int max_mesh_name = 31;
 

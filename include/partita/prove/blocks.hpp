@@ -25,9 +25,8 @@ class writing_blocks {
   shape whole_;
   int dim_ = -1;
   std::int64_t block_ = 0;
-  view start_;  ///< start of the block, in elements; it wraps around
-  bool turns_ =
-      false;  ///< true if it may be out of bounds; then the written contents must wrap around, too
+  view start_;          ///< start of the block, in elements; it wraps around
+  bool turns_ = false;  ///< true if it may be out of bounds; the contents must then wrap, too
 
   constexpr bool find_dimension() {
     const shape& update = p_.type(p_.operand(o_, 1)).shape;

@@ -120,12 +120,11 @@ class contraction_law {
   int loop_count_;
   bool swapped_;
   span<const operand_term> given_;
-  vec<piece>& found_;        ///< by factor of the source op; its digits refer to local loops
-  vec<std::int64_t>& used_;  ///< by local loop: the extents of its digits
-  vec<int>& in_factor_;      ///< by local loop: the only factor that it covers, or -1
-  vec<int>& later_;          ///< operands that are inspected after the others
-  std::int64_t repeats_ =
-      1;  ///< reductions of the same value in the source, relative to those here
+  vec<piece>& found_;         ///< by factor of the source op; its digits refer to local loops
+  vec<std::int64_t>& used_;   ///< by local loop: the extents of its digits
+  vec<int>& in_factor_;       ///< by local loop: the only factor that it covers, or -1
+  vec<int>& later_;           ///< operands that are inspected after the others
+  std::int64_t repeats_ = 1;  ///< repeated reductions in the source, divided by those here
 
   constexpr bool clear() {
     if (map_.ops[of_.factors].composed) return false;

@@ -546,8 +546,7 @@ constexpr bool is_all_of_one(const view& v, int d, const shape& tensor) {
 /// number.)
 constexpr bool see_through(const view& whole, const shape& operand, const view& part,
                            const shape& tensor, view& v) {
-  unsigned turned =
-      0;  // dimensions in which the part wraps around, as all of a dimension of the tensor
+  unsigned turned = 0;  // dimensions in which the part wraps around
   for (int d = 0; d < operand.rank; ++d) {
     if (!part.reaches_beyond(d, operand.extents[d])) continue;
     if (part.beyond[d] != outside::wraps || !is_all_of_one(whole, d, tensor)) return false;

@@ -26,6 +26,7 @@ struct verdict {
   constexpr explicit operator bool() const { return proved; }
 };
 
+/// Limits of the work of `prove`.
 struct prove_options {
   static constexpr std::int64_t off = -1;
   /// The maximum number of steps (Q008). A step is a visited op, a choice among the claims of its
@@ -271,6 +272,7 @@ constexpr bool proof(const program& source, const device_program& local, failure
   f.record(prove(source, local).error);
   return !f;
 }
+/// True in builds without NDEBUG.
 #ifdef NDEBUG
 inline constexpr bool proves_in_debug = false;
 #else

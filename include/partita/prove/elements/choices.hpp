@@ -34,8 +34,7 @@ class choice_algebra {
  public:
   std::int64_t steps = 0;  ///< number of steps
   std::int64_t most_steps = INT64_MAX;
-  bool cut_short =
-      false;  ///< true if some choices were too large, so that equal ones may look different
+  bool cut_short = false;        ///< true if some choices were too large to normalize
   formula_words* log = nullptr;  ///< if set, it records the origins of formulas
   bool at_numbers = false;       ///< true if inputs, and results of functions, are numbers
 

@@ -21,8 +21,7 @@ struct element {
   std::int64_t number = 0;
   dtype type = dtype::f64;
   bool known = false;
-  std::int16_t terms =
-      0;  ///< with exponentials, if it is a sum of a few of them; see exponentials.hpp
+  std::int16_t terms = 0;  ///< number of exponentials in a short sum; see exponentials.hpp
 
   friend constexpr bool operator==(const element& x, const element& y) { return x.of == y.of; }
 };
