@@ -124,7 +124,7 @@ class contraction_law {
   vec<std::int64_t>& used_;   ///< by local loop: the extents of its digits
   vec<int>& in_factor_;       ///< by local loop: the only factor that it covers, or -1
   vec<int>& later_;           ///< operands that are inspected after the others
-  std::int64_t repeats_ = 1;  ///< repeated reductions in the source, divided by those here
+  std::int64_t repeats_ = 1;  ///< number of times that the source reduces a repeated value
 
   constexpr bool clear() {
     if (map_.ops[of_.factors].composed) return false;
