@@ -1,7 +1,7 @@
 /// Running programs on a CPU: `evaluate` and `emulate`. Adds Eigen and xtensor.
 #pragma once
 
-// First: compilers show the way to it above each mistake.
+// Included first, because compilers print the include path above each error.
 #include <partita/support/static_error.hpp>
 
 #include <partita/op/registry.hpp>

@@ -1,4 +1,4 @@
-/// Arrays by name in files that other programs know: `load` and `save`. Adds to cpu.hpp.
+/// Arrays by name in common file formats: `load` and `save`. Adds to cpu.hpp.
 #pragma once
 
 #include <partita/run/file/load.hpp>

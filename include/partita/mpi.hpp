@@ -1,7 +1,7 @@
 /// Running partitioned programs over MPI. Adds MPI, Eigen and xtensor.
 #pragma once
 
-// First: compilers show the way to it above each mistake.
+// Included first, because compilers print the include path above each error.
 #include <partita/support/static_error.hpp>
 
 #include <partita/backend/mpi/executable.hpp>

@@ -3,7 +3,7 @@
 /// The language, the engine and the compile-time checks. Running programs is in <partita/cpu.hpp>.
 #pragma once
 
-// First: compilers show the way to it above each mistake.
+// Included first, because compilers print the include path above each error.
 #include <partita/support/static_error.hpp>
 
 #include <partita/core/action_text.hpp>

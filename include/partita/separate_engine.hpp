@@ -1,5 +1,5 @@
-/// The engine's part of the library that is compiled once: what support/separate.hpp says. For one
-/// translation unit, with PARTITA_SEPARATE defined in all; elsewhere it is empty.
+/// The engine's part of the library that is compiled once; see support/separate.hpp. Include it in
+/// one translation unit, with PARTITA_SEPARATE defined in all; without that it is empty.
 #pragma once
 
 #if defined(PARTITA_SEPARATE)
@@ -16,8 +16,8 @@ value_id emit(builder& b, const op_def& def, span<const value_id> operands,
               span<const std::int64_t> attrs, const tensor_type& declared, vec<program>&& regions) {
   return b.append(def, operands, attrs, declared, static_cast<vec<program>&&>(regions));
 }
-value_id taken_from(builder& b, const builder* from, value_id v) {
-  return dsl_detail::taken_from(b, from, v);
+value_id captured_from(builder& b, const builder* from, value_id v) {
+  return dsl_detail::captured_from(b, from, v);
 }
 value_id add_input(builder& b, std::string_view path, const tensor_type& type) {
   return dsl_detail::add_input(b, path, type);

@@ -1,5 +1,5 @@
-/// The proof, of the library that is compiled once: see support/separate.hpp. For one translation
-/// unit, with PARTITA_SEPARATE defined in all; elsewhere it is empty.
+/// The prover's part of the library that is compiled once; see support/separate.hpp. Include it in
+/// one translation unit, with PARTITA_SEPARATE defined in all; without that it is empty.
 #pragma once
 
 #if defined(PARTITA_SEPARATE)
@@ -15,7 +15,7 @@ verdict prove(const program& source, const pipelined& p, const prove_options& op
   return mpmd_detail::prove(source, p, options);
 }
 
-/// (500,000 steps take about 20 ms where it is optimized: bench_prove.)
+/// 500,000 steps take about 20 ms with optimization: bench_prove.
 bool prove_by_default(const program& source, const device_program& made, failure& f) {
   const verdict v = prove_detail::prove(source, made, {.most_elements = 500'000});
   if (!v.undecided) f.record(v.error);

@@ -1,5 +1,5 @@
-/// What runs programs, but for the kernels, of the library that is compiled once: see
-/// support/separate.hpp. For one translation unit, with PARTITA_SEPARATE defined in all.
+/// Running programs, without the kernels, in the library that is compiled once; see
+/// support/separate.hpp. Include it in one translation unit, with PARTITA_SEPARATE defined in all.
 #pragma once
 
 #if defined(PARTITA_SEPARATE)

@@ -15,4 +15,4 @@ constexpr auto step = [] {
   };
   return pt::pipeline(traced_layers(model), two_meshes, pt::gpipe, split());
 };
-static_assert(pt::check<step>.transfers == 2);  // what the second layer takes, and the weight
+static_assert(pt::check<step>.transfers == 2);  // the operand of the second layer, and the weight

@@ -1,4 +1,4 @@
-// What explain, replicated, diff and the reports of conflicts say, letter by letter.
+// The exact texts of explain, replicated, diff and the reports of conflicts.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::string lines(const pt::partitioned& p) {
   const std::string all = str(pt::explain(p));
   return all.substr(0, all.find("in all:\n"));
 }
-/// What `settle` says of each conflict that is left, a line each.
+/// Returns the text of `settle` for each remaining conflict, one per line.
 std::string settlements(const pt::partitioned& p) {
   std::string out;
   for (const auto& k : p.core.conflicts) out += str(pt::settle(p, k)) + '\n';
@@ -41,14 +41,14 @@ std::string settlements(const pt::partitioned& p) {
 
 }  // namespace
 
-TEST_CASE("of a program with a mistake its message is shown") {
+TEST_CASE("explain shows the error of an invalid program") {
   pt::partitioned wrong;
   wrong.error.record("X001", "a mistake");
   CHECK(str(pt::print(wrong)) == "error: X001 a mistake\n");
   CHECK(str(pt::explain(wrong)) == "error: X001 a mistake\n");
 }
 
-TEST_CASE("a line for each collective, and sums") {
+TEST_CASE("explain has a line for each collective, and sums") {
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, MP, Z3));
   CHECK(
       str(pt::explain(p)) ==
@@ -83,7 +83,7 @@ reduce_scatter <"B">  %x7  96 bytes  x1  BP  dot_general(%x, %x6) leaves a sum o
 )");
 }
 
-TEST_CASE("collectives of a loop count as often as it runs") {
+TEST_CASE("collectives in a loop count once per iteration") {
   const auto f = pt::trace(
       [](auto x, auto w1, auto w2) {
         return pt::for_loop(
@@ -103,7 +103,7 @@ messages along "M" 12
 )");
 }
 
-TEST_CASE("every reason has its words") {
+TEST_CASE("each reason for a collective has a text") {
   const auto run = [](auto model, auto... tactics) {
     return lines(pt::partition(pt::trace(model, square()), mesh, pt::schedule(tactics...)));
   };
@@ -113,7 +113,7 @@ TEST_CASE("every reason has its words") {
 )");
   CHECK(
       run([](auto x) { return pt::sort<0>(x); }, rows) ==
-      R"(all_gather <"M">  %x  128 bytes  x1  rows  sort(%x) needs it whole: it has no loop over "M", since along dimension 0 the place of an element follows from all others
+      R"(all_gather <"M">  %x  128 bytes  x1  rows  sort(%x) needs it whole: it has no loop over "M", since along dimension 0 the position of an element depends on all others
 )");
   const auto tagged = [](auto x) { return pt::tag("y", tanh(pt::tag("t", exp(x)))); };
   CHECK(
@@ -130,7 +130,7 @@ TEST_CASE("every reason has its words") {
 )");
 }
 
-TEST_CASE("what goes around a loop, and into a branch") {
+TEST_CASE("explain covers values that loops carry and operands of branches") {
   const auto f = pt::trace(
       [](auto x) {
         return pt::for_loop(
@@ -170,7 +170,7 @@ all_gather <"M">  %x8  128 bytes  x1  both  case needs it whole: a conflict left
 )");
 }
 
-TEST_CASE("the sums of a whole model are its figures") {
+TEST_CASE("the sums of explain equal the figures of a whole model") {
   namespace t = paper::transformers;
   const auto p = pt::partition(paper::trace_training_step(paper::T32), {{"batch", 8}, {"model", 4}},
                                pt::schedule(t::BP, t::MP, t::Z3, t::EMB));
@@ -191,7 +191,7 @@ messages along "batch" 4970, along "model" 2310
 )") != std::string::npos);
 }
 
-TEST_CASE("what is replicated by default") {
+TEST_CASE("replicated lists values that are replicated by default") {
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, MP));
   CHECK(str(pt::print_replicated(p)) ==
         R"(2048 bytes  x 2 copies  %x   parameter  tensor<256x8xf32>  along "M"
@@ -210,12 +210,13 @@ replicated by default: 2560 bytes on one device, in 3 values
   CHECK(list[1].axes == pt::axis_set::of(0));
   CHECK(list[1].copies == 4);
 
-  // Asked for, and what follows from it, is not by default; sums are whole by their nature.
+  // A value is not replicated by default if a tactic requests it or an operand implies it. A sum is
+  // always global.
   const auto whole = pt::manual("B", {{"w1", pt::replicated}, {"w2", pt::replicated}});
   const auto said = pt::manual("M", {{"x", pt::replicated}});
   CHECK(pt::replicated(pt::partition(chain(), mesh, pt::schedule(BP, whole, MP, said))).empty());
 
-  // An op that cannot be sliced, what is computed from it, and constants.
+  // An op that cannot be sliced, values computed from it, and constants.
   const auto f = pt::trace([](auto x) { return exp(pt::sort<0>(x)) + 1.0f; }, square());
   const auto q = pt::partition(f, {{"M", 2}}, pt::schedule(pt::manual("M", {{"x", 0}})));
   CHECK(str(pt::print_replicated(q)) ==
@@ -227,7 +228,7 @@ replicated by default: 772 bytes on one device, in 4 values
 )");
 }
 
-TEST_CASE("strict: no value above a size is replicated by default") {
+TEST_CASE("strict refuses large values that are replicated by default") {
   const auto at_most = [](std::int64_t bytes) {
     return pt::partition(chain(), mesh, pt::schedule(BP, MP), {.strict = bytes});
   };
@@ -247,7 +248,7 @@ TEST_CASE("strict: no value above a size is replicated by default") {
       pt::error);
 }
 
-TEST_CASE("what changed between two schedules") {
+TEST_CASE("diff lists the changes between two schedules") {
   const auto a = pt::partition(chain(), mesh, pt::schedule(BP, MP));
   const auto b = pt::partition(chain(), mesh, pt::schedule(BP, MP, Z3));
   CHECK(str(pt::diff(a, a)) == "no difference\n");
@@ -298,7 +299,7 @@ collectives differ from number 1 on:
 )");
 }
 
-TEST_CASE("conflicts say what would settle them, and it does") {
+TEST_CASE("a conflict names the tactic that settles it, and that tactic does") {
   const auto both = pt::manual("B", {{"x", 0}, {"w1", 1}}, "both");
   CHECK(
       settlements(pt::partition(chain(), mesh, pt::schedule(both))) ==
@@ -329,7 +330,7 @@ TEST_CASE("conflicts say what would settle them, and it does") {
 )");
 }
 
-TEST_CASE("a conflict that a later tactic settled says so in the report") {
+TEST_CASE("the report marks a conflict that a later tactic settled") {
   const auto f = pt::trace([](auto x, auto y) { return tanh(x) + exp(y); }, square(),
                            pt::input<float, 8, 8>("y"));
   const auto p = pt::partition(f, mesh,

@@ -1,5 +1,5 @@
-// What the library says of programs on several meshes: what is replicated by default, why each
-// collective and each transfer is there, and what differs between two of them.
+// Reports on programs over several meshes: values replicated by default, the reason for each
+// collective and each transfer, and the difference between two programs.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -38,12 +38,12 @@ const pt::pipeline_options unsharded{
 
 }  // namespace
 
-TEST_CASE("strict: what meshes replicate by default, by the sizes that they have") {
+TEST_CASE("strict: values that a mesh replicates by default, with the sizes on that mesh") {
   CHECK(strict_error(1024) == "no error");
   CHECK(
       strict_error(128) ==
       R"(S020 strict: "x" tensor<32x8xf32> is replicated along "M" by default on mesh "m0": 2 copies of 256 bytes, where 128 bytes are allowed, and 2 more values are; shard it, or place it pt::replicated)");
-  // w1 is in 4 copies on m0, w2 in 2 on m1, since "B" has these sizes there.
+  // w1 has 4 copies on m0 and w2 has 2 on m1, since "B" has these sizes there.
   CHECK(str(pt::print_replicated(partitioned({}, PP, BP, MP), 7)) ==
         R"(256 bytes  x 2 copies  %x    parameter         tensor<32x8xf32>   on m0 along "M"
 128 bytes  x 4 copies  %w1   parameter         tensor<8x8xf32>    on m0 along "B"
@@ -55,7 +55,7 @@ TEST_CASE("strict: what meshes replicate by default, by the sizes that they have
 and 4 more, 200 bytes
 replicated by default: 1480 bytes on one device, in 11 values
 )");
-  // A mesh of one device replicates nothing, whatever axes the others have.
+  // A mesh of one device replicates nothing, whatever axes the other meshes have.
   const pt::topology single{{"m0", {{"B", 4}}}, {"m1", {{"M", 1}}}};
   for (const auto& v : pt::replicated_by_default(pt::partition(traced(), single, pt::schedule(PP))))
     CHECK(v.mesh == 0);
@@ -63,7 +63,7 @@ replicated by default: 1480 bytes on one device, in 11 values
                               pt::schedule(PP, BP), {.strict = 0}));
 }
 
-TEST_CASE("explain: why each collective and each transfer is there") {
+TEST_CASE("explain: the reason for each collective and each transfer") {
   const pt::pipelined p = partitioned({}, PP, BP, MP, Z3);
   CHECK(
       str(pt::explain(p)) ==
@@ -87,7 +87,7 @@ in all:
   m1  all             x14  1092 bytes
 )");
   CHECK(pt::explain<explained_step>() == pt::explain(p).view());
-  // The layout, and who has to do with a value, where it is made and where it goes.
+  // The layout, and the ops that use a value, on its own mesh and on the meshes that it is sent to.
   CHECK(str(pt::explain(p, "w1")) == R"(%w1 : tensor<8x8xf32>
 input "w1" on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device
 taken by forward of stage 0, call outside of the loop
@@ -121,7 +121,7 @@ collectives:
   for (const char* name : {"w1", "w2", "%w1'"})
     CHECK(str(pt::explain(p, "w*")).find(str(pt::explain(p, name)).substr(0, 60)) !=
           std::string::npos);
-  // Where nothing is sharded: transfers alone.
+  // Without shardings there are only transfers.
   CHECK(str(pt::explain(partitioned({}, PP))) == R"(transfers:
   m0 -> m1  %x9   256 bytes  x4  [{}, {}]  for forward of stage 1, backward of stage 1
   m1 -> m0  %x18  256 bytes  x4  [{}, {}]  for backward of stage 0
@@ -139,7 +139,7 @@ collectives: none
 )");
 }
 
-TEST_CASE("diff: what changes from one pipeline to another") {
+TEST_CASE("diff: the changes from one pipeline to another") {
   const pt::pipelined plain = partitioned({}, PP, BP, MP), p = partitioned({}, PP, BP, MP, Z3);
   CHECK(str(pt::diff(plain, p)) == R"(schedule: PP, BP, MP -> PP, BP, MP, Z3
 all_gather: 0 -> 12
@@ -172,7 +172,7 @@ collectives that only one has:
 )");
   CHECK(pt::diff<plain_step, explained_step>() == pt::diff(plain, p).view());
   CHECK(str(pt::diff(p, p)) == "no difference\n");
-  // More microbatches, and where the stages lie.
+  // More microbatches, and other meshes for the stages.
   const auto turned = [](int microbatches) {
     return pt::partition(traced(), {{"m1", {{"B", 4}}}, {"m0", {{"B", 4}}}},
                          pt::schedule(stages_of(microbatches), BP));

@@ -31,7 +31,8 @@ constexpr pt::partitioned by(const pt::mesh& m, const Tactics&... tactics) {
   return pt::partition(traced(), m, pt::schedule(tactics...));
 }
 
-/// The plan's program is well formed, gives what it takes, and is proved to.
+/// Checks that the plan's program is well formed, returns the values that it accepts, and is proved
+/// to do so.
 void check_program(const pt::reshard_plan_result& plan) {
   const pt::device_program d = plan.program();
   CHECK(!pt::verify(d));
@@ -81,7 +82,7 @@ in all 5 values, 1 of which stay: all_gather 4, all_reduce 0, reduce_scatter 0, 
   CHECK(same.bytes_sent == 0);
 }
 
-TEST_CASE("reshard_plan: to another mesh of as many devices") {
+TEST_CASE("reshard_plan: to another mesh with the same number of devices") {
   const auto a = by(grid, BP, MP, Z3);
   const auto b = by({{"x", 2}, {"y", 4}}, pt::manual("y", {{"params", 1}, {"momentum", 1}}),
                     pt::manual("x", {{"params", 0}, {"momentum", 0}}));
@@ -98,7 +99,7 @@ in all 5 values, 0 of which stay: all_gather 1, all_reduce 0, reduce_scatter 0, 
   check_program(pt::reshard_plan(b, a));
 }
 
-TEST_CASE("reshard_plan: between paddings") {
+TEST_CASE("reshard_plan: between different paddings") {
   const auto source = pt::trace([](auto x, auto w) { return matmul(x, w); },
                                 pt::input<float, 10, 9>("x"), pt::input<float, 9, 8>("w"));
   const auto split = [&](const pt::mesh& m, const auto&... tactics) {
@@ -146,7 +147,7 @@ in all 1 values, 0 of which stay: all_gather 0, all_reduce 0, reduce_scatter 0, 
 )");
 }
 
-TEST_CASE("reshard: what cannot be") {
+TEST_CASE("reshard: invalid requests are refused") {
   const auto message = [](const auto& plan) {
     try {
       plan();

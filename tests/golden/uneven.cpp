@@ -1,4 +1,4 @@
-// Uneven dimensions: the padded program, as text.
+// Uneven dimensions: the padded programs as text.
 #include "printed.hpp"
 
 namespace {
@@ -9,7 +9,7 @@ constexpr auto MP = pt::manual("M", {{"w1", 1}}, "MP", pt::uneven::pad);
 
 }  // namespace
 
-TEST_CASE("uneven: products of padded rows and columns, masked where they are contracted") {
+TEST_CASE("uneven: products of padded rows and columns are masked where they are contracted") {
   const auto source = pt::trace([](auto x, auto w1, auto w2) { return matmul(matmul(x, w1), w2); },
                                 pt::input<float, 10, 8>("x"), pt::input<float, 8, 15>("w1"),
                                 pt::input<float, 15, 8>("w2"));
@@ -93,7 +93,7 @@ TEST_CASE("uneven: products of padded rows and columns, masked where they are co
   check_meaning(p);
 }
 
-TEST_CASE("uneven: a sort takes the true size and its result is padded") {
+TEST_CASE("uneven: a sort reads the true size and its result is padded") {
   const auto source =
       pt::trace([](auto x) { return pt::sort<0>(x) + x; }, pt::input<float, 10, 6>("x"));
   const auto p = pt::partition(source, mesh, pt::schedule(BP));
@@ -134,7 +134,7 @@ TEST_CASE("uneven: a sort takes the true size and its result is padded") {
   check_meaning(p);
 }
 
-TEST_CASE("uneven: what is replicated by default does not name the masks") {
+TEST_CASE("uneven: the list of values replicated by default omits the masks") {
   const auto source =
       pt::trace([](auto x) { return pt::sum<0>(x * 2); }, pt::input<float, 10, 6>("x"));
   const auto p = pt::partition(source, mesh, pt::schedule(BP));
@@ -144,7 +144,7 @@ TEST_CASE("uneven: what is replicated by default does not name the masks") {
   CHECK(names == "x 72; %2 72; result 24; %1 4; ");
 }
 
-TEST_CASE("uneven: what would settle a conflict pads, too") {
+TEST_CASE("uneven: the suggested tactic that settles a conflict pads, too") {
   const auto source = pt::trace([](auto x, auto w) { return matmul(x, w); },
                                 pt::input<float, 10, 8>("x"), pt::input<float, 8, 15>("w"));
   const auto both = pt::manual("B", {{"x", 0}, {"w", 1}}, "both", pt::uneven::pad);
@@ -156,7 +156,7 @@ TEST_CASE("uneven: what would settle a conflict pads, too") {
   check_meaning(p);
 }
 
-TEST_CASE("uneven: sums are finished behind the padding, as many as with even sizes") {
+TEST_CASE("uneven: sums are finished after the padding, in the same number as with even sizes") {
   const auto step = [](std::int64_t vocabulary, std::int64_t batch, bool tied) {
     const pt::tensor<float, pt::dyn, pt::dyn> table(vocabulary, 8);
     const pt::tensor<std::int32_t, pt::dyn> tokens(batch);
@@ -227,7 +227,7 @@ messages along "B" 6
 )");
 }
 
-TEST_CASE("uneven: what an op takes in its true size, and what it gives, has the source's names") {
+TEST_CASE("uneven: operands in their true size and their results have the source's names") {
   const auto source =
       pt::trace([](auto x) { return abs(pt::sort<0>(x * 2)); }, pt::input<float, 10, 6>("x"));
   const auto p = pt::partition(source, mesh, pt::schedule(BP));
@@ -250,7 +250,7 @@ replicated by default: 868 bytes on one device, in 6 values
   check_meaning(p);
 }
 
-TEST_CASE("uneven: without cancelling, collectives of masks have words") {
+TEST_CASE("uneven: without the pass cancel, collectives of masks are explained") {
   const auto source =
       pt::trace([](auto x) { return pt::sum<0>(x * 2); }, pt::input<float, 10, 6>("x"));
   const auto p = pt::partition(source, mesh, pt::schedule(BP), {.passes = {.cancel = false}});

@@ -1,6 +1,6 @@
-// Programs of every kind over MPI: each rank computes the bits of the emulator. On meshes of 4
-// devices (with 8 ranks: of 8), as many ranks as devices or a divisor; pipelines over as many
-// devices as there are ranks.
+// Programs of every kind over MPI: each rank computes the bits of the emulator. Meshes have 4
+// devices (8 with 8 ranks), and the number of ranks equals or divides it. Pipelines have one device
+// per rank.
 #include <algorithm>
 #include <cstring>
 #include <iostream>
@@ -28,7 +28,7 @@ using pt::dyn, pt::input, pt::manual, pt::schedule, pt::trace;
 namespace {
 
 /// Real numbers, whose sums depend on their order; 0 for the state of an optimizer; integers that
-/// are indices of at least 4 rows.
+/// are indices below 4.
 std::vector<pt::array> arguments(const pt::program& p) {
   data::random r{3};
   std::vector<pt::array> list;
@@ -49,7 +49,7 @@ bool same_bits(const pt::array& a, const pt::array& b) {
          std::memcmp(a.bytes(), b.bytes(), static_cast<std::size_t>(a.type().bytes())) == 0;
 }
 
-/// Runs programs on all ranks, and counts those with a rank that has a wrong result.
+/// Runs programs on all ranks, and counts the programs for which a rank has a wrong result.
 class test_run {
  public:
   explicit test_run(const pt::mpi::world& w) : world_(w) {}
@@ -57,7 +57,7 @@ class test_run {
   int ranks() const { return world_.ranks(); }
   int differing() const { return differing_; }
 
-  /// One line for all ranks; `problem`: of this rank, or "".
+  /// Prints one line for all ranks; `problem` is that of this rank, or "".
   void verdict(std::string_view name, const std::string& problem) {
     int mine = problem.empty() ? ranks() : world_.rank(), first = 0;
     MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, world_.communicator());
@@ -66,7 +66,7 @@ class test_run {
     if (first == ranks() && world_.first()) std::cout << "ok " << name << std::endl;
     differing_ += first < ranks();
   }
-  /// `steps` runs; after the first, inputs with a next value take it.
+  /// Runs `steps` steps; after the first, inputs with a next value use it.
   template <class Partitioned>
   void check(std::string_view name, const Partitioned& p, std::vector<pt::array> x, int steps = 1,
              const pt::run_options& options = {}) {
@@ -75,7 +75,7 @@ class test_run {
     std::string problem;
     pt::sharded_state state;
     for (int step = 0; step < steps; ++step) {
-      std::vector<pt::array> others;  // that no output is the next value of
+      std::vector<pt::array> others;  // inputs that have no next value
       for (int i = 0; i < p.source.input_count(); ++i)
         if (std::find(inputs.begin(), inputs.end(), i) == inputs.end())
           others.push_back(x[static_cast<std::size_t>(i)]);
@@ -287,8 +287,8 @@ const pt::stage_list two_stages{{"embedding", "layers.0", "layers.1"},
                                 {"layers.2", "layers.3", "head"}},
     four_stages{{"embedding", "layers.0"}, {"layers.1"}, {"layers.2"}, {"layers.3", "head"}};
 
-/// A training step on two meshes, each of half the ranks; of 8 ranks the meshes have their axes in
-/// different orders.
+/// A training step on two meshes of half the ranks each. With 8 ranks, the meshes have their axes
+/// in different orders.
 pt::pipelined pipeline(int ranks, const pt::pipeline_order& order, const pt::stage_list& stages) {
   const pt::program f = tied::tied_training();
   const auto PP = pt::pipeline({.stages = stages,
@@ -319,9 +319,9 @@ void check_pipelines(test_run& t) {
           x);
 }
 
-// ---- Promises -----------------------------------------------------------------------------------
+// ---- Guarantees ---------------------------------------------------------------------------------
 
-/// A state whose next value has another layout than the run takes.
+/// A state whose next value has another layout than the run accepts.
 void check_next_state(test_run& t) {
   const auto model = [](auto x) {
     return std::tuple{pt::output("x", pt::transpose<1, 0>(pt::tag("rows", x)) * 0.7),
@@ -332,7 +332,7 @@ void check_next_state(test_run& t) {
   const bool differs = !(p.device.inputs[0] == p.device.outputs[0]);
   t.check(differs ? "next state in another layout" : "next state in THE SAME layout", p, 3);
 }
-/// A state that several executables share: with other layouts, on other meshes.
+/// A state that several executables share, with other layouts and on other meshes.
 void check_shared_state(test_run& t) {
   const auto traced = [](auto f) {
     return trace([&](auto x) { return pt::output("x", f(x)); }, input<float, 16, 16>("x"));
@@ -358,7 +358,7 @@ void check_shared_state(test_run& t) {
   check("more devices; ", pt::partition(g, pt::mesh{{"S", 16}}, rows));
   t.verdict("a state of another executable", problem);
 }
-/// Each rank is asked for its shards only, each one once.
+/// Each rank is asked for its own shards only, and for each once.
 void check_placing(test_run& t) {
   const auto p = mlp(t.ranks());
   const auto x = arguments(p.source);
@@ -391,7 +391,7 @@ void check_placing(test_run& t) {
   if (!same_bits(run.whole(run(weights, x[0]).values()[0]), want)) problem += "of both; ";
   t.verdict("shards from a callback", problem);
 }
-/// Reductions by MPI: integers and extremes have the bits of the emulator, real sums nearly.
+/// Reductions by MPI: integers, maxima and minima have the bits of the emulator, real sums nearly.
 void check_native(test_run& t) {
   const auto model = [](auto x, auto w, auto z, auto i) {
     return std::tuple{pt::output("y", matmul(x, w)), pt::output("sum", sum<0>(i)),
@@ -414,7 +414,7 @@ void check_native(test_run& t) {
   if (!pt::all_close(run.whole(out["y"]), want["y"], 1e-5, 1e-5)) problem += "y; ";
   t.verdict("native reductions", problem);
 }
-/// What every rank has needs no communication; a sharded value does.
+/// A value that every rank has needs no communication; a sharded value does.
 void check_whole(test_run& t) {
   const auto model = [](auto x) {
     return std::tuple{pt::output("scaled", x * 2), pt::output("total", sum(x)),

@@ -1,4 +1,4 @@
-"""`partita --run` under mpirun writes the bytes that it writes alone: on one mesh, and as a pipeline.
+"""Checks that `partita --run` writes the same bytes under mpirun as alone, on one mesh and as a pipeline.
 
     PARTITA=.../partita MPIRUN="mpirun -n" python3 run_modules.py FOLDER
 """
@@ -21,7 +21,7 @@ BP: manual "B" {x: 0, y: 0}
 
 
 def write_inputs(module, path):
-    """Random arrays for the arguments of the first function, in their order."""
+    """Writes random arrays for the arguments of the first function, in order."""
     signature = re.search(r"@\w+\((.*?)\)\s*(->|\{)", open(module).read(), re.S).group(1)
     random = numpy.random.default_rng(0)
     arrays = []

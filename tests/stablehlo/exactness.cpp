@@ -1,5 +1,5 @@
-// How exactly ops are computed (precision, algorithm, accuracy) survives reading, printing, parsing
-// and writing, in every place that can contain ops, partitioning and derivatives; and is proved.
+// The exactness of ops (precision, algorithm, accuracy) survives reading, printing, parsing and
+// writing, in every place that can contain ops, and partitioning and derivatives; it is proved.
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -174,7 +174,7 @@ TEST_CASE("exactness: read, printed, parsed and written in every place") {
       }
 }
 
-TEST_CASE("exactness: partitioned, written for a device and proved; another one is not") {
+TEST_CASE("exactness: partitioned, written for a device and proved; another one is not proved") {
   for (const form& f : forms())
     for (const std::string& place : places) {
       const pt::program p = pt::read_stablehlo(put(place, f.pretty));
@@ -243,7 +243,7 @@ TEST_CASE("exactness: derivatives have that of JAX") {
   CHECK(exact_ops(b.p) == 2);
 }
 
-TEST_CASE("exactness: of ragged products") {
+TEST_CASE("exactness: ragged products keep it") {
   const pt::program p = pt::read_stablehlo(R"(
 func.func @main(%a: tensor<8x4xf32>, %b: tensor<2x4x6xf32>, %g: tensor<2xi32>) -> tensor<8x6xf32> {
   %r = "chlo.ragged_dot"(%a, %b, %g) <{precision_config = [#chlo<precision HIGHEST>, #chlo<precision HIGH>], ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>}> : (tensor<8x4xf32>, tensor<2x4x6xf32>, tensor<2xi32>) -> tensor<8x6xf32>
@@ -253,7 +253,7 @@ func.func @main(%a: tensor<8x4xf32>, %b: tensor<2x4x6xf32>, %g: tensor<2xi32>) -
   CHECK(str(pt::print(p)).find("precision=[highest, high]") != std::string::npos);
 }
 
-TEST_CASE("exactness: what is not one is an error") {
+TEST_CASE("exactness: an invalid one is an error") {
   const std::string dot = "stablehlo.dot_general %a, %a, contracting_dims = [1] x [0], ";
   const std::string two = " : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>";
   for (const auto& [op, message] : std::vector<std::pair<std::string, std::string>>{

@@ -35,7 +35,7 @@ TEST_CASE("not_read: each line of the list gives its error, with its place") {
   CHECK(count >= 24);
 }
 
-TEST_CASE("types that are not read are named with their parameters") {
+TEST_CASE("not_read: types are named with their parameters") {
   const auto message = [](std::string_view type) {
     return std::string(
         pt::read_stablehlo("func.func @main(%a: " + std::string(type) + ") -> tensor<f32> {\n}\n")

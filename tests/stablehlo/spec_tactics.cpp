@@ -36,7 +36,7 @@ std::string mistake(std::string_view lines) {
   }
   return "";
 }
-/// The name of its tactic, its actions, notes, loops, and the device-local program.
+/// Returns the name of its tactic, its actions, notes, loops, and the device-local program.
 std::string all_of(const pt::partitioned& p) {
   std::string out;
   for (const auto& t : p.tactics) {
@@ -62,7 +62,7 @@ bool is_documented(const std::string& cpp, const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("each line is the tactic of C++") {
+TEST_CASE("each line equals its tactic in C++") {
   SAME("BP: manual B {x: 0, y: 0}", manual("B", {{"x", 0}, {"y", 0}}, "BP"));
   SAME("manual M {params.layers.*.up: 1, params.**.down: 0}",
        manual("M", {{"params.layers.*.up", 1}, {"params.**.down", 0}}));
@@ -86,7 +86,7 @@ TEST_CASE("lines that rewrite, that search, and several at once") {
        amalgamated("ST", manual("B", {{"x", 0}}), manual("M", {{"params.layers", 1}})));
   SAME("automatic M, B {device: A100-80, evaluations: 50, seed: 2, overlap: false}",
        automatic({"M", "B"}, a100_80, {.evaluations = 50, .overlap = false, .seed = 2}));
-  // In amalgamated, too, and on several lines.
+  // Inside amalgamated, too, and on several lines.
   const auto all = amalgamated("all", microbatch(4, {{"x", 0}, {"y", 0}}), remat({"layers_0"}),
                                manual("B", {{"x", 0}}), shard({{"params.head", {{}, "M"}}}));
   CHECK(all_of(by_text("all: amalgamated {  # at once\n  microbatch 4 {x: 0, y: 0}\n"
@@ -98,7 +98,7 @@ TEST_CASE("lines that rewrite, that search, and several at once") {
   CHECK(all_of(by_text("shard {x: {{}}, y: {}}")) != "");
 }
 
-TEST_CASE("actions") {
+TEST_CASE("actions are tactics") {
   struct own {
     std::string_view name() const { return "own"; }
     void apply(tactic_context& c) const {
@@ -121,7 +121,7 @@ TEST_CASE("actions") {
   CHECK(three.tactics[2].name.view() == "A");
 }
 
-TEST_CASE("mistakes have a line, the name and the nearest names") {
+TEST_CASE("errors have a line, the name and the nearest names") {
   const auto starts = [](std::string_view lines, std::string_view begin) {
     const std::string said = mistake(lines);
     CHECK_MESSAGE(said.starts_with(begin), said);

@@ -87,7 +87,7 @@ std::string notes(const pt::program& p) {
 
 }  // namespace
 
-TEST_CASE("states: results in any order are told by what they are made of") {
+TEST_CASE("states: results in any order are recognized by their computation") {
   for (const bool donated : {true, false})
     for (const std::string order : {"pml", "mpl", "lmp", "lpm", "mlp", "plm"}) {
       const pt::program p = read(step(donated, order));
@@ -134,7 +134,7 @@ TEST_CASE("states: results in any order are told by what they are made of") {
   CHECK(str(pt::report(r)).find("note: results that may be next states") != std::string::npos);
 }
 
-TEST_CASE("states: a gradient is none, with decay of weights, too") {
+TEST_CASE("states: a gradient is not a state, even with weight decay") {
   const std::string module = R"(
 func.func @main(%w: tensor<8x8xf32> loc("params['w']"), %x: tensor<16x8xf32> loc("x")) -> (tensor<8x8xf32> {jax.result_info = "result['w']"}) {
   %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<16x8xf32>
@@ -147,7 +147,7 @@ func.func @main(%w: tensor<8x8xf32> loc("params['w']"), %x: tensor<16x8xf32> loc
   CHECK(output_names(read(module)) == "w");
 }
 
-TEST_CASE("states: through loops, branches and updates in place") {
+TEST_CASE("states: recognized through loops, branches and updates in place") {
   const std::string head =
       "func.func @main(%w: tensor<8xf32> {jax.buffer_donor = true} loc(\"w\"), "
       "%i: tensor<i32> loc(\"i\")) -> (tensor<8xf32>, tensor<8xf32>) {\n";
@@ -183,7 +183,7 @@ TEST_CASE("states: through loops, branches and updates in place") {
   }
 }
 
-TEST_CASE("states: what only the module says, and what nothing does") {
+TEST_CASE("states: those that only the module states, and results that are not states") {
   const auto module = [](const std::string& a, const std::string& b) {
     return "func.func @main(%a: tensor<8xf32>" + a + " loc(\"a\"), %b: tensor<8xf32>" + b +
            " loc(\"b\")) -> (tensor<8xf32>, tensor<8xf32>) {\n"
@@ -270,7 +270,7 @@ TEST_CASE("memory: donated arguments give their memory to results, others do not
   CHECK(at[pt::memory_kind::optimizer_state] > 0);
 }
 
-TEST_CASE("memory: what is offloaded takes none of the device's") {
+TEST_CASE("memory: offloaded values take no memory of the device") {
   const auto module = [](bool offloads) {
     const auto place = [&](const std::string& to, const std::string& from,
                            const std::string& where) {

@@ -1,4 +1,4 @@
-// Meshes of ops: topologies, assignment, inference, cutting.
+// Meshes of ops: topologies, assignment, inference and cutting into fragments.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -30,7 +30,7 @@ std::string refusal(const pt::program& p, const pt::assignment& a, const pt::top
 }
 std::string meshes(pt::mesh_set s) { return str(pt::mesh_names(three, s)); }
 
-/// `layer1(1)@m0: multiply add; @m1: tanh`, fragment by fragment.
+/// Returns one entry per fragment: `layer1(1)@m0: multiply add; @m1: tanh`.
 std::string cut(const pt::mpmd_program& m) {
   pt::text out;
   for (const auto& f : m.fragments) {
@@ -45,7 +45,7 @@ std::string cut(const pt::mpmd_program& m) {
   }
   return str(out);
 }
-/// `x1 m0 m1, ...`
+/// Returns each transfer as `x1 m0 m1`, separated by commas.
 std::string sent(const pt::mpmd_program& m) {
   const pt::value_names names(m.source);
   pt::text out;
@@ -57,7 +57,7 @@ std::string sent(const pt::mpmd_program& m) {
 
 }  // namespace
 
-TEST_CASE("topologies: what is refused") {
+TEST_CASE("topologies: invalid ones are refused") {
   const auto text = [](const pt::topology& t) { return str(pt::validate(t).message); };
   CHECK(text(three) == "");
   CHECK(text({}) == "O101 topology: it has 0 meshes; 1 to 64 are allowed");
@@ -80,7 +80,7 @@ TEST_CASE("topologies: what is refused") {
 }
 
 // Shardy:MPMD, "Mesh inference": a and its copy t, b on m2, x = a + a, z = x + b.
-TEST_CASE("use_set and src_set") {
+TEST_CASE("use_set and src_set are those of the RFC") {
   const auto p = traced(
       [](auto u) {
         const auto a = pt::named("a", [](auto v) { return exp(v); })(u);
@@ -113,7 +113,7 @@ TEST_CASE("use_set and src_set") {
   CHECK(m.mesh_of_output("v") == "");
 }
 
-TEST_CASE("assignments: what is refused") {
+TEST_CASE("assignments: invalid ones are refused") {
   const auto p = traced(
       [](auto x) {
         return pt::named("stage0", [](auto y) { return exp(pt::named("layer1", twice)(y)); })(x);
@@ -141,7 +141,7 @@ TEST_CASE("assignments: what is refused") {
   CHECK(cut(pt::to_mpmd(p, three, {.names = {{"stage0.layer1", "m2"}}})) == "layer1@m2: add exp");
 }
 
-TEST_CASE("the longest name counts; patterns; stages") {
+TEST_CASE("the longest matching name wins; patterns; stages") {
   const auto p = traced(
       [](auto x) {
         for (int i = 0; i < 4; ++i) x = pt::named("layers", i, twice)(x);
@@ -169,7 +169,7 @@ TEST_CASE("the longest name counts; patterns; stages") {
   CHECK(m.find("layers.2", 1) == -1);
 }
 
-TEST_CASE("a part that is called twice is two fragments") {
+TEST_CASE("a part that is called twice becomes two fragments") {
   const auto p = traced(
       [](auto x) {
         const auto f = pt::named("shared", twice);
@@ -180,7 +180,7 @@ TEST_CASE("a part that is called twice is two fragments") {
         "shared@m0: add; between@m1: add; shared#1@m0: add");
 }
 
-TEST_CASE("labelled ops are selected too, and cut where they wait for others") {
+TEST_CASE("labelled ops are selected too, and are cut where they wait for others") {
   auto p = traced([](auto x) { return tanh(exp(sin(x))); }, "x");
   for (const auto& n : p.ops) {
     const auto name = n.def->name;
@@ -198,7 +198,7 @@ TEST_CASE("labelled ops are selected too, and cut where they wait for others") {
         "other.exp, layers.0.attn; did you mean \"layers\"?");
 }
 
-TEST_CASE("what has no name lives where it is needed, if it can be had there") {
+TEST_CASE("unnamed ops run where they are needed, if their operands can be sent there") {
   const auto p = traced(
       [](auto x) {
         const auto a = pt::named("layer1", twice)(x);
@@ -223,13 +223,13 @@ TEST_CASE("what has no name lives where it is needed, if it can be had there") {
         "O110 mpmd: exp (%x2: tensor<4xf32>) is needed on mesh \"m2\" for output \"y\" by tanh, "
         "sine, and is computed from results of \"layer1\" on mesh \"m0\"; nothing sends them: give "
         "the op a name, or set infer_transfers");
-  // The result of a part is sent where an output is asked for.
+  // The result of a part is sent to the mesh where an output is requested.
   const auto r = traced([](auto x) { return pt::output("y", pt::named("f", twice)(x)); }, "x");
   CHECK(sent(pt::to_mpmd(r, three, {.names = {{"f", "m0"}}, .outputs = {{"y", "m2"}}})) ==
         "y m0 m2");
 }
 
-TEST_CASE("each value is sent to a mesh once, from the one that makes it") {
+TEST_CASE("each value is sent to a mesh once, from the mesh that computes it") {
   const auto p = traced(
       [](auto x) {
         const auto a = pt::named("a", twice)(x);
@@ -242,7 +242,7 @@ TEST_CASE("each value is sent to a mesh once, from the one that makes it") {
   CHECK(sent(m) == "x m0 m1, x1 m0 m1, x1 m0 m2, x2 m1 m2");
 }
 
-TEST_CASE("constants, and what only spreads them, are made wherever they are used") {
+TEST_CASE("constants and their broadcasts are computed on each mesh that uses them") {
   const auto p = traced(
       [](auto x) {
         const auto a =
@@ -255,7 +255,7 @@ TEST_CASE("constants, and what only spreads them, are made wherever they are use
   CHECK(m.transfers.size() == 1);
 }
 
-TEST_CASE("inputs live on the first mesh that uses them, next states with their inputs") {
+TEST_CASE("inputs are on the first mesh that uses them, next states with their inputs") {
   const auto p = traced(
       [](auto w, auto v, auto n, auto unused, auto x) {
         const auto a = pt::named("a", both)(x, v), b = pt::named("b", both)(a, w);
@@ -284,7 +284,7 @@ TEST_CASE("inputs live on the first mesh that uses them, next states with their 
         "state stays on its mesh");
 }
 
-TEST_CASE("what is combined of several meshes is combined on each first") {
+TEST_CASE("values combined from several meshes are combined on each mesh first") {
   const auto model = [](auto x) {
     const auto a = pt::named("a", [](auto y) { return sin(y); })(x);
     const auto b = pt::named("b", [](auto y) { return cos(y); })(x);
@@ -295,13 +295,13 @@ TEST_CASE("what is combined of several meshes is combined on each first") {
   const auto p = traced(model, "x");
   const pt::vec<pt::mesh_for> names{{"a", "m1"}, {"b", "m1"}, {"c", "m0"}, {"d", "m2"}};
   const auto m = pt::to_mpmd(p, three, {.names = names, .outputs = {{"sum", "m0"}}});
-  // x is anywhere, and so on m0, which needs the sum.
+  // x may be on any mesh; the sum is needed on m0, so x is there.
   CHECK(m.transfers.size() == 4);  // x to m1 and m2, and two parts of the sum
   CHECK(sent(m).substr(0, 16) == "x m0 m1, x m0 m2");
   CHECK(cut(m) == "a@m1: sine; c@m0: exp add; b@m1: cosine add; d@m2: tanh; @m0: add add");
 }
 
-TEST_CASE("what is combined of one mesh is nobody's to send") {
+TEST_CASE("an unnamed op with operands on one mesh needs infer_transfers to be used on another") {
   const auto p = traced(
       [](auto x) {
         const auto a = pt::named("a", twice)(x), b = pt::named("b", twice)(a);
@@ -347,11 +347,12 @@ TEST_CASE("a loop runs on one mesh") {
   CHECK(refusal(rolled, {.names = {{"rest.0", "m0"}}}).substr(0, 5) == "O108 ");
 }
 
-TEST_CASE("where what has no name goes") {
-  // Behind what makes it; else before what needs it; else into a fragment of its own.
+TEST_CASE(
+    "unnamed ops are placed next to their producer, their user, or in a fragment of their own") {
+  // After their producer; otherwise before their user; otherwise in a fragment of their own.
   const auto p = traced(
       [](auto x, auto y) {
-        const auto early = tanh(y);  // needed by the second part of m0 only
+        const auto early = tanh(y);  // only the second part of m0 needs it
         const auto a = pt::named("a", twice)(x);
         const auto b = pt::named("b", twice)(a);
         const auto c = pt::named("c", both)(b, early);
@@ -388,7 +389,7 @@ TEST_CASE("fragments are programs") {
     if (n.def->role == pt::op_role::compute) CHECK(m.source.op(n.marks.source).def == n.def);
 }
 
-TEST_CASE("derivatives run where what they derive does") {
+TEST_CASE("derivatives run on the mesh of the op that they differentiate") {
   const auto p = pt::trace(
       [](auto x, auto v, auto w) {
         return pt::grad(
@@ -397,7 +398,7 @@ TEST_CASE("derivatives run where what they derive does") {
               const auto h = pt::named("a", f)(x, std::get<0>(vw));
               const auto k = pt::named("b", f)(h, std::get<1>(vw));
               return pt::named("c", [](auto q) { return sum(q); })(
-                  pt::named("b2", f)(k, h));  // h is used by two parts of m1
+                  pt::named("b2", f)(k, h));  // two parts of m1 use h
             },
             std::tuple{v, w});
       },
@@ -408,11 +409,11 @@ TEST_CASE("derivatives run where what they derive does") {
   for (const auto& f : m.fragments)
     for (const auto& o : f.origins) names += str(o.name) + (o.transposed > 0 ? "' " : " ");
   CHECK(names == "a b b2 b2' b' a' ");
-  // The activation goes there, and one derivative of it, added up, comes back; and the inputs.
+  // The activation goes there and one summed derivative returns. The inputs are sent too.
   CHECK(m.transfers.size() == 2);
 }
 
-TEST_CASE("named tensors: what makes them is given to a mesh, and inputs are") {
+TEST_CASE("named tensors: their producers are assigned to a mesh, and inputs too") {
   const auto p = traced(
       [](auto x, auto y) {
         const auto z = pt::named_tensor("z", exp(pt::named_tensor("mine", x)));

@@ -1,4 +1,4 @@
-/// How errors of a run name an op: by the value of the model, and the tactic.
+/// Names of ops in runtime errors: by the value of the model, and the tactic.
 #pragma once
 
 #include <partita/op/registry.hpp>
@@ -7,8 +7,8 @@
 
 namespace partita::backend_detail {
 
-/// The number of an op among the collectives of a program in the order of its text, nested programs
-/// included: the number of its note. Returns true when `next` is that number.
+/// Adds to `next` the number of collectives before an op, in the order of the program's text with
+/// nested programs: the number of its note. Returns true if the program contains the op.
 inline bool find_collective(const program& p, const run_detail::transport_use& wanted, int& next) {
   for (op_id o = 0; o < p.op_count(); ++o) {
     if (&p == wanted.where && o == wanted.op) return true;
@@ -19,9 +19,9 @@ inline bool find_collective(const program& p, const run_detail::transport_use& w
   return false;
 }
 
-/// Names the op that a process works on: a collective as `all_gather <"B"> of %w1 (tactic "Z3")`,
-/// another op by its name and that of its value. `notes` belong to the collectives of `local` and
-/// refer to the core program.
+/// Returns a name for the op that a process works on: a collective as `all_gather <"B"> of %w1
+/// (tactic "Z3")`, another op by its own name and that of its value. `notes` belong to the
+/// collectives of `local` and refer to the core program.
 inline text describe(const program& source, const core_program& core,
                      const vec<tactic_report>& tactics, const vec<collective_note>& notes,
                      const program& local, const run_detail::transport_use& use) {

@@ -1,9 +1,9 @@
-/// How long collectives take, in closed forms.
+/// Closed formulas for the time that collectives take.
 ///
 /// Source    alpha-beta model: Thakur, Rabenseifner, Gropp, Optimization of collective
-/// communication
-///           operations in MPICH, 2005; over several axes one after the other, as in Chan et al.,
-///           Collective communication: theory, practice, and experience, 2007
+///           communication operations in MPICH, 2005; a collective over several axes runs axis by
+///           axis, as in Chan et al., Collective communication: theory, practice, and experience,
+///           2007
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace partita {
 
-/// What a device sends in a collective: seconds, and messages by axis of the program's mesh.
+/// The time that a device spends in a collective, and the messages that it sends along each axis of
+/// the program's mesh.
 struct collective_work {
   double seconds = 0;
   std::int64_t messages[max_axes] = {};
@@ -29,7 +30,7 @@ class collective_timer {
     for (const auto& h : hops_) torus_ = torus_ && h.over.shape == link_shape::torus;
     torus_ = torus_ && hops_.count > 1;
   }
-  /// Of an operand of `bytes` on each device.
+  /// Returns the work for an operand of `bytes` bytes on each device.
   constexpr collective_work operator()(double bytes) {
     switch (what_.kind) {
       case collective::all_gather:
@@ -74,7 +75,7 @@ class collective_timer {
     latency_ += wait;
     sent_ += bytes;
   }
-  /// The far links first, when pieces are small.
+  /// Gathers over the far links first, while shards are small.
   constexpr void gather(double bytes) {
     for (const auto& h : hops_) {
       const double n = static_cast<double>(h.members);
@@ -82,7 +83,7 @@ class collective_timer {
       bytes *= n;
     }
   }
-  /// The far links last; gives the bytes of a piece.
+  /// Scatters over the far links last. Returns the bytes of a shard.
   constexpr double scatter(double bytes) {
     for (int i = hops_.count; i-- > 0;) {
       const hop& h = hops_.hops[i];
@@ -92,7 +93,7 @@ class collective_timer {
     }
     return bytes;
   }
-  /// In a ring what is sent passes a quarter of the others on its way, on average.
+  /// Sends to every other member. In a ring, a message passes a quarter of the members on average.
   constexpr void exchange(double bytes) {
     for (const auto& h : hops_) {
       const double n = static_cast<double>(h.members), direct = (n - 1) / n * bytes,
@@ -100,8 +101,8 @@ class collective_timer {
       send(h, direct > passed ? direct : passed, h.members - 1);
     }
   }
-  /// In a ring, as many links as the shift is far; the way of a permute over several axes is that
-  /// of the slowest.
+  /// Sends over as many links of a ring as the shift is long. A permute over several axes takes the
+  /// time of the slowest one.
   constexpr void permute(double bytes) {
     const hop* slowest = nullptr;
     for (const auto& h : hops_)
@@ -122,8 +123,11 @@ class collective_timer {
 
 }  // namespace cost_detail
 
-/// Time of a collective of an operand of `bytes` on each device, and the messages that each sends.
-/// All-reduce is reduce-scatter and all-gather. `m` is the program's mesh, maybe with split axes.
+/// Returns the time of a collective whose operand has `bytes` bytes on each device, and the
+/// messages that each device sends. An all-reduce is a reduce-scatter and an all-gather. The axes
+/// of `m`, the program's mesh, may be split.
+///
+/// Cost      linear in the axes of the collective
 constexpr collective_work time_of(const collective& what, std::int64_t bytes, const mesh& m,
                                   const machine& on) {
   return cost_detail::collective_timer(what, m, on)(static_cast<double>(bytes));

@@ -1,4 +1,4 @@
-/// What a program costs on one device: flops, bytes, peak of live memory.
+/// The cost of a program on one device: FLOPs, bytes, peak of live memory.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace partita {
 
-/// Loops with an unknown number of iterations; figures count one iteration of each. For each
-/// figure, the number of loops that it depends on.
+/// Loops with an unknown number of iterations: for each figure, the number of such loops that it
+/// depends on. Figures count one iteration of each.
 struct unknown_loops {
   int loops = 0;        ///< all of them; simulated times depend on each
   int flops = 0;        ///< the loops that `cost::flops` depends on
@@ -26,14 +26,14 @@ struct unknown_loops {
     bytes += other.bytes;
     collectives += other.collectives;
   }
-  /// The note about times alone; empty if all lengths are known.
+  /// Returns the note about times alone; empty if all lengths are known.
   constexpr text note_on_times() const {
     if (loops == 0) return {};
     return concat("times count one iteration of ", loops, loops == 1 ? " loop" : " loops",
                   " of unknown length");
   }
-  /// The note in reports: the figures that count one iteration, and of how many loops. Empty if all
-  /// lengths are known.
+  /// Returns the note in reports: which figures count one iteration, and for which number of loops.
+  /// Empty if all lengths are known.
   constexpr text note() const {
     if (loops == 0) return {};
     text out(loops == 1 ? "the length of 1 loop is unknown" : "");
@@ -46,8 +46,8 @@ struct unknown_loops {
   }
 };
 
-/// Figures of one program; for a device-local program they are per device. They stop at `saturated`
-/// (2^63 - 1), which stands for that much or more.
+/// Figures of one program; for a device-local program they are per device. They saturate at
+/// `saturated` (2^63 - 1), which means that value or more.
 struct cost {
   std::int64_t flops = 0;           ///< floating-point operations, collectives not counted
   std::int64_t bytes = 0;           ///< read and written by all ops but collectives
@@ -55,8 +55,8 @@ struct cost {
   std::int64_t result_bytes = 0;
   std::int64_t peak_bytes = 0;        ///< arguments plus the largest sum of other live values
   std::int64_t collective_bytes = 0;  ///< sent by a device in collectives, see bytes_sent
-  /// Sent by a device, by axis of the program's mesh; a collective over several axes goes along one
-  /// after the other. See messages_sent.
+  /// Messages that a device sends, by axis of the program's mesh. A collective over several axes
+  /// runs axis by axis. See messages_sent.
   std::int64_t messages[max_axes] = {};
   unknown_loops unknown;
 };
@@ -74,13 +74,13 @@ constexpr void add_collective(const collective& what, const mesh& m,
         saturating_add(c.messages[e.axis], messages_sent(what.kind, m.size(e.axis)));
 }
 
-/// Adds flops and bytes of a program. Nested programs count as often as their op runs them (once
-/// for a `while` of unknown length); of branches, the maximum of each figure counts. `inputs`:
-/// known values of the program's inputs.
+/// Adds FLOPs and bytes of a program. A nested program counts once for each time that its op runs
+/// it (once for a `while` of unknown length). Of branches, the maximum of each figure counts.
+/// `inputs` are known values of the program's inputs.
 constexpr void add_work(const program& p, const mesh& m, cost& c,
                         span<const known_integer> inputs = {}) {
   vec<tensor_type> operands, results;
-  // (Few calls: `partition` asks for this.)
+  // Raw pointers keep the number of calls low: `partition` evaluates this at compile time.
   const op_node* const ops = p.ops.data();
   const tensor_type* const types = p.types.data();
   for (op_id o = 0, count = p.op_count(); o < count; ++o) {
@@ -147,10 +147,13 @@ constexpr cost estimated(const program& p, const mesh& m) {
 
 }  // namespace cost_detail
 
-/// Of a program without collectives. One pass forward for flops and bytes, one for live memory:
-/// linear in ops.
+/// Returns the cost of a program without collectives.
+///
+/// Cost      linear in ops: one pass for FLOPs and bytes, one for live memory
 constexpr cost estimate(const program& p) { return cost_detail::estimated(p, {}); }
-/// Per device; independent of how many there are.
+/// Returns the cost for each device of a device-local program.
+///
+/// Cost      linear in ops, independent of the number of devices
 constexpr cost estimate(const device_program& d) { return cost_detail::estimated(d.local, d.mesh); }
 
 }  // namespace partita

@@ -1,4 +1,4 @@
-/// Systems to choose among.
+/// Candidate systems to choose among.
 #pragma once
 
 #include <partita/cost/device.hpp>

@@ -1,4 +1,4 @@
-/// Devices: what a program runs on, and how they are linked.
+/// Devices that programs run on, and the links between them.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,19 @@
 
 namespace partita {
 
-/// How the devices of a group reach each other.
+/// The way in which the devices of a group reach each other.
 enum class link_shape : std::uint8_t {
   switched,  ///< each sends to any other at full speed
   ring,      ///< each sends to its two neighbours only
   torus      ///< as `ring`; a collective over several axes uses the links of all of them at once
 };
+/// Returns the name of a shape, as in files of systems.
 constexpr std::string_view name_of(link_shape t) {
   constexpr std::string_view names[] = {"switched", "ring", "torus"};
   return names[static_cast<int>(t)];
 }
 
-/// What a device sends to others of its group.
+/// Bandwidth and latency with which a device sends to others of its group.
 struct link {
   link_shape shape = link_shape::switched;
   double bandwidth = 0;  ///< bytes per second that a device sends, in all directions together
@@ -31,37 +32,41 @@ struct link {
   friend constexpr bool operator==(const link&, const link&) = default;
 };
 
+/// The maximum length of a device's name.
 inline constexpr int max_device_name = 31;
 
-/// What a device can do, at its best, and which part of that programs attain. A structural type, so
-/// that it can be a template argument: `check<step, a100_80>`.
+/// The peak figures of a device, and the fractions of them that programs attain. A structural type,
+/// so that it can be a template argument: `check<step, a100_80>`.
 ///
-/// A table's figures can be changed: `auto d = a100_80; d.memory *= 2;`.
+/// Copy a device of the table to change its figures: `auto d = a100_80; d.memory *= 2;`.
 struct device {
   char chars[max_device_name + 1] = {};
   double memory = 0;     ///< bytes
   double bandwidth = 0;  ///< bytes per second, read or written, of its memory
-  // Products (matrices, convolutions), FLOP/s by element type; 0: as the next wider one.
+  // Peak FLOP/s of products (matrices, convolutions) by element type. 0: that of the next wider
+  // type.
   double f64 = 0, f32 = 0, f16 = 0, i8 = 0;
   double vector = 0;      ///< elementwise operations per second
   link near;              ///< within a node, along one axis of the mesh
-  link far;               ///< beyond
-  std::int64_t node = 0;  ///< devices of a node; 0: all are near
-  std::int64_t tile =
-      128;            ///< products are made of blocks of this size; smaller ones are filled up
-  double kernel = 0;  ///< seconds that each kernel takes before it does anything
-  /// Seconds for each line of elements under a window that is copied into the matrix of a product
-  /// first, beside its bytes and those of operands that lie in another order; 0: convolutions read
-  /// windows where they lie.
+  link far;               ///< beyond a node
+  std::int64_t node = 0;  ///< devices in a node; 0: all are near
+  /// Products are computed in blocks of this size; smaller operands are padded.
+  std::int64_t tile = 128;
+  double kernel = 0;  ///< launch overhead: seconds of each kernel before it starts to work
+  /// Seconds for each line of elements under a window that a convolution first copies into a
+  /// matrix, in addition to its bytes and those of operands that are transposed. 0: convolutions
+  /// read windows in place.
   double window = 0;
-  // What large products, long streams and long messages attain of the above.
+  // Fractions of the peak that large products, long streams and long messages attain.
   double product_part = 1, memory_part = 1, link_part = 1;
 
+  /// Returns the name.
   constexpr std::string_view name() const {
     std::size_t n = 0;
     while (n < max_device_name && chars[n] != 0) ++n;
     return {chars, n};
   }
+  /// Returns a copy with another name, truncated to `max_device_name` characters.
   constexpr device named(std::string_view s) const {
     device d = *this;
     for (int i = 0; i <= max_device_name; ++i)
@@ -70,9 +75,9 @@ struct device {
                        : '\0';
     return d;
   }
-  /// Bytes per second that are read or written in a row.
+  /// Returns the attainable bytes per second of a sequential read or write.
   constexpr double stream() const { return bandwidth * memory_part; }
-  /// FLOP/s of products of this element type, at best.
+  /// Returns the peak FLOP/s of products of this element type.
   constexpr double peak(dtype t) const {
     const double by_width[] = {i8, f16, f32, f64};
     int i = is_floating(t)    ? size_of(t) == 8   ? 3
@@ -87,7 +92,9 @@ struct device {
   friend constexpr bool operator==(const device&, const device&) = default;
 };
 
-/// Errors    D001 a figure that is needed is missing (0) or below 0
+/// Checks that the figures which costs need are there.
+///
+/// Errors    D001 a required figure is missing (0) or negative
 constexpr failure validate(const device& d) {
   failure f;
   const auto need = [&](std::string_view what, double v) {
@@ -100,21 +107,21 @@ constexpr failure validate(const device& d) {
   for (double part : {d.product_part, d.memory_part, d.link_part})
     if (!(part > 0 && part <= 1))
       f.record("D001", "device \"", d.name(),
-               "\": a part of the peak is not above 0 and at most 1");
+               "\": a fraction of the peak must be above 0 and at most 1");
   return f;
 }
 
-// ---- Devices of the trade -----------------------------------------------------------------------
+// ---- Devices on the market ----------------------------------------------------------------------
 
 namespace cost_detail {
 inline constexpr double giga = 1e9, tera = 1e12, micro = 1e-6, gib = 1073741824.;
 
 struct gpu_figures {
   double memory_gb, bandwidth_gbs, f64_tflops, f32_tflops, f16_tflops, i8_tops, vector_tflops;
-  double nvlink_gbs, network_gbs;  // that a device sends
+  double nvlink_gbs, network_gbs;  // sent by a device
 };
-/// Nodes of eight behind a switch. What is attained: large products 0.8 to 0.85 of the peak,
-/// streams and messages 0.85 to 0.9; a kernel is launched in a few microseconds.
+/// Makes a GPU in nodes of eight that a switch connects. Attained fractions: large products 0.8 to
+/// 0.85 of the peak, streams and messages 0.85 to 0.9. A kernel is launched in a few microseconds.
 constexpr device gpu(std::string_view name, const gpu_figures& g) {
   device d;
   d.memory = g.memory_gb * giga;
@@ -135,7 +142,7 @@ constexpr device gpu(std::string_view name, const gpu_figures& g) {
 }
 struct tpu_figures {
   double memory_gib, bandwidth_gbs, f32_tflops, f16_tflops, i8_tops, vector_tflops;
-  double axis_gbs;  // that a device sends along one axis of the torus
+  double axis_gbs;  // sent by a device along one axis of the torus
 };
 constexpr device tpu(std::string_view name, const tpu_figures& t) {
   device d;
@@ -164,7 +171,7 @@ inline constexpr device tpu_v4 = cost_detail::tpu("TPUv4", {32, 1200, 91.7, 275,
 inline constexpr device tpu_v5e = cost_detail::tpu("TPUv5e", {14.9, 819, 65.7, 197, 394, 3, 100});
 /// Source    cloud.google.com/tpu/docs/v5p: 459 TFLOP/s, 918 TOP/s, 95 GB, 2765 GB/s, 4800 Gbit/s
 inline constexpr device tpu_v5p = cost_detail::tpu("TPUv5p", {88.5, 2765, 153, 459, 918, 7, 200});
-/// f32 products of the GPUs are those of TF32 where they have it, as JAX runs them.
+/// GPUs with TF32 compute f32 products in it, as JAX does.
 ///
 /// Source    NVIDIA V100 datasheet (SXM2, 32 GB): 125 / 15.7 / 7.8 TFLOP/s, 900 GB/s, NVLink
 ///           300 GB/s both ways; DGX-1: four links of 100 Gbit/s for eight GPUs
@@ -187,8 +194,8 @@ inline constexpr device h200 =
 inline constexpr device b200 =
     cost_detail::gpu("B200", {180, 8000, 37, 1125, 2250, 4500, 75, 900, 50});
 
-/// The figures of PartIR's appendix A.2, to the letter: a TPUv3 core of 16 GiB and 61.5 (f32) or
-/// 123 TFLOP/s whose chip has four links of 70 GB/s, and an A100 with NVLink of 600 GB/s.
+/// The figures of PartIR's appendix A.2, verbatim: a TPUv3 core of 16 GiB and 61.5 (f32) or 123
+/// TFLOP/s whose chip has four links of 70 GB/s, and an A100 with NVLink of 600 GB/s.
 inline constexpr device tpu_v3_partir =
     cost_detail::tpu("TPUv3-PartIR", {16, 450, 61.5, 123, 123, 2, 70});
 inline constexpr device a100_40_partir = [] {
@@ -197,11 +204,12 @@ inline constexpr device a100_40_partir = [] {
   return d;
 }();
 
+/// All devices above, as specifications of systems find them by name.
 inline constexpr const device* device_table[] = {
     &tpu_v3,  &tpu_v4, &tpu_v5e, &tpu_v5p, &v100,          &a100_40,
     &a100_80, &h100,   &h200,    &b200,    &tpu_v3_partir, &a100_40_partir};
 
-/// The device of the table with this name, or null.
+/// Returns the device of the table with this name, or null.
 constexpr const device* find_device(std::string_view name) {
   for (const device* d : device_table)
     if (d->name() == name) return d;
@@ -210,11 +218,12 @@ constexpr const device* find_device(std::string_view name) {
 
 // ---- Links of a mesh ----------------------------------------------------------------------------
 
-/// The devices of a mesh: of one kind, with links along axes where these are told (bandwidth 0: the
-/// device's own, near or far as nodes hold neighbouring device numbers).
+/// The devices of a mesh, all of one kind, and the links along its axes. An axis whose link has
+/// bandwidth 0 uses the device's own link: near or far, depending on whether neighbouring device
+/// numbers share a node.
 struct machine {
   partita::device device;
-  link told[max_axes] = {};  ///< by axis of the user's mesh
+  link told[max_axes] = {};  ///< explicit links, by axis of the user's mesh
 
   constexpr machine() = default;
   constexpr machine(const partita::device& d) : device(d) {}
@@ -222,13 +231,14 @@ struct machine {
 
 namespace cost_detail {
 
-/// A step of a collective: the same link reaches `members` devices.
+/// A step of a collective over one link that reaches `members` devices.
 struct hop {
   link over;
   std::int64_t members = 1;
   int axis = 0;
 };
-/// At most two for an axis: within a node, and beyond.
+/// The steps along the axes of a collective: at most two for each axis, within a node and beyond
+/// it.
 struct hop_list {
   hop hops[2 * max_axes];
   int count = 0;
@@ -239,8 +249,8 @@ struct hop_list {
   constexpr const hop* end() const { return hops + count; }
 };
 
-/// The hops along an axis of a mesh, of which parts may be axes by themselves: beyond the node
-/// first, where most is gained by sending little.
+/// Adds the hops along an axis of a mesh, which may be part of a split axis. The hop beyond the
+/// node comes first, since small messages matter most there.
 constexpr void add_hops(const machine& on, const mesh& m, int axis, hop_list& list) {
   const int whole = m.find(m.name(axis));
   const std::int64_t size = m.size(axis), node = on.device.node;
@@ -260,6 +270,8 @@ constexpr void add_hops(const machine& on, const mesh& m, int axis, hop_list& li
 
 }  // namespace cost_detail
 
+/// Checks a device and its links for a mesh.
+///
 /// Errors    D001 the device lacks a figure, D002 an axis of more than one device has no link
 constexpr failure validate(const machine& on, const mesh& m) {
   failure f = validate(on.device);

@@ -1,4 +1,4 @@
-/// What lies in a device's memory when most does.
+/// The contents of a device's memory at its peak.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@
 
 namespace partita {
 
-/// The role of a value in memory in a training step. Programs without derivatives have inputs and
-/// temporaries only. memory_roles infers the roles in modules that were read, which do not mark
+/// The role of a value in memory during a training step. Programs without derivatives have inputs
+/// and temporaries only. memory_roles infers the roles in imported modules, which do not mark
 /// derivatives.
 enum class memory_kind : std::uint8_t {
   parameter,        ///< an input whose next state is an output, and that the model reads
-  optimizer_state,  ///< such an input that the model does not read
+  optimizer_state,  ///< an input whose next state is an output, and that the model does not read
   input,            ///< any other argument
-  activation,       ///< made by the model, read by its derivative
-  gradient,         ///< made by the derivative, read by what follows it
-  communication,    ///< the result of a collective, but for gradients
+  activation,       ///< computed by the model, read by its derivative
+  gradient,         ///< computed by the derivative, read by later ops
+  communication,    ///< the result of a collective, except for gradients
   temporary
 };
 inline constexpr int memory_kinds = 7;
+/// Returns the plural that reports print for a role.
 constexpr std::string_view name_of(memory_kind k) {
   constexpr std::string_view names[] = {"parameters",  "optimizer state", "inputs",
                                         "activations", "gradients",       "communication buffers",
@@ -39,15 +40,16 @@ struct resident {
   memory_kind kind = memory_kind::temporary;
 };
 
-/// Memory of a program of one device at its peak, see live_bytes.
+/// The peak of memory of a program on one device, see live_bytes.
 struct memory_peak {
-  std::int64_t bytes = 0;  ///< all of it
-  op_id op = -1;           ///< the op whose kernel runs then
+  std::int64_t bytes = 0;  ///< total
+  op_id op = -1;           ///< the op whose kernel runs at the peak
+  /// Bytes by role.
   std::int64_t of[memory_kinds] = {};
-  std::int64_t nested = 0;  ///< of programs nested in the op, their arguments not counted
-  vec<resident> largest;    ///< of the program itself, largest first
-  /// False for a module that was read and whose derivatives could not be identified: activations
-  /// and gradients then count as temporaries.
+  std::int64_t nested = 0;  ///< bytes of programs nested in the op, without their arguments
+  vec<resident> largest;    ///< values of the program itself, largest first
+  /// False for an imported module whose derivatives could not be identified: activations and
+  /// gradients then count as temporaries.
   bool knows_derivatives = true;
 
   constexpr std::int64_t operator[](memory_kind k) const { return of[static_cast<int>(k)]; }
@@ -55,8 +57,8 @@ struct memory_peak {
 
 namespace cost_detail {
 
-/// Finds the roles of values in a training step: by the origin of ops, or, for a module that was
-/// read, by names and by data flow.
+/// Finds the roles of values in a training step: by the origin of ops, or, for an imported module,
+/// by names and by data flow.
 ///
 /// In such a module an input with a next state (an output of the same name) is a state. Ops that
 /// any other floating-point output needs are the model. Elementwise ops between the rest and next
@@ -83,7 +85,7 @@ class memory_roles {
       if (!p.is(p.producers[v], op_role::parameter)) kinds_[v] = kind_of(v);
   }
   constexpr memory_kind operator[](value_id v) const { return kinds_[v]; }
-  /// True if it is known which ops belong to a derivative, if any does.
+  /// False if the program may have derivatives whose ops are unknown.
   constexpr bool knows_derivatives() const { return known_; }
 
  private:
@@ -106,7 +108,7 @@ class memory_roles {
       if (k >= 0) next_of_[i] = k, is_next_[k] = 1;
     }
   }
-  /// False if no op is a derivative of another one.
+  /// Returns false if no op is a derivative of another one.
   constexpr bool find_by_origin() {
     vec<char> derived;  // by op of the source: true if the program has a derivative of it
     for (op_id o = 0; o < p_.op_count(); ++o) {
@@ -124,7 +126,7 @@ class memory_roles {
     }
     return known_ = !derived.empty();
   }
-  /// False if there are no states, or if the program returns states only.
+  /// Returns false if the program has no states, or returns nothing else.
   constexpr bool find_by_structure() {
     bool states = false, losses = false;
     vec<char> needed(p_.types.size(), 0), updates(p_.types.size(), 0);
@@ -147,7 +149,7 @@ class memory_roles {
         is_update = is_update && updates[v] == 1;
       }
       by_op_[o] = is_needed ? model : is_update ? update : derivative;
-      // (A value that an op other than an update also reads is not part of the update.)
+      // A value that an op other than an update also reads is not part of the update.
       for (const value_id v : p_.operands(o)) {
         if (is_needed) needed[v] = 1;
         updates[v] = by_op_[o] == update && updates[v] != 2 ? 1 : 2;
@@ -181,7 +183,7 @@ class memory_roles {
       kinds_[p_.inputs[i]] =
           p_.interface.known() ? by_name(p_.input_name(i), memory_kind::input) : memory_kind::input;
   }
-  /// The role that the path of an input names, or `otherwise`.
+  /// Returns the role that the path of an input names, or `otherwise`.
   static constexpr memory_kind by_name(std::string_view path, memory_kind otherwise) {
     while (!path.empty()) {
       const std::size_t dot = path.find('.');
@@ -205,7 +207,7 @@ class memory_roles {
   }
 };
 
-/// Puts an element into a list of at most `most`, largest first.
+/// Inserts an element into a list of at most `most`, largest first.
 constexpr void keep_largest(vec<resident>& list, const resident& r, std::size_t most) {
   std::size_t at = list.size();
   while (at > 0 && list[at - 1].bytes < r.bytes) --at;
@@ -218,10 +220,11 @@ constexpr void keep_largest(vec<resident>& list, const resident& r, std::size_t 
 
 }  // namespace cost_detail
 
-/// Bytes that wait in memory between a model and its derivative: values besides arguments that ops
-/// before a derivative make, and that a derivative, or what computes again for it, reads.
+/// Returns the bytes that stay in memory between a model and its derivative. These are the values,
+/// other than arguments, that ops before a derivative compute and that the derivative or its
+/// recomputation reads.
 ///
-/// Cost: linear in ops.
+/// Cost      linear in ops
 constexpr std::int64_t kept_for_derivatives(const program& p) {
   const live_bytes live(p);
   const fused_kernels kernels(p);
@@ -242,9 +245,10 @@ constexpr std::int64_t kept_for_derivatives(const program& p) {
   return sum;
 }
 
-/// The peak of a device's memory, what it consists of, and the `most` largest values there.
+/// Returns the peak of a device's memory, its composition, and the `most` largest values at that
+/// point.
 ///
-/// Cost: linear in ops.
+/// Cost      linear in ops
 constexpr memory_peak peak_of(const device_program& d, int most = 10) {
   const program& p = d.local;
   const live_bytes live(p);

@@ -1,4 +1,4 @@
-/// What lies in a device's memory while each op of a program runs.
+/// The contents of a device's memory while each op of a program runs.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace partita {
 
-/// Memory of a program of one device over its ops, by what it holds; see live_bytes.
+/// Memory of a program on one device for each of its ops, by role; see live_bytes.
 ///
-/// Law: `all(op)` is what live_bytes tells, arguments and nested programs included; its maximum is
-/// the peak.
+/// Law       `all(op)` equals the figure of live_bytes, arguments and nested programs included; its
+///           maximum is the peak
 class memory_course {
  public:
-  /// Linear in values and ops.
+  /// Cost      linear in values and ops
   constexpr explicit memory_course(const device_program& d) : ops_(d.local.op_count()) {
     const program& p = d.local;
     const live_bytes live(p);
@@ -52,9 +52,11 @@ class memory_course {
   }
 
   constexpr op_id ops() const { return ops_; }
+  /// Returns the bytes of this role while an op runs.
   constexpr std::int64_t of(memory_kind k, op_id o) const { return of_[static_cast<int>(k)][o]; }
-  /// Of programs nested in an op, their arguments not counted.
+  /// Returns the bytes of programs nested in an op, without their arguments.
   constexpr std::int64_t nested(op_id o) const { return nested_[o]; }
+  /// Returns the total bytes while an op runs.
   constexpr std::int64_t all(op_id o) const {
     std::int64_t sum = nested_[o];
     for (const auto& each : of_) sum = saturating_add(sum, each[o]);

@@ -1,4 +1,4 @@
-/// Which collectives run beside kernels: chosen by what a machine takes for either.
+/// Selection of the collectives that run beside kernels, by simulated time.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,29 @@
 
 namespace partita {
 
-/// Rewrites that let collectives run beside kernels, last of all passes. Of those that are on, and
-/// none, that is taken with which a step takes the least time on the machine.
+/// Rewrites that let collectives run beside kernels; they run last of all passes. Partita tries the
+/// enabled combinations, and none at all, and keeps the one with the shortest step on the machine.
 struct overlap_options {
   machine on = {};      ///< without a device (the default): no rewrite
-  bool wanted = false;  ///< with a device to come: an error as long as there is none
-  bool rings = true;    ///< products next to gathers and scatters go around, see spmd/ring.hpp
-  bool early = true;    ///< collectives start early and are waited for late, see start_early.hpp
-  /// Bytes that a device may hold for it; 0: the device's memory. What needs more without any
-  /// rewrite needs no more with it.
+  bool wanted = false;  ///< a device will be set later: an error until then
+  bool rings = true;    ///< products next to gathers and scatters become rings, see spmd/ring.hpp
+  bool early = true;    ///< collectives start early and are awaited late, see start_early.hpp
+  /// Limit of memory in bytes; 0: the device's memory. A program that needs more before any rewrite
+  /// must not need more after it.
   std::int64_t memory = 0;
 
+  /// True if a rewrite is enabled and a device is set or required.
   constexpr bool any() const { return (wanted || !(on.device == device())) && (rings || early); }
-  /// Errors    C001 bytes are negative, C004 there is no device, D001 a figure of the device is
-  /// missing, D002 an axis has no link
+  /// Checks the options.
+  ///
+  /// Errors    C001 bytes are negative, C004 the device is missing, D001 a figure of the device is
+  ///           missing, D002 an axis has no link
   constexpr failure validate(const mesh& m) const {
     failure f;
     if (memory < 0)
       f.record("C001", "overlap: memory is ", memory, " bytes; give 0 (the device's) or more");
     if (any() && on.device == device())
-      f.record("C004", "overlap: it is chosen by the times of a machine; none is given");
+      f.record("C004", "overlap: it needs a machine to compare times; set overlap_options::on");
     if (any()) f.record(partita::validate(on, m));
     return f;
   }
@@ -40,8 +43,9 @@ struct overlap_options {
 
 namespace cost_detail {
 
-/// Is a ring faster than the collective and the products that it is made of? A message runs beside
-/// the product of the piece before; what is written in pieces is moved once more.
+/// Predicate: a ring takes less time than the collective and the products that it replaces. A
+/// message runs beside the product of the previous shard; a result written shard by shard is moved
+/// once more.
 class ring_is_faster {
  public:
   constexpr ring_is_faster(const mesh& m, const machine& on) : mesh_(m), on_(on) {}
@@ -73,7 +77,7 @@ class ring_is_faster {
     what.map = {device_map::ring, 1};
     return what;
   }
-  /// With a loop that is so many times shorter.
+  /// Returns the seconds of one product whose loop is cut into `n` parts.
   constexpr double product(const program& p, const ring_product& each, std::int64_t n) const {
     const op_node& o = p.op(each.op);
     const auto cut = [&](value_id v, int dim) {
@@ -91,8 +95,8 @@ class ring_is_faster {
         shape.batch == 0 ? 0 : seconds_of(shape, flops, operands[0].element, on_.device).real;
     return seconds_of_kernel(products, 0, static_cast<double>(bytes_of_all(c)), on_.device);
   }
-  /// Seconds for what products of pieces read and write besides: slices of operands, and the
-  /// result, which is put together or added up.
+  /// Returns the seconds for the additional traffic of products of shards: slices of operands, and
+  /// the result, which is assembled or accumulated.
   constexpr double moved(const program& p, const ring_product& each, std::int64_t n,
                          bool gathers) const {
     const auto bytes = [&](value_id v) { return static_cast<double>(p.type(v).bytes()); };
@@ -106,7 +110,7 @@ class ring_is_faster {
   }
 };
 
-/// A lowered program on its way through rewrites, which it reports.
+/// A lowered program under rewriting, which records a report for each rewrite.
 struct rewritten_step {
   lowered l;
   std::int64_t peak = 0;  ///< bytes
@@ -114,7 +118,8 @@ struct rewritten_step {
 
   constexpr explicit rewritten_step(const lowered& from)
       : l(from), peak(live_bytes(from.device.local).peak()) {}
-  /// Gives whether a rewrite changed anything; `before`: what there was of collectives.
+  /// Records a rewrite, and returns whether it changed anything. `before` has the collectives
+  /// before it.
   constexpr bool changed(std::string_view name, int count, const lowered& before) {
     if (count == 0) return false;
     pass_report r;
@@ -172,16 +177,16 @@ class overlap_search {
 
 }  // namespace cost_detail
 
-/// Rewrites a lowered program as the options say; reports what was changed, if anything was.
+/// Rewrites a lowered program as the options request; reports each rewrite that changed something.
 ///
-/// Cost      n log n for n ops, times how deep programs are nested (each is looked at by those
-///           around it); in four ways, if all is on
+/// Cost      n log n for n ops, times the depth of nested programs (each enclosing program examines
+///           them again); four combinations, if all rewrites are enabled
 constexpr void overlap(lowered& l, const overlap_options& options) {
   if (options.any()) cost_detail::overlap_search(l, options).run();
 }
 
-/// What `partition` is asked for: options, or a machine with all of them as they are. It knows what
-/// carries them out, so that who asks for nothing does not pay for compiling that.
+/// The argument of `partition` for overlap: options, or a machine with default options. It stores a
+/// pointer to `overlap`, so that a program without overlap does not pay for compiling it.
 struct overlapping {
   overlap_options options;
   void (*rewrite)(lowered&, const overlap_options&) = nullptr;
@@ -190,7 +195,9 @@ struct overlapping {
   constexpr overlapping(const overlap_options& o) : options(o), rewrite(&overlap) {}
   constexpr overlapping(const machine& on) : overlapping(overlap_options{.on = on}) {}
   constexpr overlapping(const device& on) : overlapping(machine(on)) {}
+  /// True if `apply` does something.
   constexpr bool any() const { return rewrite != nullptr && options.any(); }
+  /// Rewrites a lowered program, see `overlap`.
   constexpr void apply(lowered& l) const {
     if (any()) rewrite(l, options);
   }

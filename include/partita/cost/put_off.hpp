@@ -1,4 +1,4 @@
-/// The pass that lets other ops run first where an op would wait for a collective.
+/// The pass that runs other ops first where an op would wait for a collective.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,9 @@ namespace partita::cost_detail {
 
 /// y = collective(x), f(y), g(z) => y = collective(x), g(z), f(y)
 ///
-/// Ops keep their order but for those that wait for a collective that is still on its way: the
-/// first of those that could run does so. Collectives are sent as soon as what they send is there,
-/// one after the other. (What gathers takes no time here: it can start earlier, see
-/// start_early.hpp.)
+/// Ops keep their order, except that an op which waits for a collective in flight lets the first
+/// runnable op go first. Collectives are sent one after the other, each as soon as its operand is
+/// available. An all-gather takes no time here, because start_early.hpp can start it earlier.
 ///
 /// Source    list scheduling: Graham, Bounds on multiprocessing timing anomalies, 1969
 /// Cost      n log n for n ops
@@ -50,8 +49,9 @@ class putting_off {
  private:
   const program& p_;
   vec<double> took_, ready_;  ///< by op, seconds
-  vec<int> missing_;          ///< by op: operands that are not there
-  vec<int> begin_;            ///< by op: of its users
+  vec<int> missing_;          ///< by op: operands that are not available yet
+  /// By op: the position of its users in `users_`.
+  vec<int> begin_;
   vec<op_id> users_;
   resource units_, links_;
 
@@ -73,7 +73,7 @@ class putting_off {
            !p_.is(o, collective::all_gather);
   }
   constexpr void wait(op_id o) { (is_sent(o) ? links_ : units_).later.push({ready_[o], o}); }
-  /// Appends an op, whose results are there then.
+  /// Appends an op whose results are available at time `there`.
   constexpr void put(spmd_detail::rewrite& w, op_id o, double there) {
     w.order.push_back(o);
     for (int i = begin_[o]; i < begin_[o + 1]; ++i) {
@@ -84,7 +84,7 @@ class putting_off {
   }
 };
 
-/// Rewrites a lowered program and its notes; gives how many ops have another place.
+/// Rewrites a lowered program and its notes. Returns the number of ops that moved.
 constexpr int put_off(lowered& l, const machine& on) {
   const auto make = [&](const program& p, std::int64_t, const vec<std::int64_t>&) {
     return putting_off(p, l.device.mesh, on).run();

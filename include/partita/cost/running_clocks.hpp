@@ -1,4 +1,4 @@
-/// Clocks and memory of the meshes that running_cost plays a program on.
+/// Clocks and memory gauges of the meshes on which running_cost plays a program.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@ struct run_time {
   double time = 0, compute = 0, communication = 0, peak = 0;
 };
 
-/// The time of what does one thing at a time, given out in the order of the program. What waits
-/// leaves a gap, which is for what comes later in the program and waits for less: in as many pieces
-/// as gaps are there from when it is ready (what it displaces would go on behind it).
+/// A resource that does one thing at a time, allocated in program order. A task that waits leaves a
+/// gap. Later tasks of the program that are ready sooner fill the gaps, split over several gaps if
+/// need be: a displaced task would continue after the one that interrupts it.
 class timeline {
  public:
   constexpr double end() const { return end_; }
-  /// Until `end`, nothing is given out any more.
+  /// Closes the time before `end`: nothing more is allocated there.
   constexpr void close(double end) {
     gaps_.clear();
     first_ = 0;
     end_ = end;
   }
-  /// Gives when so many seconds are over, of which the first can be at `ready`.
+  /// Allocates `seconds` from `ready` on, and returns the end.
   constexpr double take(double ready, double seconds) {
     for (std::size_t i = first_gap(ready); i < gaps_.size(); ++i) {
       const double begin = gaps_[i].begin > ready ? gaps_[i].begin : ready;
@@ -47,10 +47,10 @@ class timeline {
     double begin = 0, end = 0;
   };
   double end_ = 0;
-  vec<gap> gaps_;          ///< in the order of time; some are empty
-  std::size_t first_ = 0;  ///< those in front of it are empty
+  vec<gap> gaps_;          ///< in order of time; some are empty
+  std::size_t first_ = 0;  ///< all gaps before it are empty
 
-  /// That ends behind a time.
+  /// Returns the first gap that ends after `time`.
   constexpr std::size_t first_gap(double time) const {
     std::size_t low = first_, high = gaps_.size();
     while (low < high) {
@@ -70,7 +70,7 @@ class timeline {
   }
 };
 
-/// Of the units that run kernels, and of the links.
+/// Timelines of the units that run kernels, and of the links.
 struct clocks {
   timeline units, links;
   constexpr double latest() const { return units.end() > links.end() ? units.end() : links.end(); }
@@ -80,10 +80,10 @@ struct clocks {
   }
 };
 
-/// Bytes that live, and the most so far.
+/// Live bytes, and their maximum so far.
 struct memory_gauge {
   double live = 0, peak = 0;
-  /// `inside`: beside what lives.
+  /// Records a peak with `inside` bytes more than the live ones.
   constexpr void note(double inside) { peak = live + inside > peak ? live + inside : peak; }
   constexpr void add(double bytes) {
     live += bytes;
@@ -91,7 +91,7 @@ struct memory_gauge {
   }
 };
 
-/// Everything happens on one mesh, once.
+/// A run in which everything happens on one mesh, once.
 struct one_mesh {
   clocks all;
   memory_gauge memory;
@@ -99,15 +99,16 @@ struct one_mesh {
   constexpr clocks& of(op_id) { return all; }
   constexpr clocks& each_time(op_id) { return all; }
   constexpr bool together(op_id, op_id) const { return true; }
-  /// `level`: by slot, bytes more than in the slot before it.
+  /// Enters a slot. `level`: by slot, the change of live bytes from the previous slot.
   constexpr void pass(const vec<double>& level, int, int slot) { memory.add(level[slot]); }
   constexpr void nested(op_id, double bytes) { memory.note(bytes); }
 };
 
-/// Each mesh has clocks for a microbatch, and others for what it does once.
+/// A run on several meshes. Each mesh has clocks for a microbatch, and others for work that it does
+/// once.
 struct many_meshes {
   const running_steps& steps;
-  vec<clocks> all;  ///< two for each mesh: once, for a microbatch
+  vec<clocks> all;  ///< two for each mesh: for work done once, and for a microbatch
   vec<memory_gauge> memory;
 
   constexpr explicit many_meshes(const running_steps& s)
@@ -116,9 +117,10 @@ struct many_meshes {
         memory(static_cast<std::size_t>(s.meshes()), memory_gauge()) {}
   constexpr clocks& of(op_id o) { return all[lane(o)]; }
   constexpr clocks& each_time(op_id o) { return all[2 * steps.mesh_of(o) + 1]; }
-  /// What another mesh made is there: it works on another microbatch meanwhile.
+  /// True if `b` has to wait for `a`. Results of another mesh are available: it works on another
+  /// microbatch meanwhile.
   constexpr bool together(op_id a, op_id b) const { return lane(a) == lane(b); }
-  /// `level`: by mesh and slot, as above.
+  /// Enters a slot. `level`: by mesh and slot, as above.
   constexpr void pass(const vec<double>& level, int slots, int slot) {
     for (int m = 0; m < steps.meshes(); ++m) memory[m].add(level[m * slots + slot]);
   }

@@ -1,4 +1,4 @@
-/// What a step of a program under partitioning takes, followed from action to action.
+/// An estimate of the cost of a step of a program under partitioning, updated action by action.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ namespace partita {
 
 namespace cost_detail {
 
-/// What running_cost keeps: figures of each value, operand and op, and what they add up to.
-class running_books : public running_steps {
+/// The state of running_cost: figures of each value, operand and op, and their totals.
+class running_totals : public running_steps {
  public:
   double time = 0, compute = 0, communication = 0, peak = 0;
   const spmd_detail::local_layouts* layouts_ = nullptr;
 
-  constexpr running_books(const core_program& c, const machine& on,
-                          const simulation_options& options, const staged_work* staged)
+  constexpr running_totals(const core_program& c, const machine& on,
+                           const simulation_options& options, const staged_work* staged)
       : running_steps(c, staged), on_(on), overlap_(options.overlap) {}
 
-  // ---- What layout_changes tells ----------------------------------------------------------------
+  // ---- Callbacks of layout_changes --------------------------------------------------------------
 
   constexpr void clear() {
     for (int a = 0; a < c_.mesh.rank; ++a) sizes_[a] = static_cast<double>(c_.mesh.size(a));
@@ -64,7 +64,7 @@ class running_books : public running_steps {
     const double produced = bytes(v, made);
     double now = produced;
     const layout have = finish([&](const collective& what, const layout& after) {
-      // (A share is what the gather makes whole.)
+      // The operand of the gather is one shard of its result.
       const bool shared = what.kind == collective::all_gather;
       const double given = shared ? now / static_cast<double>(what.members(c_.mesh)) : now;
       seconds += seconds_of(what, given);
@@ -83,7 +83,7 @@ class running_books : public running_steps {
     if (life.end < life.begin) return;
     const int mesh = mesh_of(c_.p.producers[v]);
     weigh(mesh, life, weight_[v], held_[v] * times_held(v));
-    if (is_term(v)) {  // beside what it is added to
+    if (is_term(v)) {  // next to the value that it is added to
       const int at = slot_[made_at_[c_.p.producers[v]]];
       return weigh(mesh, {at, at}, transient_[v], held_[v]);
     }
@@ -143,7 +143,7 @@ class running_books : public running_steps {
     for (int s : scopes_[scope]) sum += bound_of(s, devices);
     return sum;
   }
-  /// Of a pipeline: the mesh with the most to do does that and nothing else.
+  /// Returns a lower bound. In a pipeline, the busiest mesh does its own work and nothing else.
   constexpr double bound(double devices) const {
     if (staged_ == nullptr) return bound(0, devices);
     vec<double> sums(static_cast<std::size_t>(meshes()), 0);
@@ -157,25 +157,25 @@ class running_books : public running_steps {
  private:
   machine on_;
   bool overlap_;
-  vec<double> flops_;            ///< by op, of the whole program; of products 0
+  vec<double> flops_;            ///< by op, of the unsharded program; 0 for products
   vec<char> is_product_;         ///< by op
   vec<double> whole_;            ///< by value: bytes
   double sizes_[max_axes] = {};  ///< of axes
 
-  // What changes.
-  vec<double> finishing_;           ///< by value: seconds of what finishes its sum
-  vec<double> held_;                ///< by value: bytes of a piece
-  vec<double> weight_, transient_;  ///< by value: bytes in memory; what is finished, beside it
-  vec<double> bringing_, buffer_;   ///< by place: seconds of what brings it there, and bytes
+  // Figures that change.
+  vec<double> finishing_;           ///< by value: seconds to finish its pending sum
+  vec<double> held_;                ///< by value: bytes of a shard
+  vec<double> weight_, transient_;  ///< by value: bytes in memory, and more of a finished sum
+  vec<double> bringing_, buffer_;   ///< by place: seconds to bring the operand there, and its bytes
   vec<double> again_;               ///< by op: seconds of the gathers of its results
-  vec<double> halo_;                ///< by op: seconds of these, and of borders sent for it first
-  int halos_ = 0;                   ///< how many are not 0
-  /// What one permute sends.
+  vec<double> halo_;  ///< by op: seconds of those gathers, and of the borders that it sends first
+  int halos_ = 0;     ///< the number of entries that are not 0
+  /// A halo message: what one permute sends.
   struct border {
     double seconds = 0;
     vec<op_id> users;  ///< the ops that need it, in ascending order: the first one sends it
 
-    /// False if it is there already.
+    /// Adds a user; returns false if it is there already.
     constexpr bool add(op_id o) {
       std::size_t at = users.size();
       while (at > 0 && users[at - 1] >= o) --at;
@@ -194,32 +194,32 @@ class running_books : public running_steps {
   };
   spmd_detail::halo_numbers borders_;
   vec<border> sent_;       ///< by number of a border
-  vec<vec<int>> needs_;    ///< the borders that an op needs
-  vec<int> needs_of_;      ///< by op: its place in that list, or -1
+  vec<vec<int>> needs_;    ///< lists of the borders that an op needs
+  vec<int> needs_of_;      ///< by op: its list in `needs_`, or -1
   vec<double> took_;       ///< by step: seconds
-  vec<double> level_;      ///< by mesh and slot: bytes more than in the slot before it
+  vec<double> level_;      ///< by mesh and slot: change of bytes from the previous slot
   vec<double> arguments_;  ///< by mesh
-  vec<double> received_;   ///< by message: bytes where it goes; of a pipeline
-  vec<double> ready_;      ///< by value: when it is made
+  vec<double> received_;   ///< by message of a pipeline: bytes at the receiver
+  vec<double> ready_;      ///< by value: the time at which it is available
   vec<int> stale_;
   vec<char> is_stale_;
   vec<tensor_type> operands_, results_;
 
   // ---- Figures of one op or value -------------------------------------------------------------
 
-  /// Of a piece.
+  /// Returns the bytes of a shard.
   constexpr double bytes(value_id v, const layout& l) const {
     double pieces = 1;
     for (const auto& e : l) pieces *= sizes_[e.axis];
     return whole_[v] / pieces;
   }
-  /// The borders of an op; the first op that needs one sends it.
+  /// Updates the borders of an op; the first op that needs a border sends it.
   constexpr void need_borders(op_id o) {
     if (needs_of_[o] < 0) {
       needs_of_[o] = static_cast<int>(needs_.size());
       needs_.push_back({});
     }
-    vec<op_id> others;  // that send more now, or less
+    vec<op_id> others;  // ops whose messages change
     vec<int>& needed = needs_[needs_of_[o]];
     for (int i : needed) {
       sent_[i].remove(o);
@@ -256,7 +256,7 @@ class running_books : public running_steps {
   constexpr double seconds_of(const collective& what, double operand) const {
     return cost_detail::collective_timer(what, c_.mesh, on_)(operand).seconds;
   }
-  /// Into how many pieces loops cut the work of an op.
+  /// Returns the number of shards into which loops divide the work of an op.
   constexpr double pieces(op_id o) const {
     double n = 1;
     for (const auto& l : c_.nests[o])
@@ -352,14 +352,15 @@ class running_books : public running_steps {
 
   static constexpr double max(double a, double b) { return a > b ? a : b; }
 
-  /// What leaves an iteration is added to what others gave: two reads and a write.
+  /// Returns the time to add the result of an iteration to the accumulated one: two reads and a
+  /// write.
   constexpr double combine_time(const step& s) const {
     if (staged_ == nullptr || is_combined_[s.op] == 0) return 0;
     const device& d = on_.device;
     return d.kernel + 3 * held_[s.result] / (d.bandwidth * d.memory_part);
   }
-  /// Plays the steps of a program; gives what they compute and communicate. It
-  /// stands in front of its uses: Clang instantiates it there, not behind a constant expression.
+  /// Plays the steps of a program. Returns the time that they compute and communicate. It is
+  /// defined before its uses because Clang instantiates it there, not after a constant expression.
   template <class Meshes>
   constexpr run_time run_on(Meshes& on, int scope) {
     run_time r;
@@ -409,7 +410,7 @@ class running_books : public running_steps {
     }
     return r;
   }
-  /// Of a nested program, or of a whole one on one mesh.
+  /// Runs a nested program, or a program on one mesh.
   constexpr run_time run(int scope) {
     one_mesh on;
     run_time r = run_on(on, scope);
@@ -417,9 +418,9 @@ class running_books : public running_steps {
     r.peak = on.memory.peak;
     return r;
   }
-  /// A microbatch passes through all meshes, the others come behind it as fast as the slowest mesh
-  /// lets them, and as one that is through makes room for the next; all meshes at a time do what
-  /// they do once.
+  /// The first microbatch passes through all meshes. The others follow at the rate of the slowest
+  /// mesh, or as finished ones make room for the next. Work done once runs on all meshes at the
+  /// same time.
   constexpr void add_up_stages() {
     take_messages();
     many_meshes on(static_cast<const running_steps&>(*this));
@@ -443,7 +444,8 @@ class running_books : public running_steps {
   constexpr double message_time(const staged_work::message& m) const {
     return message_seconds(on_.device, held_[m.value]);
   }
-  /// Seconds for the messages of a microbatch from one mesh to another.
+  /// Returns the seconds for the messages of a microbatch on the busiest channel from one mesh to
+  /// another.
   constexpr double slowest_channel() const {
     vec<double> taken(static_cast<std::size_t>(meshes() * meshes()), 0);
     double most = 0;
@@ -455,7 +457,7 @@ class running_books : public running_steps {
     }
     return most;
   }
-  /// What is sent lies on both meshes.
+  /// Adds the memory of messages at their receivers: a value that is sent is stored on both meshes.
   constexpr void take_messages() {
     for (std::size_t i = 0; i < received_.size(); ++i) {
       const staged_work::message& m = staged_->sent[i];
@@ -472,7 +474,7 @@ class running_books : public running_steps {
     const double left = sharers_left(steps_[s]);
     return on_.device.kernel + (took_[s] - on_.device.kernel) / (left < devices ? left : devices);
   }
-  /// So many devices do the same work.
+  /// Returns the number of devices that do the same work.
   constexpr double sharers_left(const step& s) const {
     double all = 1, least = 0;
     for (int a = 0; a < c_.mesh.rank; ++a) all *= sizes_[a];
@@ -490,7 +492,7 @@ class running_books : public running_steps {
     }
     return once * trips(k);
   }
-  /// Loops take their trip count times what their bodies take, of branches the longest counts.
+  /// Multiplies a loop's body by its trip count; of branches, the longest counts.
   constexpr run_time run_nested(const flat_program::control_info& k) {
     run_time once;
     const double times = trips(k);
@@ -519,29 +521,29 @@ class running_books : public running_steps {
 
 }  // namespace cost_detail
 
-/// An estimate of what `simulate` and `estimate` find in the program that `lower` makes, without
-/// making it: time of a step and peak of memory of a device.
+/// An estimate of the figures that `simulate` and `estimate` find in the program made by `lower`,
+/// without lowering it: the time of a step and the peak of memory of a device.
 ///
-/// Kernels are those of the source program, with pieces in place of whole values; collectives are
-/// the very ones of the lowering. Where `simulate` begins what is ready first, here time is given
-/// out in the order of the program, on two clocks: to a collective when its operand is there and
-/// the links are free, to a kernel when what it reads is there and no earlier one runs (see
-/// timeline). What is brought into another layout lies in memory from there to the kernel that
-/// reads it.
+/// Kernels are those of the source program with local shapes; collectives are exactly those of the
+/// lowering. `simulate` starts whatever is ready first. Here, time is allocated in program order on
+/// two clocks. A collective waits for its operand and the links; a kernel waits for its operands
+/// and for earlier kernels (see timeline). An operand in another layout occupies memory from the
+/// collective to the kernel that reads it.
 ///
-/// A pipeline takes what its first microbatch takes on all meshes, then for each other one what the
-/// slowest mesh takes, or its part of the way of all that are in flight; a mesh holds what it keeps
-/// between calls for as many microbatches as its order has in flight.
+/// A pipeline takes the time of its first microbatch on all meshes. Each other microbatch adds the
+/// time of the slowest mesh, or, if that is longer, the first one's time divided by the number of
+/// microbatches in flight. A mesh stores values between calls once for each microbatch that its
+/// order has in flight.
 ///
-/// Cost: after a change that of what depends on it (layout_changes), and a walk over the operands
-/// of the program to add it up; at first linear in the program.
+/// Cost      after a change: the figures that depend on it (layout_changes), and a walk over the
+///           operands of the program to add them up; at first, linear in the program
 class running_cost {
  public:
-  /// `staged`: the program is a microbatch of a pipeline; it outlives the cost. Null: it is not.
+  /// `staged`: the pipeline whose microbatch the program is, or null; it must outlive the cost.
   constexpr running_cost(const core_program& c, const machine& on,
                          const simulation_options& options, const staged_work* staged = nullptr)
-      : books_(c, on, options, staged), changes_(c, passes{}, books_) {
-    books_.layouts_ = &changes_.layouts();
+      : totals_(c, on, options, staged), changes_(c, passes{}, totals_) {
+    totals_.layouts_ = &changes_.layouts();
   }
   running_cost(const running_cost&) = delete;  // its books are referred to
   running_cost& operator=(const running_cost&) = delete;
@@ -549,24 +551,24 @@ class running_cost {
   /// Follows the program's log of changes.
   constexpr void update() {
     changes_.update();
-    books_.add_up();
+    totals_.add_up();
   }
-  /// Follows changes that are told: ops that have changed, in either direction, or -1 for all.
+  /// Follows explicit changes: ops that have changed, in either direction, or -1 for all.
   constexpr void update(const vec<op_id>& changed) {
     changes_.update(changed);
-    books_.add_up();
+    totals_.add_up();
   }
-  constexpr double time() const { return books_.time; }                    ///< seconds
-  constexpr double compute() const { return books_.compute; }              ///< seconds in kernels
-  constexpr double communication() const { return books_.communication; }  ///< in collectives
-  constexpr double peak_bytes() const { return books_.peak; }
-  /// Seconds below which no partitioning of the program brings it that shares its work among so
-  /// many devices more: kernels do their part of it, nothing is sent.
-  constexpr double bound(double devices) const { return books_.bound(devices); }
+  constexpr double time() const { return totals_.time; }                    ///< seconds
+  constexpr double compute() const { return totals_.compute; }              ///< seconds in kernels
+  constexpr double communication() const { return totals_.communication; }  ///< in collectives
+  constexpr double peak_bytes() const { return totals_.peak; }
+  /// Returns a lower bound in seconds for every partitioning of the program that shares its work
+  /// among `devices` times more devices: kernels divide their work, and nothing is sent.
+  constexpr double bound(double devices) const { return totals_.bound(devices); }
 
  private:
-  cost_detail::running_books books_;
-  layout_changes<cost_detail::running_books> changes_;
+  cost_detail::running_totals totals_;
+  layout_changes<cost_detail::running_totals> changes_;
 };
 
 }  // namespace partita

@@ -1,4 +1,4 @@
-/// The steps that a program under partitioning is run in, and when its values lie in memory.
+/// The steps in which a program under partitioning runs, and the lifetimes of its values.
 #pragma once
 
 #include <partita/core/core_program.hpp>
@@ -9,20 +9,21 @@
 
 namespace partita::cost_detail {
 
-/// Kernels of the source program, with what they read and how long that lives: what running_cost
-/// finds once, since actions do not change it.
+/// Kernels of the source program, the operands that they read, and the lifetimes of these: the data
+/// that running_cost computes once, because actions do not change it.
 ///
-/// Cost: linear in ops and in what they fuse to.
+/// Cost      linear in ops and in the kernels that they fuse to
 class running_steps {
  public:
-  /// `staged`: of a pipeline, else null.
+  /// `staged`: the pipeline whose microbatch the program is, or null.
   constexpr running_steps(const core_program& c, const staged_work* staged)
       : c_(c), staged_(staged) {}
 
-  // ---- Of a pipeline: where, and how often ------------------------------------------------------
+  // ---- Of a pipeline: meshes and repetitions ----------------------------------------------------
 
   constexpr int meshes() const { return staged_ == nullptr ? 1 : staged_->meshes; }
-  /// Ops that actions added are where what they hold is made.
+  /// Returns the source op for an op that an action added: the producer of the value that it passes
+  /// on.
   constexpr op_id staged_op(op_id o) const {
     while (static_cast<std::size_t>(o) >= staged_->mesh.size())
       o = c_.p.producer(c_.p.operand(o, 0));
@@ -37,27 +38,28 @@ class running_steps {
   constexpr bool inside(op_id o) const { return staged_->inside[staged_op(o)] != 0; }
 
  protected:
-  /// Something that happens: a kernel, a collective's operand that passes through a view, nested
+  /// A unit of the run: a kernel, a collective's operand that passes through a view, or nested
   /// programs.
   struct step {
     op_id op = -1;
     int first_use = 0, use_count = 0;  ///< operands of its ops, in `uses_`
-    int first_op = 0, op_count = 0;    ///< that it computes, in `ops_`; 0: nothing to compute
-    value_id result = -1;              ///< of `op`; so many, of a wire none
+    int first_op = 0, op_count = 0;    ///< ops that it computes, in `ops_`; 0: nothing to compute
+    /// The first of `result_count` results of `op`; a wire has none.
+    value_id result = -1;
     int result_count = 0;
     bool control = false;
   };
   /// An operand of an op of a step.
   struct operand_use {
     int place = 0;        ///< in the program's list of operands
-    use by;               ///< whose operand it is
-    value_id value = -1;  ///< if it is made by an earlier step, else -1
-    bool read = false;    ///< is it read from memory there for the first time?
-    bool first = false;   ///< does no earlier step compute the op?
+    use by;               ///< the op that reads it
+    value_id value = -1;  ///< if an earlier step computes it, else -1
+    bool read = false;    ///< true at its first read from memory
+    bool first = false;   ///< true if no earlier step computes the op
   };
-  /// Between which steps a value lies in memory, both included; none if end < begin. They are of
-  /// one nested program; of its steps the first has the slot that is the number of all steps of the
-  /// nested programs before, and of these programs.
+  /// The steps between which a value is in memory, both included; empty if end < begin. Both belong
+  /// to one nested program. The slot of its first step is the number of steps in all previous
+  /// nested programs plus the number of these programs.
   struct interval {
     int begin = 0, end = -1;
   };
@@ -66,23 +68,23 @@ class running_steps {
   const staged_work* staged_;
 
   int slots_ = 0;
-  vec<op_id> user_of_;     ///< by place in the list of operands; of a pipeline
-  vec<char> term_;         ///< by value: is it combined with others' terms? Of a pipeline
-  vec<char> is_combined_;  ///< by op: of all microbatches; of a pipeline
+  vec<op_id> user_of_;  ///< by place in the list of operands; of a pipeline
+  vec<char> term_;  ///< by value: true if it is added to terms of other microbatches (pipelines)
+  vec<char> is_combined_;  ///< by op: true if its result accumulates over microbatches (pipelines)
   vec<step> steps_;
   vec<operand_use> uses_;
   vec<op_id> ops_;
-  vec<value_id> made_;                 ///< as `ops_`: the first result
+  vec<value_id> made_;                 ///< parallel to `ops_`: the first result
   vec<vec<int>> scopes_;               ///< by nested program: its steps
   vec<int> first_step_of_, steps_of_;  ///< by op, in rows: the steps that compute it
   vec<interval> lives_;                ///< by value
   vec<char> on_host_;                  ///< see values_on_host
   constexpr bool is_on_host(value_id v) const { return !on_host_.empty() && on_host_[v] != 0; }
   vec<interval> buffer_lives_;  ///< by place in the list of operands
-  vec<value_id> root_;          ///< by value: whose memory it is, or -1 if it never lies there
-  vec<int> made_at_;            ///< by op: the first step that computes it, or -1
-  vec<int> needed_at_;          ///< by op: the last one
-  vec<int> slot_;               ///< by step
+  vec<value_id> root_;  ///< by value: the value whose memory it uses, or -1 if it is never stored
+  vec<int> made_at_;    ///< by op: the first step that computes it, or -1
+  vec<int> needed_at_;  ///< by op: the last step that needs it
+  vec<int> slot_;       ///< by step
 
   constexpr void find() {
     find_steps();
@@ -90,7 +92,7 @@ class running_steps {
     slots_ = static_cast<int>(steps_.size() + scopes_.size());
     if (staged_ != nullptr) find_stages();
   }
-  /// Is it what an iteration adds to others' terms?
+  /// True if an iteration adds the value to terms of other microbatches.
   constexpr bool is_term(value_id v) const {
     return staged_ != nullptr && staged_->microbatches > 1 && !term_.empty() && term_[v] != 0;
   }
@@ -108,7 +110,7 @@ class running_steps {
     return staged_->held[v];
   }
 
-  /// Of nested programs, for one run of the program around them.
+  /// Returns the number of runs of nested programs for one run of the enclosing program.
   constexpr double trips(const flat_program::control_info& k) const {
     if (k.scope_count == 0) return 1;
     const auto around = c_.nested.scopes[c_.nested.scope[k.marker]].trips;
@@ -116,7 +118,8 @@ class running_steps {
     return static_cast<double>(c_.nested.scopes[k.first_scope].trips) / static_cast<double>(around);
   }
 
-  /// Is no kernel before this step's that computes the op? What is sent for it is sent once.
+  /// True if this step's kernel is the first that computes the op. Messages for an op are sent
+  /// once.
   constexpr bool is_first(op_id o, int step) const { return made_at_[o] == step; }
 
  private:
@@ -214,7 +217,7 @@ class running_steps {
       if (kernels.stored(root)) root_[v] = root;
     }
   }
-  /// Is it the wire of a barrier? What passes that stays where it lies.
+  /// True if an op is the wire of a barrier. Values pass a barrier in place.
   constexpr bool is_barrier(op_id o) const {
     if (c_.p.ops[o].def->role != op_role::wire) return false;
     return c_.p.ops[c_.nested.control_of(o)->marker].def->fusion == fusion_kind::view;
@@ -247,7 +250,7 @@ class running_steps {
     for (int s = count; s-- > 0;)
       for (int i = steps_[s].first_use; i < steps_[s].first_use + steps_[s].use_count; ++i) {
         const value_id v = c_.p.operand_list[uses_[i].place];
-        if (uses_[i].value < 0 && root_[v] >= 0) continue;  // it is computed again there
+        if (uses_[i].value < 0 && root_[v] >= 0) continue;  // recomputed there
         if (s > last[v]) last[v] = s;
         const op_node& by = c_.p.ops[uses_[i].by.op];
         const bool passes = by.def->role != op_role::wire || is_barrier(uses_[i].by.op);
@@ -289,7 +292,8 @@ class running_steps {
     overwrite();
     number_slots();
   }
-  /// What a unit takes of another one lives to its end, what is combined from the beginning.
+  /// Extends lifetimes in a pipeline: an operand from another unit lives to the end of its unit,
+  /// and a combined value from the beginning.
   constexpr void keep_for_calls() {
     vec<int> end(static_cast<std::size_t>(staged_->units), -1);
     const auto unit_of = [&](op_id o) { return staged_->unit[staged_op(o)]; };
@@ -313,7 +317,7 @@ class running_steps {
     int next = 0;
     for (const vec<int>& scope : scopes_) {
       for (int s : scope) slot_[s] = next++;
-      ++next;  // behind its last step
+      ++next;  // after its last step
     }
     for (vec<interval>* list : {&lives_, &buffer_lives_})
       for (interval& each : *list)
@@ -324,7 +328,7 @@ class running_steps {
   constexpr int last_step(int scope) const {
     return scopes_[scope].empty() ? -1 : scopes_[scope].back();
   }
-  /// The next state lies where the state does, see live_bytes.
+  /// Stores the next state in the memory of the state, see live_bytes.
   constexpr void donate(const vec<int>& last) {
     const program& p = c_.p;
     const vec<int> reused = reused_inputs(p);
@@ -342,7 +346,7 @@ class running_steps {
       donate_brought(p.outputs[k].value, to);
     }
   }
-  /// So does what it is brought to on the way to the output.
+  /// Applies the same to the values on the way to the output.
   constexpr void donate_brought(value_id v, value_id to) {
     while (v != to && !c_.p.is(c_.p.producers[v], op_role::parameter)) {
       const op_node& n = c_.p.ops[c_.p.producers[v]];
@@ -351,7 +355,7 @@ class running_steps {
       v = c_.p.operand_list[place];
     }
   }
-  /// A result that is written over an operand that dies there.
+  /// Ends the life of an operand that a result overwrites.
   constexpr void overwrite() {
     for (int s = 0; s < static_cast<int>(steps_.size()); ++s) {
       const op_node& n = c_.p.ops[steps_[s].op];

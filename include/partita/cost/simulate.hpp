@@ -1,7 +1,7 @@
-/// How long a device-local program takes on a machine.
+/// A simulator for the time of a device-local program on a machine.
 ///
 /// Source    the roofline: Williams, Waterman, Patterson, CACM 2009; collectives:
-/// collective_time.hpp
+///           collective_time.hpp
 #pragma once
 
 #include <cstdint>
@@ -18,36 +18,39 @@
 
 namespace partita {
 
+/// Options of `simulate`.
 struct simulation_options {
-  /// May collectives run beside kernels that do not wait for them, wherever they stand? Then a
-  /// kernel or a collective begins as soon as what it reads is there and the device's units or its
-  /// links are free, of several the first in the program. Else everything runs in the order of the
-  /// program, and only collectives that a `done` waits for run beside what stands in between.
+  /// True if collectives may run beside any kernel that does not wait for them, wherever they are
+  /// in the program. A kernel or collective then begins as soon as its operands are available and
+  /// the device's units or links are free; if several can begin, the first in the program does. If
+  /// false, everything runs in program order, and only a collective with a `done` runs beside the
+  /// ops between the two.
   bool overlap = false;
 };
 
-/// What a run on one device takes; all devices do the same.
+/// Figures of a run on one device; all devices do the same.
 struct simulation {
-  double time = 0;           ///< seconds
-  double compute = 0;        ///< seconds in kernels
-  double communication = 0;  ///< seconds in collectives
-  double product_flops = 0;  ///< of products, those that are computed again included
-  double model_flops = 0;    ///< of products, but for those that are computed again
-  double bytes = 0;          ///< read and written by kernels
-  double ideal = 0;          ///< seconds that the products take at the device's peak
-  double model_ideal = 0;    ///< of those, that of the products that are not computed again
+  double time = 0;                       ///< seconds
+  double compute = 0;                    ///< seconds in kernels
+  double communication = 0;              ///< seconds in collectives
+  double product_flops = 0;              ///< of products, including recomputed ones
+  double model_flops = 0;                ///< of products, without recomputed ones
+  double bytes = 0;                      ///< read and written by kernels
+  double ideal = 0;                      ///< seconds of all products at the device's peak
+  double model_ideal = 0;                ///< seconds of products without recomputed ones, at peak
   std::int64_t messages[max_axes] = {};  ///< sent, by axis of the program's mesh
   failure error;
 
-  /// Model FLOPs utilization: of the products of the model, at the peak, in the time; 0 to 1.
+  /// Model FLOPs utilization: time of the model's products at peak, divided by the time of the
+  /// step; 0 to 1.
   constexpr double mfu() const { return time > 0 ? model_ideal / time : 0; }
-  /// Hardware FLOPs utilization: of all products that are computed.
+  /// Hardware FLOPs utilization: the same for all products that are computed.
   constexpr double hfu() const { return time > 0 ? ideal / time : 0; }
-  /// Seconds of communication that nothing hides.
+  /// Returns the seconds of communication that no kernel hides.
   constexpr double exposed() const { return time > compute ? time - compute : 0; }
 };
 
-/// Part of a run: a kernel or a collective.
+/// An event of a run: a kernel or a collective.
 struct simulated_op {
   op_id op = -1;
   double begin = 0, end = 0;  ///< seconds
@@ -56,21 +59,22 @@ struct simulated_op {
 
 namespace cost_detail {
 
-/// A part of a dimension that blocks of `tile` can use: the last one may not be full.
+/// Returns the fraction of a dimension that is useful work in blocks of `tile`; the last block may
+/// not be full.
 constexpr double filled(std::int64_t extent, std::int64_t tile) {
   if (extent <= 0 || tile <= 1) return 1;
   const std::int64_t blocks = (extent + tile - 1) / tile;
   return static_cast<double>(extent) / static_cast<double>(blocks * tile);
 }
-/// The part of the peak that a product of this shape attains: dimensions fill blocks, and a block
-/// of results is there only when the pipeline of its sum has run full.
+/// Returns the fraction of the peak that a product of this shape attains. Dimensions fill blocks,
+/// and a block of results is complete only after the pipeline of its sum has run full.
 constexpr double product_efficiency(const product_shape& p, const device& d) {
   const double k = static_cast<double>(p.k), tile = static_cast<double>(d.tile);
   return filled(p.m, d.tile) * filled(p.n, d.tile) * (k / (k + tile / 2)) * d.product_part;
 }
 
-/// Seconds that it takes to bring operands into order and to put the rows of a product together,
-/// where a device does that.
+/// Returns the seconds to transpose operands and to assemble the rows of a product, on devices that
+/// do so.
 constexpr double gathering_seconds(const product_shape& p, dtype element, const device& d) {
   if (d.window == 0) return 0;
   const double size = static_cast<double>(size_of(element)) / d.stream();
@@ -79,7 +83,7 @@ constexpr double gathering_seconds(const product_shape& p, dtype element, const 
   const double row = static_cast<double>(p.pieces) * d.window + static_cast<double>(p.k) * size;
   return order + static_cast<double>(p.batch) * static_cast<double>(p.m) * row;
 }
-/// Seconds that a product takes at the device's peak, and as its shape lets it.
+/// Seconds of a product at the device's peak, and with the efficiency of its shape.
 struct product_seconds {
   double ideal = 0, real = 0;
 };
@@ -88,7 +92,8 @@ constexpr product_seconds seconds_of(const product_shape& shape, double flops, d
   const double ideal = flops / d.peak(element);
   return {ideal, ideal / product_efficiency(shape, d) + gathering_seconds(shape, element, d)};
 }
-/// Seconds of a kernel: products take so many, other operations and memory are the device's.
+/// Returns the seconds of a kernel from the seconds of its products, its other operations and its
+/// bytes.
 constexpr double seconds_of_kernel(double products, double flops, double bytes, const device& d) {
   const double vector = d.vector > 0 ? d.vector : d.peak(dtype::f32);
   const double busy = products + flops / vector, stream = bytes / d.stream();
@@ -102,18 +107,18 @@ struct waiting {
     return ready < b.ready || (ready == b.ready && task < b.task);
   }
 };
-/// What can do one thing at a time: the units that run kernels, or the links.
+/// A resource that does one thing at a time: the units that run kernels, or the links.
 struct resource {
   double free = 0;
-  heap<waiting> later;  ///< whose operands are made by then
-  heap<int> now;        ///< whose operands are there
+  heap<waiting> later;  ///< tasks whose operands are computed by then
+  heap<int> now;        ///< tasks whose operands are available
 
   constexpr bool idle() const { return later.empty() && now.empty(); }
-  /// When the next task can begin.
+  /// Returns the time at which the next task can begin.
   constexpr double next() const {
     return now.empty() && later.least().ready > free ? later.least().ready : free;
   }
-  /// The first in the program of those that can begin then.
+  /// Removes the first task in program order that can begin then.
   constexpr int take() {
     free = next();
     while (!later.empty() && later.least().ready <= free) now.push(later.pop().task);
@@ -121,7 +126,8 @@ struct resource {
   }
 };
 
-/// Runs a program on one device, op by op, with two clocks: of kernels and of collectives.
+/// Runs a program on one device, op by op, with two clocks: one for kernels and one for
+/// collectives.
 template <class Event>
 class simulator {
  public:
@@ -129,7 +135,7 @@ class simulator {
                       const Event& event)
       : mesh_(m), on_(on), options_(options), event_(event) {}
 
-  /// `inputs`: known values of the program's inputs.
+  /// Returns the figures of one run. `inputs` are known values of the program's inputs.
   constexpr simulation run(const program& p, span<const known_integer> inputs = {}) {
     simulation s;
     fused_kernels kernels(p);
@@ -154,15 +160,15 @@ class simulator {
     op_id op;
     double took;
     bool communicates;
-    bool needs_links;  ///< so do ops in whose nested programs something is sent
+    bool needs_links;  ///< also true for ops whose nested programs communicate
   };
-  /// Does an op wait for a collective that it holds the operands of?
+  /// True if an op waits for a collective, whose operands it keeps alive.
   static constexpr bool waits(const program& p, op_id o) {
     return p.ops[o].def->passes_on && p.ops[o].operand_count > p.ops[o].result_count;
   }
   constexpr double in_order(const program& p, const vec<task>& tasks) {
     double clock = 0, links = 0;
-    vec<double> arrives;  // by op that somebody waits for, else 0
+    vec<double> arrives;  // by op that another op waits for, else 0
     for (const task& t : tasks) {
       if (!waits(p, t.op)) continue;
       if (arrives.empty()) arrives.resize(p.ops.size(), 0);
@@ -184,7 +190,8 @@ class simulator {
     }
     return clock > links ? clock : links;
   }
-  /// Users of each value in compressed rows; then the two resources take what is ready.
+  /// Builds the users of each value in compressed rows; then the two resources take tasks as they
+  /// become ready.
   constexpr double side_by_side(const program& p, fused_kernels& kernels, const vec<task>& tasks) {
     const int count = static_cast<int>(tasks.size());
     vec<int> of_op(p.ops.size(), -1), begin(tasks.size() + 1, 0), missing(tasks.size(), 0), users;
@@ -250,7 +257,7 @@ class simulator {
     s.communication += w.seconds;
     return w.seconds;
   }
-  /// Bytes that an op reads of an operand, of which it may need a part only.
+  /// Returns the bytes that an op reads of an operand, which may be a part of it.
   static constexpr double read_of(const program& p, op_id o, value_id v) {
     const op_node& n = p.ops[o];
     const double all = static_cast<double>(p.types[v].bytes());
@@ -293,8 +300,8 @@ class simulator {
   static constexpr value_id first_operand(const program& p, op_id o) {
     return p.operand_list[p.ops[o].operand_begin];
   }
-  /// A loop takes its trip count times the time of its body, or one iteration if its length is
-  /// unknown; of branches the longest counts.
+  /// Adds nested programs. A loop takes its trip count times the time of its body, or one iteration
+  /// if its length is unknown; of branches, the longest counts.
   constexpr double add_nested(simulation& s, const program& p, op_id o,
                               span<const known_integer> inputs) {
     wire_list list;
@@ -329,9 +336,10 @@ class simulator {
 }  // namespace cost_detail
 
 /// Simulates one run, and calls event(program, simulated_op) for each kernel and each collective of
-/// the program (of nested programs for one trip, with times of their own).
+/// the program. Nested programs report one trip, with times that start at 0.
 ///
-/// Cost      linear in ops and in what they fuse to, independent of the number of devices
+/// Cost      linear in ops and in the kernels that they fuse to, independent of the number of
+///           devices
 /// Errors    D001 a figure of the device is missing, D002 an axis has no link
 template <class Event>
 constexpr simulation simulate(const device_program& d, const machine& on,

@@ -13,14 +13,14 @@ namespace partita::cost_detail {
 
 /// ..., y = collective(x), f(y) => y' = collective(x), ..., y = done(y', x), f(y)
 ///
-/// A collective starts as late as it still arrives in time, no later than it stands; what gathers
-/// is waited for where it is used, anything else when it has arrived (then what was sent is free).
-/// In time: the links do one thing after the other, while kernels take what the simulator says. Ops
-/// that do not communicate keep their order. A collective that no kernel could run beside stays as
-/// it is.
+/// A collective starts as late as it can without delaying its user, and not later than its original
+/// place. A gather is awaited where it is used; any other collective is awaited when it has
+/// arrived, which frees its operand. Arrival times assume that the links do one thing at a time,
+/// while kernels take their simulated times. Ops that do not communicate keep their order. A
+/// collective that no kernel could run beside stays as it is.
 ///
-/// Law       as every pass: what the program computes. Live memory does not exceed `bound` bytes
-/// where it did not before.
+/// Law       the rewritten program computes the same values; live memory does not exceed `bound`
+///           bytes where it did not before
 /// Cost      linear in ops: a collective is moved across at most `most_crossed` of them
 class starting_early {
  public:
@@ -29,8 +29,8 @@ class starting_early {
   constexpr starting_early(program& p, const mesh& m, const machine& on, std::int64_t bound)
       : p_(p), mesh_(m), on_(on), bound_(bound) {}
 
-  /// Rewrites the program and those nested in it; gives how many collectives are waited for, and
-  /// appends their notes, and those of all others, in the new order.
+  /// Rewrites the program and those nested in it. Returns the number of collectives that are
+  /// awaited, and appends the notes of all collectives in the new order.
   constexpr int run(const vec<collective_note>& notes, std::size_t& next,
                     vec<collective_note>& made) {
     split_nested(notes, next);
@@ -39,7 +39,7 @@ class starting_early {
     find_operands();
     for (op_id o = p_.op_count(); o-- > 0;) {
       if (at_[o].communicates) find_start(o);
-      tell_operands(o);
+      note_user(o);
     }
     for (op_id o = 0; o < p_.op_count(); ++o)
       if (at_[o].communicates) find_end(o);
@@ -51,10 +51,11 @@ class starting_early {
   struct place {
     bool communicates = false;
     double took = 0;    ///< seconds
-    double before = 0;  ///< seconds of kernels in front of it
-    op_id first = -1;   ///< the first place for a collective to start, behind what it reads
+    double before = 0;  ///< seconds of the kernels before it
+    op_id first = -1;   ///< the first place where a collective can start: after its operands
     op_id user = -1;    ///< the first op that uses a result; the number of ops: none
-    op_id start = -1, end = -1;  ///< of a collective: in front of which ops it starts and is done
+    /// The ops before which a collective starts and is done.
+    op_id start = -1, end = -1;
     std::int64_t room = 0;       ///< bytes that may be added while the op runs
     vec<collective_note> notes;  ///< its own, or those inside
   };
@@ -63,11 +64,11 @@ class starting_early {
   const mesh& mesh_;
   const machine& on_;
   std::int64_t bound_;
-  vec<place> at_;  ///< by op, and one behind all
+  vec<place> at_;  ///< by op, and one entry after the last
   int split_ = 0;
   vec<op_id> last_use_;
-  double taken_from_ = 0;   ///< seconds: the links are taken by gathers from here on
-  double taken_until_ = 0;  ///< and until here by other collectives
+  double gathers_from_ = 0;  ///< seconds: gathers occupy the links from here on
+  double others_until_ = 0;  ///< seconds: other collectives occupy the links until here
 
   constexpr void split_nested(const vec<collective_note>& notes, std::size_t& next) {
     at_.resize(p_.ops.size() + 1, place());
@@ -101,7 +102,7 @@ class starting_early {
       at_[o].before = sum;
       if (!at_[o].communicates) sum += at_[o].took;
     }
-    at_[p_.op_count()].before = taken_from_ = sum;
+    at_[p_.op_count()].before = gathers_from_ = sum;
   }
   constexpr void find_room() {
     live_bytes live(p_);
@@ -120,7 +121,7 @@ class starting_early {
         if (const op_id made = p_.producer(v); made >= at_[o].first) at_[o].first = made + 1;
     }
   }
-  constexpr void tell_operands(op_id o) {
+  constexpr void note_user(op_id o) {
     for (value_id v : p_.operands(o)) {
       op_id& user = at_[p_.producer(v)].user;
       if (at_[o].start < user) user = at_[o].start;
@@ -133,7 +134,7 @@ class starting_early {
       sum = saturating_add(sum, p_.type(v).bytes());
     return sum;
   }
-  /// Of operands that are read last by a collective, arguments not counted.
+  /// Returns the bytes of operands that the collective is the last to read, without arguments.
   constexpr std::int64_t bytes_held(op_id o) const {
     std::int64_t sum = 0;
     for (value_id v : p_.operands(o))
@@ -143,30 +144,30 @@ class starting_early {
   }
   constexpr bool gathers(op_id o) const { return p_.is(o, collective::all_gather); }
 
-  /// Backwards: where it is used is known.
+  /// Finds the start of a collective. Runs backwards, so that the use of its result is known.
   constexpr void find_start(op_id o) {
     place& c = at_[o];
     const std::int64_t bytes =
         saturating_add(bytes_of_results(o), gathers(o) ? bytes_held(o) : std::int64_t{0});
-    const double until = at_[c.user].before < taken_from_ ? at_[c.user].before : taken_from_;
+    const double until = at_[c.user].before < gathers_from_ ? at_[c.user].before : gathers_from_;
     for (int n = 0; n < most_crossed && c.start > c.first && at_[c.start - 1].room >= bytes; ++n) {
       if (at_[c.start].before <= until - c.took) break;
       at_[--c.start].room -= bytes;
     }
     if (gathers(o) || c.start < o)
-      taken_from_ = at_[c.start].before < until ? at_[c.start].before : until;
+      gathers_from_ = at_[c.start].before < until ? at_[c.start].before : until;
   }
   constexpr void find_end(op_id o) {
     place& c = at_[o];
     if (gathers(o)) {
       c.end = c.user;
     } else {
-      const double free = at_[c.start].before > taken_until_ ? at_[c.start].before : taken_until_;
-      taken_until_ = free + c.took;
+      const double free = at_[c.start].before > others_until_ ? at_[c.start].before : others_until_;
+      others_until_ = free + c.took;
       const std::int64_t bytes = bytes_held(o);
       c.end = c.start;
       for (int n = 0; n < most_crossed && c.end < c.user; ++n) {
-        if (at_[c.end].before >= taken_until_ || (c.end > o && at_[c.end].room < bytes)) break;
+        if (at_[c.end].before >= others_until_ || (c.end > o && at_[c.end].room < bytes)) break;
         if (c.end > o) at_[c.end].room -= bytes;
         ++c.end;
       }
@@ -180,7 +181,7 @@ class starting_early {
 
   // ---- Writing -------------------------------------------------------------------------------
 
-  /// Ops by place, those of one place in their order.
+  /// Ops by place; ops of one place keep their order.
   struct by_place {
     vec<op_id> first, next;
     constexpr void add(op_id at, op_id o) {
@@ -230,7 +231,7 @@ class starting_early {
   }
 };
 
-/// Rewrites a lowered program and its notes; gives how many collectives are waited for.
+/// Rewrites a lowered program and its notes. Returns the number of collectives that are awaited.
 constexpr int start_early(lowered& l, const machine& on, std::int64_t bound) {
   vec<collective_note> notes;
   std::size_t next = 0;

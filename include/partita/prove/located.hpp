@@ -80,7 +80,8 @@ class located_op {
     const program alone = one_op(source, given);
     vec<int> cut, maybe;  // with padding, a shard may be as large as the global tensor
     for (int d = 0; d < all.rank; ++d)
-      if (op::is_looked_up(dims, d, all, window)) (part[d] != all[d] ? cut : maybe).push_back(d);
+      if (op::is_partly_covered(dims, d, all, window))
+        (part[d] != all[d] ? cut : maybe).push_back(d);
     for (unsigned some = 0; some < 1u << maybe.size(); ++some) {
       cut_ = cut;
       for (std::size_t i = 0; i < maybe.size(); ++i)
@@ -239,7 +240,7 @@ class located_op {
           axes |= axis;
         }
     }
-    if (!sums.add(axes, op::joins_pieces(this->result().element))) return false;
+    if (!sums.add(axes, op::shard_combiner(this->result().element))) return false;
     for (int i = 0; i < result.count; ++i)
       if (result.digits[i].owner < 0 && sums.contains(axis_of(result.digits[i]))) return false;
     return true;

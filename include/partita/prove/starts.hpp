@@ -593,7 +593,7 @@ constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term&
   const bool as_before = other.seen() == is.elsewhere && other.scale == 1 && !other.sums.any();
   if (is.elsewhere.term < 0 ? !zeros : !as_before) return false;
   pending sums;
-  sums.add(is.axes, op::joins_pieces(w.all.terms[is.of.term].element));
+  sums.add(is.axes, op::shard_combiner(w.all.terms[is.of.term].element));
   const view found =
       kept.view == is.seen ? w.all.views[is.of.view] : without_start(w.all.views[kept.view]);
   for (int a = 0; a < 32; ++a)

@@ -8,7 +8,7 @@
 #include <partita/ir/copy.hpp>
 #include <partita/op/concatenate.hpp>
 #include <partita/op/constant.hpp>
-#include <partita/op/own_index.hpp>
+#include <partita/op/local_index.hpp>
 #include <partita/op/select.hpp>
 #include <partita/op/slice.hpp>
 #include <partita/spmd/collectives.hpp>
@@ -86,7 +86,7 @@ constexpr layout owner_slice_axes(const core_program& c, op_id o, const layout& 
 constexpr collective owner_slice_sum(const core_program& c, op_id o, const layout& along) {
   collective what;
   what.kind = collective::all_reduce;
-  what.combine = op::joins_pieces(c.p.type(c.p.op(o).result).element);
+  what.combine = op::shard_combiner(c.p.type(c.p.op(o).result).element);
   for (const auto& e : along) what.axes.push_back(e.axis, no_dim);
   return what;
 }

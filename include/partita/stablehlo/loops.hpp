@@ -26,7 +26,7 @@ constexpr vec<value_id> unrolled(op_context& c, const vec<value_id>& carried) {
   for (std::int64_t i = 0; i < count.trips && !c.failed(); ++i) {
     now[counter] = number(i);
     program iteration = body;
-    now = op_detail::append_as_it_is(c.b, static_cast<program&&>(iteration), now);
+    now = op_detail::append_with_marks(c.b, static_cast<program&&>(iteration), now);
   }
   if (!c.failed()) now[counter] = number(count.trips);
   return now;

@@ -357,7 +357,7 @@ class module_reader {
                  f.input_type(static_cast<int>(i)), "; ", s.b.type(operands[i]), " is given");
         return {};
       }
-    return op_detail::append_as_it_is(s.b, static_cast<program&&>(f), operands);
+    return op_detail::append_with_marks(s.b, static_cast<program&&>(f), operands);
   }
   /// True if the decomposition of a composite is the one that the writer writes for the claimed op.
   /// Also true if the claimed op is not valid, an error that `emit` reports.

@@ -286,7 +286,8 @@ constexpr void read_manual_computation(op_context& c) {
                     "; its program says ", wanted);
   }
   pieces.insert_back(c.captured.begin(), c.captured.end());
-  const vec<value_id> made = op_detail::append_as_it_is(c.b, static_cast<program&&>(body), pieces);
+  const vec<value_id> made =
+      op_detail::append_with_marks(c.b, static_cast<program&&>(body), pieces);
   for (std::size_t i = 0; i < results && !c.failed(); ++i) {
     const collective what = of_kind(collective::all_gather,
                                     read_sharding(c, out[i], c.o.result_types[i].shape, manual));

@@ -96,7 +96,7 @@ constexpr bool close_reduction(op_context& c) {
       if (i >= n && side == 0) passed.push_back(v);
     }
   given.insert_back(passed.begin(), passed.end());
-  vec<value_id> made = op_detail::append_as_it_is(b, static_cast<program&&>(f), given);
+  vec<value_id> made = op_detail::append_with_marks(b, static_cast<program&&>(f), given);
   made.insert_back(passed.begin(), passed.end());
   for (const value_id v : made) b.p.outputs.push_back({v, {}});
   c.b.p.error.record(b.p.error);

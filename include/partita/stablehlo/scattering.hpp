@@ -89,7 +89,7 @@ class scatter_loop {
   /// Gives what becomes of each tensor.
   constexpr void give() {
     vec<std::int64_t> code, results;
-    if (const op_def* other = op::scalar_function::no_step(c_.regions[0]); other != nullptr)
+    if (const op_def* other = op::scalar_function::unsupported_op(c_.regions[0]); other != nullptr)
       return c_.fail("H009", "its program uses ", other->name,
                      ", which does not work element by element");
     if (!op::scalar_function::encode(c_.regions[0], code, results) || !fits()) return;

@@ -27,7 +27,7 @@ namespace partita::backend_detail {
 
 /// An open file or directory.
 ///
-/// Errors    K001 the system refuses
+/// Errors    K001 the system call failed
 class durable_file {
  public:
   durable_file(const std::string& path, int flags) : path_(path) {
@@ -49,7 +49,7 @@ class durable_file {
       from += done, at += static_cast<std::uint64_t>(done), n -= static_cast<std::size_t>(done);
     }
   }
-  /// False if the file ends before.
+  /// Reads `n` bytes at `at`. Returns false if the file ends before that.
   bool read(std::uint64_t at, void* bytes, std::size_t n) const {
     for (auto* to = static_cast<char*>(bytes); n > 0;) {
       const ssize_t done = ::pread(file_, to, n, static_cast<off_t>(at));
@@ -79,9 +79,9 @@ inline void sync_directories(const std::string& path) {
     if (entry.is_directory()) durable_file(entry.path().string(), O_RDONLY | O_DIRECTORY).sync();
   durable_file(path, O_RDONLY | O_DIRECTORY).sync();
 }
-/// One rename gives `from` the name `to`; a directory that had this name has the name `from` then.
+/// Renames `from` to `to` in one step. If a directory `to` exists, the two exchange their names.
 ///
-/// Errors    K001 the system refuses, K010 it cannot exchange names
+/// Errors    K001 the system call failed, K010 the system cannot exchange names
 inline void rename_durable(const std::string& from, const std::string& to) {
   if (!std::filesystem::exists(to)) {
     if (std::rename(from.c_str(), to.c_str()) != 0) fail_at(to, "written");

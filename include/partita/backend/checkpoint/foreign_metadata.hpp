@@ -1,4 +1,4 @@
-/// Metadata for the programs that read a checkpoint without this library.
+/// Metadata for programs that read a checkpoint without this library.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace partita::backend_detail {
 
-/// `zarr.json` of an array.
+/// Returns the `zarr.json` of an array.
 ///
 /// Source    Zarr core specification, version 3.1
 inline text zarr_array(const checkpoint_entry& a) {
@@ -30,7 +30,7 @@ inline text zarr_array(const checkpoint_entry& a) {
              << R"(,"attributes":{"partita.name":)" << json_text(a.name) << R"(,"partita.layout":)"
              << json_text(a.layout) << "}}";
 }
-/// `model.safetensors.index.json`.
+/// Returns the `model.safetensors.index.json` of a checkpoint.
 inline text safetensors_index(const checkpoint_manifest& m, const shard_files& files) {
   text out = R"({"metadata":{"total_size":)", map;
   std::int64_t bytes = 0;
@@ -42,7 +42,7 @@ inline text safetensors_index(const checkpoint_manifest& m, const shard_files& f
     }
   return out << bytes << "},\"weight_map\":{" << map << "\n}}\n";
 }
-/// Writes all of it.
+/// Writes all metadata of the checkpoint's format.
 inline void write_foreign_metadata(const checkpoint_manifest& m, const shard_files& files) {
   if (m.format == checkpoint_format::safetensors) {
     for (const auto& each : files.files()) {

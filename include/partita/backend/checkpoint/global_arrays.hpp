@@ -1,4 +1,4 @@
-/// Checkpoints of partitioned programs that run on the emulator, whose arrays are global.
+/// Checkpoints of partitioned programs that run on the emulator, where arrays are global.
 #pragma once
 
 #include <concepts>
@@ -15,10 +15,12 @@
 
 namespace partita {
 
-/// Writes results as the shards of the mesh: all, or those that have one of these names or lie
-/// below it. A result is laid out as the output of its name, or as the input.
+/// Writes results as the shards of the mesh: all of them, or those in `names`, each of which
+/// is a result or a prefix of its path. A result has the layout of the output of its name, or else
+/// of the input.
 ///
-/// Errors    those of the other one; N010 no result has this name, P007 no output or input has
+/// Errors    those of the overload for shards; N010 no result has this name, P007 neither an output
+///           nor an input has it
 template <std::convertible_to<std::string_view>... Names>
 saving save_checkpoint(const std::string& path, const partitioned& p, const results& r,
                        const checkpoint_options& options = {}, const Names&... names) {
@@ -42,9 +44,10 @@ saving save_checkpoint(const std::string& path, const partitioned& p, const resu
   return save_checkpoint(path, p, r, checkpoint_options{}, name, names...);
 }
 
-/// The arrays of those inputs of a program (or of what was partitioned) that have these names or
-/// lie below them, global: `load_checkpoint("step_100", step(), "params", "opt")`. The checkpoint
-/// may have others. All types are checked before any array is read.
+/// Loads global arrays for the inputs in `names`; each name is an input or a prefix of
+/// its path: `load_checkpoint("step_100", step(), "params", "opt")`. `p` is a program or the result
+/// of partitioning one. The checkpoint may have other arrays. All types are checked before any
+/// array is read.
 ///
 /// Errors    those of checkpoint_reader; K006, K007, N010 no input has this name
 template <class P, std::convertible_to<std::string_view>... Names>

@@ -1,4 +1,4 @@
-/// What a checkpoint holds: the file `partita.json`.
+/// The manifest of a checkpoint: the file `partita.json`.
 ///
 /// Both formats share it, so a reader needs no other metadata; it also keeps the checksums of a
 /// large checkpoint out of the metadata that other programs parse.
@@ -16,20 +16,22 @@
 
 namespace partita {
 
+/// The file format of a checkpoint.
 enum class checkpoint_format : std::uint8_t {
   zarr,        ///< a zarr v3 group; a shard is a chunk
-  safetensors  ///< files of whole tensors, with the index that Hugging Face uses
+  safetensors  ///< files of unsharded tensors, with the index that Hugging Face uses
 };
 
 /// One array of a checkpoint.
 struct checkpoint_entry {
   std::string name;
   tensor_type type;    ///< of the global array
-  shape shard;         ///< extents of the shards it was written as, at least 1
-  std::string layout;  ///< on the mesh of the manifest, as `print_layout` prints it
-  /// CRC-32C of each stored shard, row-major; shards that are padding only are not stored.
+  shape shard;         ///< extents of the stored shards, at least 1
+  std::string layout;  ///< on the mesh of the manifest, in the syntax of `print_layout`
+  /// CRC-32C of each stored shard, row-major; shards that consist of padding are not stored.
   std::vector<std::uint32_t> checksums;
 };
+/// The contents of a manifest.
 struct checkpoint_manifest {
   checkpoint_format format = checkpoint_format::zarr;
   std::int64_t step = 0;
@@ -59,7 +61,7 @@ inline text manifest_text(const checkpoint_manifest& m) {
   return out << "]}\n";
 }
 
-/// Number of stored shards along each dimension.
+/// Returns the number of stored shards along each dimension.
 constexpr shape stored_shards(const checkpoint_entry& a) {
   shape n = a.type.shape;
   for (int d = 0; d < n.rank; ++d) n[d] = n[d] / a.shard[d] + (n[d] % a.shard[d] != 0 ? 1 : 0);
@@ -138,7 +140,7 @@ class manifest_reader {
     if (!good)
       json_.fail(concat("array \"", short_name(a.name), "\" of type ", short_name(type), ", shape ",
                         a.type.shape, ", shards ", a.shard, " and ", a.checksums.size(),
-                        " checksums cannot be"));
+                        " checksums is inconsistent"));
     return a;
   }
 };

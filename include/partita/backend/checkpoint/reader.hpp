@@ -1,4 +1,4 @@
-/// Reads checkpoints: any box of an array, whatever mesh wrote it.
+/// Reads any box of an array from a checkpoint, whatever mesh wrote it.
 #pragma once
 
 #include <string>
@@ -13,21 +13,24 @@
 
 namespace partita {
 
-/// An open checkpoint. Its files are untrusted input; nothing is written.
+/// An open checkpoint, read-only. Its files are untrusted input.
 ///
-/// Reading a box reads the stored shards that it intersects, each whole, since its checksum covers
-/// all of it, through a buffer of 1 MiB: this is the cheapest plan where each process has the
-/// files. (`reshard_plan` finds collectives between devices that hold the shards.)
+/// Reading a box reads every stored shard that it intersects, through a buffer of 1 MiB. A shard is
+/// read completely because its checksum covers all of it. This is the cheapest plan if each process
+/// has the files. (`reshard_plan` finds collectives between devices that hold the shards.)
 class checkpoint_reader {
  public:
-  /// Errors    K001 a file cannot be read, K002 no checkpoint of this library, or of a later
-  ///           version, K003 the manifest is damaged, K004 a file of tensors is
+  /// Opens a checkpoint.
+  ///
+  /// Errors    K001 a file cannot be read, K002 the directory is not a checkpoint of this library,
+  ///           or one of a later version, K003 the manifest is damaged, K004 a file of tensors is
+  ///           damaged
   explicit checkpoint_reader(const std::string& path)
       : path_(path),
         manifest_(backend_detail::manifest_reader(path).read()),
         places_(manifest_.arrays),
         files_(path, manifest_) {
-    if (const auto i = places_.twice(); i >= 0)
+    if (const auto i = places_.duplicate(); i >= 0)
       throw error(concat("K003 checkpoint: \"", path, "\": two arrays are named \"",
                          short_name(at(i).name), '"'));
     for (const auto& each : files_.files()) {
@@ -42,12 +45,14 @@ class checkpoint_reader {
   checkpoint_reader(const checkpoint_reader&) = delete;
   checkpoint_reader& operator=(const checkpoint_reader&) = delete;
 
+  /// Returns the step that was recorded when saving.
   std::int64_t step() const { return manifest_.step; }
+  /// Returns the manifest.
   const checkpoint_manifest& manifest() const { return manifest_; }
 
-  /// The entry of an array; dynamic extents of `type` may be any.
+  /// Returns the entry of an array. A dynamic extent of `type` matches any extent.
   ///
-  /// Errors    K006 there is none, K007 it has another type or shape
+  /// Errors    K006 the array is missing, K007 it has another type or shape
   const checkpoint_entry& need(std::string_view name, const tensor_type& type) const {
     const auto i = find(name, concat(" of ", type));
     if (at(i).type.element != type.element || !same_shape(at(i).type.shape, type.shape))
@@ -55,7 +60,8 @@ class checkpoint_reader {
                          at(i).type, "; ", type, " is needed"));
     return at(i);
   }
-  /// The box of these extents at `start`; what is out of bounds of the array is padding: zero.
+  /// Reads the box of these extents at `start`. Elements out of bounds of the array are padding:
+  /// zero.
   ///
   /// Errors    K001, K004 a shard is too short or too long, K005 its checksum differs or a bool is
   ///           neither 0 nor 1, K006, K011 the box has another rank or a negative start
@@ -87,7 +93,9 @@ class checkpoint_reader {
     }
     return out;
   }
-  /// The shard of a device, with padding.
+  /// Reads the shard of a device, with padding.
+  ///
+  /// Errors    those of the overload above, K011 the mesh has no such device
   array read(const sharded_value& v, const mesh& m, std::int64_t device) const {
     const auto c = backend_detail::device_coordinates(m, device);
     return read(v.name, run_detail::start_of(m, v.sharding, v.local_shape, c), v.local_shape);
@@ -96,7 +104,7 @@ class checkpoint_reader {
  private:
   std::string path_;
   checkpoint_manifest manifest_;
-  run_detail::name_places places_;
+  run_detail::name_index places_;
   backend_detail::shard_files files_;
 
   std::ptrdiff_t find(std::string_view name, const text& of_type) const {

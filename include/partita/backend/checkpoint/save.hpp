@@ -1,4 +1,5 @@
-/// Writes checkpoints: each process its own shards, in the background, visible by one rename.
+/// Writes checkpoints: each process writes its own shards in the background, and one rename makes
+/// them visible.
 #pragma once
 
 #include <algorithm>
@@ -21,36 +22,39 @@
 
 namespace partita {
 
+/// Options of save_checkpoint.
 struct checkpoint_options {
-  std::int64_t step = 0;  ///< recorded
+  std::int64_t step = 0;  ///< recorded in the manifest
   checkpoint_format format = checkpoint_format::zarr;
-  std::int64_t file_bytes = 5'000'000'000;  ///< of tensors in a file of safetensors, at most
+  std::int64_t file_bytes = 5'000'000'000;  ///< maximum bytes of tensors in a file of safetensors
 };
 
-/// How the processes that write one checkpoint agree. The default is one process.
+/// Communication between the processes that write one checkpoint. The default is one process.
 struct checkpoint_peers {
   int process = 0;
-  /// Called by every process alike, from the thread that calls save_checkpoint and wait: returns
-  /// the bytes of all processes, in the order of their numbers.
+  /// Returns the bytes of all processes in the order of their numbers. Every process calls it the
+  /// same number of times, from the thread that calls save_checkpoint and wait.
   std::function<std::vector<std::string>(const std::string&)> all_gather;
 };
 
-/// What a device of the mesh holds of an array: its shard (with padding), or the global array.
+/// The values of an array on a device of the mesh: its shard (with padding), or the global array.
 struct checkpoint_shard {
-  std::int64_t device = 0;  ///< its number, as in `piece`
+  std::int64_t device = 0;  ///< number of the device, as in `piece`
   array values;
 };
-/// An array to be written. All processes describe the same arrays, in the same order; each adds
-/// the shards of the devices that it runs.
+/// An array to write. All processes describe the same arrays in the same order; each adds the
+/// shards of the devices that it runs.
 struct checkpoint_array {
   sharded_value value;  ///< name, element type, shapes, layout: `p.output(i)`
   std::vector<checkpoint_shard> shards;
-  const mesh* on = nullptr;  ///< the mesh that has it; null: that of the checkpoint
+  const mesh* on = nullptr;  ///< the mesh that has it; null: the mesh of the checkpoint
 };
 
 namespace backend_detail {
 
-/// Does `work` in every process; returns what each returned. If one fails, all throw.
+/// Does `work` in every process, and returns the results of all. If one fails, all throw.
+///
+/// Errors    K009 a process failed
 template <class Work>
 std::vector<std::string> agree(const checkpoint_peers& peers, const Work& work) {
   std::string mine = "+";
@@ -71,7 +75,7 @@ std::vector<std::string> agree(const checkpoint_peers& peers, const Work& work) 
   return all;
 }
 
-/// One checkpoint while it is written.
+/// A checkpoint that is being written.
 class checkpoint_writer {
  public:
   checkpoint_writer(const std::string& path, const mesh& m, std::vector<checkpoint_array> arrays,
@@ -119,7 +123,7 @@ class checkpoint_writer {
  private:
   /// A shard that this process writes.
   struct block {
-    std::int64_t number = 0;  ///< among those that are stored
+    std::int64_t number = 0;  ///< among stored shards
     std::uint32_t array = 0, shard = 0, crc = 0, unused = 0;
   };
 
@@ -162,12 +166,13 @@ class checkpoint_writer {
           {name, {v.element, v.global_shape}, shard, std::string(layout.view()), {}});
       for (std::uint32_t s = 0; s < arrays_[i].shards.size(); ++s) add_block(i, s);
     }
-    if (const auto at = run_detail::name_places(manifest_.arrays).twice(); at >= 0)
+    if (const auto at = run_detail::name_index(manifest_.arrays).duplicate(); at >= 0)
       throw error(concat("K008 checkpoint: two arrays are named \"",
                          short_name(manifest_.arrays[static_cast<std::size_t>(at)].name), '"'));
     files_ = std::make_unique<shard_files>(partial_, manifest_);
   }
-  /// Of the devices that hold a shard, one writes it: another one from shard to shard.
+  /// Adds a shard if this process writes it. Of the devices that hold a shard, one writes it; the
+  /// choice rotates from shard to shard.
   void add_block(std::uint32_t i, std::uint32_t s) {
     const sharded_value& v = arrays_[i].value;
     const auto& [device, values] = arrays_[i].shards[s];
@@ -186,7 +191,7 @@ class checkpoint_writer {
     const shape stored = stored_shards(manifest_.arrays[i]);
     for (int d = 0; d < stored.rank; ++d) {
       const std::int64_t piece = run_detail::piece_of(m, v.sharding, d, c);
-      if (piece >= stored[d]) return;  // nothing but padding
+      if (piece >= stored[d]) return;  // padding only
       number = number * stored[d] + piece;
     }
     if (copy == (number + i) % copies) mine_.push_back({number, i, s});
@@ -236,35 +241,36 @@ class checkpoint_writer {
     for (std::size_t i = 0; i < seen.size(); ++i)
       for (std::size_t k = 0; k < seen[i].size(); ++k)
         if (seen[i][k] != 1)
-          throw error(
-              concat("K011 checkpoint: shard ", k, " of \"", manifest_.arrays[i].name,
-                     seen[i][k] == 0 ? "\" is given by no process" : "\" is given more than once"));
+          throw error(concat("K011 checkpoint: shard ", k, " of \"", manifest_.arrays[i].name,
+                             seen[i][k] == 0 ? "\" is not provided by any process"
+                                             : "\" is provided more than once"));
     write_durable(files_->path(manifest_name), manifest_text(manifest_));
     sync_directories(partial_);
     rename_durable(partial_, path_);
-    std::error_code kept;  // the old one: the next save removes what is left of it
+    std::error_code kept;  // the old checkpoint; the next save removes the rest of it
     std::filesystem::remove_all(partial_, kept);
   }
 };
 
 }  // namespace backend_detail
 
-/// A checkpoint that is being written. The arrays are shared until then; others may change.
+/// A checkpoint that is being written in the background. It shares the arrays until it ends;
+/// modified copies of them are separate.
 class saving {
  public:
   explicit saving(std::unique_ptr<backend_detail::checkpoint_writer> writer)
       : writer_(std::move(writer)) {}
   saving(saving&&) = default;
   saving& operator=(saving&&) = delete;
-  /// As wait(), so its errors are not lost; when an exception is in flight, the checkpoint is not
-  /// made visible.
+  /// Calls wait(), so that its errors are not lost. If an exception is in flight, the checkpoint is
+  /// not made visible.
   ~saving() noexcept(false) {
     if (std::uncaught_exceptions() == exceptions_) wait();
   }
-  /// Returns when the checkpoint is durable and visible. Every process calls it.
+  /// Waits until the checkpoint is durable and visible. Every process must call it.
   ///
   /// Errors    K001 a file cannot be written, K009 another process failed, K010 the old checkpoint
-  ///           cannot be replaced, K011 a shard that no process or more than one gave
+  ///           cannot be replaced, K011 a shard that no process or more than one process provides
   void wait() {
     if (const auto writer = std::move(writer_)) writer->publish();
   }
@@ -274,11 +280,12 @@ class saving {
   int exceptions_ = std::uncaught_exceptions();
 };
 
-/// Starts to write a checkpoint; the handle's wait() (or its end) makes it visible. Until then, and
-/// after any failure, a checkpoint that had this name is as it was.
+/// Starts to write a checkpoint; wait() or the destructor of the handle makes it visible. Until
+/// then, and after any failure, an existing checkpoint of this name stays unchanged.
 ///
 /// Cost      each process writes the shards that it owns, through a buffer of 1 MiB
-/// Errors    K001, K007 a shard of another type, K008 names, K009, K010 something else has the name
+/// Errors    K001, K007 a shard has another type, K008 a name or option is invalid, K009, K010 the
+///           name belongs to something else
 inline saving save_checkpoint(const std::string& path, const mesh& m,
                               std::vector<checkpoint_array> arrays,
                               const checkpoint_options& options = {},

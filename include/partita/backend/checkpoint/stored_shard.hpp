@@ -14,24 +14,24 @@
 
 namespace partita::backend_detail {
 
-/// Bytes that are copied at a time.
+/// Bytes of the copy buffer.
 inline constexpr std::int64_t buffer_bytes = 1 << 20;
 
-/// Coordinates of element `i` of a shape, row-major.
+/// Returns the coordinates of element `i` of a shape, row-major.
 constexpr run_detail::position position_of(const shape& s, std::int64_t i) {
   run_detail::position p;
   for (int d = s.rank; d-- > 0; i /= s[d]) p.at[d] = i % s[d];
   return p;
 }
-/// Coordinates of a device; its number is that of row-major order.
+/// Returns the coordinates of a device; devices are numbered in row-major order.
 ///
 /// Errors    K011 the mesh has no such device
 inline run_detail::coordinates device_coordinates(const mesh& m, std::int64_t device) {
   if (device < 0 || device >= m.devices())
-    throw error(concat("K011 checkpoint: there is no device ", device, " in ", m));
+    throw error(concat("K011 checkpoint: device ", device, " is not in ", m));
   return run_detail::device_set::block(m, device, m.devices()).coordinates_of({}, 0);
 }
-/// Scalars as vectors of one element, so that every shape has rows.
+/// Returns a scalar's shape as a vector of one element, so that every shape has rows.
 constexpr shape with_rows(shape s) {
   if (s.rank == 0) s.push_back(1);
   return s;
@@ -40,11 +40,11 @@ constexpr shape with_rows(shape s) {
 /// An array in memory that holds a box of a global array.
 struct held_box {
   run_detail::position start;  ///< of the box in the global array
-  shape extents;               ///< of the array; what is out of bounds of the global one is padding
+  shape extents;               ///< of the array; elements out of bounds of `global` are padding
   shape global;
 };
 
-/// Consecutive elements of a shard that are a box, and are contiguous in the file.
+/// Consecutive elements of a shard that form a box and are contiguous in the file.
 struct slab {
   run_detail::position start;  ///< in the global array
   shape extents;
@@ -68,7 +68,7 @@ struct common_box {
   }
 };
 
-/// A shard in a file: a box of a larger array that is stored row-major from byte `begin` on.
+/// A shard in a file: a box of a larger array, which is stored row-major from byte `begin` on.
 struct stored_shard {
   std::string path;
   std::uint64_t begin = 0;
@@ -79,7 +79,7 @@ struct stored_shard {
 
   std::int64_t elements() const { return extents.elements(); }
 
-  /// Calls f(slab) for all of the shard in order; slabs fit a buffer.
+  /// Calls f(slab) for the slabs of the shard in order; each slab fits the buffer.
   template <class F>
   void for_each_slab(std::int64_t size, const F& f) const {
     const run_detail::strides stride(file_shape);
@@ -103,8 +103,8 @@ struct stored_shard {
   }
 };
 
-/// The name of an array as one component of a path: letters, digits, `_`, `-` and `.` stay, other
-/// bytes become `%2F`; so does the first one of names that zarr or this library reserves.
+/// Returns the name of an array as one component of a path. Letters, digits, `_`, `-` and `.` stay;
+/// other bytes become `%2F`. So does the first byte of a name that zarr or this library reserves.
 inline std::string path_component(std::string_view name) {
   std::string out;
   for (const char c : name) {
@@ -122,24 +122,26 @@ inline std::string path_component(std::string_view name) {
   return out;
 }
 
-/// Where the shards of a checkpoint are, whether it is written or read.
+/// The paths and positions of a checkpoint's shards, for writing and for reading.
 class shard_files {
  public:
-  /// A file of whole tensors.
+  /// A file of unsharded tensors.
   struct tensor_file {
     std::string name;
     std::vector<std::size_t> arrays;
     run_detail::safetensors_plan plan;
   };
 
-  /// Errors    N003 a name that safetensors cannot have
+  /// Assigns arrays to files.
+  ///
+  /// Errors    N003 safetensors does not allow a name
   shard_files(const std::string& folder, const checkpoint_manifest& m) : folder_(folder), m_(m) {
     if (m.format == checkpoint_format::safetensors) assign();
   }
   const std::vector<tensor_file>& files() const { return files_; }
   std::string path(std::string_view name) const { return folder_ + "/" + std::string(name); }
 
-  /// Shard `number` of array `i`, row-major among those that are stored.
+  /// Returns shard `number` of array `i`, row-major among stored shards.
   stored_shard shard(std::size_t i, std::int64_t number) const {
     const checkpoint_entry& a = m_.arrays[i];
     stored_shard s;
@@ -163,9 +165,9 @@ class shard_files {
   std::string folder_;
   const checkpoint_manifest& m_;
   std::vector<tensor_file> files_;
-  std::vector<std::pair<std::size_t, std::size_t>> places_;  ///< by array: file and place in it
+  std::vector<std::pair<std::size_t, std::size_t>> places_;  ///< by array: file and position
 
-  /// Arrays in their order, a new file where one would have more than `file_bytes`.
+  /// Assigns arrays to files in order; a new file starts where one would exceed `file_bytes`.
   void assign() {
     std::int64_t bytes = 0;
     files_.resize(1);

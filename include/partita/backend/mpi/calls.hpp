@@ -1,4 +1,4 @@
-/// Calls of MPI: errors as exceptions, and messages of any size.
+/// Wrappers of MPI calls: errors as exceptions, and messages of any size.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,8 @@
 
 namespace partita::backend_detail {
 
+/// Checks the status of an MPI call.
+///
 /// Errors    J002 the call failed
 inline void need(int status, std::string_view call) {
   if (status == MPI_SUCCESS) return;
@@ -31,8 +33,8 @@ inline void need(int status, std::string_view call) {
                      " failed: ", std::string_view(reason, static_cast<std::size_t>(length))));
 }
 
-/// A number of bytes as MPI counts them: an int of bytes, or one element of a type that has as many
-/// (Open MPI 4 has no large counts).
+/// A number of bytes as MPI counts it: an int number of bytes, or one element of a type of that
+/// size (Open MPI 4 has no large counts).
 class byte_count {
  public:
   explicit byte_count(std::int64_t bytes) {
@@ -53,7 +55,7 @@ class byte_count {
   }
   byte_count(const byte_count&) = delete;
   byte_count& operator=(const byte_count&) = delete;
-  /// Operations that have begun keep the type.
+  /// Frees the type. Operations that have begun keep it alive.
   ~byte_count() {
     if (type_ != MPI_BYTE) MPI_Type_free(&type_);
   }
@@ -65,7 +67,7 @@ class byte_count {
   MPI_Datatype type_ = MPI_BYTE;
 };
 
-/// MPI's name of a type and of a reduction; MPI_DATATYPE_NULL, MPI_OP_NULL if it has none.
+/// MPI's type and reduction; MPI_DATATYPE_NULL and MPI_OP_NULL if it lacks them.
 inline MPI_Datatype native_type(dtype t) {
   const MPI_Datatype types[] = {MPI_FLOAT,   MPI_DOUBLE,   MPI_DATATYPE_NULL, MPI_DATATYPE_NULL,
                                 MPI_INT8_T,  MPI_INT16_T,  MPI_INT32_T,       MPI_INT64_T,

@@ -1,4 +1,4 @@
-/// A partitioned program on the processes of a job, a device or a block of devices on each.
+/// A partitioned program on the processes of a job, with one device or a block of devices on each.
 #pragma once
 
 #include <concepts>
@@ -19,16 +19,16 @@
 
 namespace partita::mpi {
 
-/// Runs a partitioned program with the devices of this process; every rank of the world makes one
-/// and calls it alike. The outputs have the bits of `emulate`.
+/// Runs a partitioned program; each rank runs its own devices. Every rank of the world creates one
+/// and calls it in the same way. The outputs are bit-identical to those of `emulate`.
 ///
-/// As many ranks as devices, device i on rank i, or a divisor: then each rank holds a block of
-/// consecutive devices.
+/// The number of ranks is the number of devices, with device i on rank i, or a divisor of it. Then
+/// each rank has a block of consecutive devices.
 ///
-/// Errors    J001 more ranks than devices, R016 no equal blocks, J003 ranks whose programs, meshes,
-///           options or versions differ, J006 probes: thrown on every rank. R001 to R004 arguments.
-///           A failure during a run ends the job: J002 a call of MPI, J004 a rank that does not
-///           arrive, and what `executable` of one process throws.
+/// Errors    J001 more ranks than devices, R016 the devices cannot be divided equally, J003 ranks
+///           differ in program, mesh, options or version, J006 probes: thrown on every rank. R001
+///           to R004 arguments. A failure during a run ends the job: J002 an MPI call failed, J004
+///           a rank does not arrive, and the errors of the `executable` for one process
 class executable {
  public:
   executable(const partitioned& p, const world& w, const options& o = {})
@@ -54,16 +54,17 @@ class executable {
   executable(const executable&) = delete;
   executable& operator=(const executable&) = delete;
 
+  /// Returns the job that the program runs in.
   const world& job() const { return *world_; }
-  /// What this process has sent so far.
+  /// Returns what this process has sent so far.
   traffic sent() const { return part_->sent(); }
-  /// Bytes of this process for everything between the inputs and the outputs.
+  /// Returns the bytes that this process needs for all values between the inputs and the outputs.
   std::int64_t workspace_bytes() const { return part_->workspace_bytes(); }
 
   // ---- State -----------------------------------------------------------------------------------
 
-  /// Shards of global arrays, which every rank gives alike: results by their names, other arrays as
-  /// the first inputs that are not named, in order.
+  /// Returns a state with the shards of global arrays, which every rank passes alike. Results go to
+  /// the inputs of their names, other arrays to the remaining inputs in order.
   ///
   /// Errors    R001 to R003
   template <class... Args>
@@ -74,10 +75,11 @@ class executable {
     (a.add(args), ...);
     return a.placed();
   }
-  /// Shards that `make(request)` returns, asked on each rank for its own only. `names`: the inputs,
-  /// or what they lie below; none: those whose next values the program returns, or else all.
+  /// Returns a state with the shards that `make(request)` returns; each rank asks for its own only.
+  /// `names` are inputs or prefixes of their paths. Without names: the inputs whose next values the
+  /// program returns, or else all inputs.
   ///
-  /// Errors    R002, R003 an array of another type than `request.local`; R004 no such input
+  /// Errors    R002, R003 an array has another type than `request.local`; R004 no such input
   template <std::invocable<const shard_request&> Make>
   sharded_state place(const Make& make, std::initializer_list<std::string_view> names = {}) const {
     return shard_by_shard(names, [&](const sharded_array& v, const shard_request& request) {
@@ -87,11 +89,12 @@ class executable {
     });
   }
 
-  /// Starts to write the inputs of a state as a checkpoint, each rank the shards that it owns; all
-  /// ranks call it, and wait() of what it returns. The next run may go on meanwhile.
+  /// Starts to write the inputs of a state as a checkpoint; each rank writes the shards that it
+  /// owns. All ranks call it, and wait() of the returned handle. The next run may proceed
+  /// meanwhile.
   ///
-  /// Errors    J007 a value of an executable on another mesh; see save_checkpoint; a rank that
-  ///           fails makes all throw
+  /// Errors    J007 a value belongs to an executable on another mesh; those of save_checkpoint; if
+  ///           a rank fails, all throw
   saving save(const std::string& path, const sharded_state& state,
               const checkpoint_options& o = {}) const {
     std::vector<checkpoint_array> arrays;
@@ -118,10 +121,10 @@ class executable {
                                                               "the agreement on a checkpoint");
                             }});
   }
-  /// The inputs that have these names or lie below them (none: as for place), from a checkpoint
-  /// that any mesh wrote. Each rank reads its own shards.
+  /// Loads inputs from a checkpoint that any mesh wrote; each rank reads its own shards. `names`
+  /// are as for place.
   ///
-  /// Errors    see checkpoint_reader
+  /// Errors    those of checkpoint_reader
   template <std::convertible_to<std::string_view>... Names>
   sharded_state load(const std::string& path, const Names&... names) const {
     const checkpoint_reader in(path);
@@ -134,19 +137,19 @@ class executable {
 
   // ---- Running ---------------------------------------------------------------------------------
 
-  /// One run. Arguments: states, also of executables on other meshes of the same ranks, whose
-  /// values go to the inputs of their names, and global arrays, which every rank gives alike, for
-  /// the other inputs in order.
+  /// Runs the program once. The arguments are states and global arrays. A state may belong to an
+  /// executable on another mesh of the same ranks; its values go to the inputs of their names.
+  /// Global arrays, which every rank passes alike, go to the remaining inputs in order.
   ///
-  /// Errors    R001 to R003; J005 outputs of a run that next() was not called on
+  /// Errors    R001 to R003; J005 the outputs of a run are passed without next()
   template <class... Args>
   sharded_state operator()(const Args&... args) const {
     assembled a(*this);
     (a.add(args), ...);
     return run(a.complete());
   }
-  /// The global array. If this process does not hold all of it, all ranks must call it, and all get
-  /// the array. Small results of a pipeline are on all ranks.
+  /// Returns the global array. If a process does not hold all of it, all ranks must call this, and
+  /// all get the array. Small results of a pipeline are on all ranks.
   array whole(const sharded_array& x) const {
     if (part_->is_whole(x)) return run_detail::resized(x.held.copies[0], x.global.shape);
     return guarded([&] { return part_->moved(x, part_->everywhere(x.global), -1).held.copies[0]; });
@@ -163,7 +166,7 @@ class executable {
   }
 
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-  /// Runs f; what it throws ends the job, since the other ranks wait for this one.
+  /// Runs f. An exception ends the job, since the other ranks wait for this one.
   template <class F>
   std::invoke_result_t<F> guarded(const F& f) const {
     try {
@@ -189,14 +192,14 @@ class executable {
   struct fingerprint {
     std::uint64_t program = 0, mesh = 0, options = 0, version = 0;
   };
-  /// Compares what ranks must have in common.
+  /// Checks that all ranks agree.
   ///
-  /// Errors    J003, J006 an option that has no effect here
+  /// Errors    J003 a rank differs, J006 an option has no effect here
   static void check_equal(fingerprint mine, const world& w, const options& o) {
     if (!o.run.probes.empty())
       throw error(concat("J006 mpi: run_options::probes names \"",
                          std::string_view(o.run.probes[0]),
-                         "\"; inner values are handed out by emulate, not over MPI"));
+                         "\"; emulate returns inner values, mpi::executable does not"));
     mine.options = static_cast<std::uint64_t>(o.run.fuse) * 2 + (o.native_reductions ? 1 : 0);
     mine.version = hash(concat(library_version));
     std::vector<fingerprint> all(at(w.ranks()));
@@ -214,7 +217,7 @@ class executable {
     differs(&fingerprint::options, "value of options::native_reductions or run.fuse");
   }
 
-  /// Inputs whose shards of this process are what make(input, request) returns.
+  /// Returns inputs whose shards on this process are the results of make(input, request).
   template <class Make>
   sharded_state shard_by_shard(std::initializer_list<std::string_view> names,
                                const Make& make) const {
@@ -237,7 +240,7 @@ class executable {
           std::clamp<std::int64_t>(v.global.shape[i] - r.begin.at[i], 0, v.local.shape[i]);
     return r;
   }
-  /// The inputs of these names; without names those that are carried, or else all.
+  /// Returns the inputs of these names; without names, those that are carried, or else all.
   std::vector<std::size_t> selected_inputs(std::initializer_list<std::string_view> names) const {
     const auto all = run_detail::names_of_inputs(part_->source());
     if (names.size() > 0)
@@ -252,14 +255,14 @@ class executable {
     }
     return carried.empty() ? every : carried;
   }
-  /// Errors    J007
+  /// Errors    J007 the value belongs to another mesh
   void need_own(const sharded_array& x) const {
     if (part_->is_own(x)) return;
     throw error(concat("J007 mpi: \"", std::string_view(x.name),
                        "\" is a value of an executable on ", "another mesh, ", x.on,
                        "; save it with that one"));
   }
-  /// Arguments, as they find their inputs.
+  /// The arguments of a call, assigned to inputs.
   class assembled {
    public:
     explicit assembled(const executable& e)
@@ -293,9 +296,9 @@ class executable {
       run_detail::flatten(list, x);
       for (const array& each : list) add(each);
     }
-    /// All inputs.
+    /// Returns all inputs.
     ///
-    /// Errors    R001
+    /// Errors    R001 an input is missing
     std::vector<sharded_array> complete() {
       settle();
       text missing;
@@ -309,7 +312,7 @@ class executable {
                            count > 8 ? ", ..." : ""));
       return std::move(given_);
     }
-    /// What was given.
+    /// Returns a state of the inputs that have arguments.
     sharded_state placed() {
       settle();
       std::vector<sharded_array> list;

@@ -1,4 +1,5 @@
-/// What one process of a job does of a program: of one mesh, or of a pipeline over several.
+/// The part of a program that one process of a job runs: of a program on one mesh, or of a pipeline
+/// over several.
 #pragma once
 
 #include <memory>
@@ -16,10 +17,10 @@
 
 namespace partita::backend_detail {
 
-/// A communicator that is freed.
+/// A communicator that is freed in the destructor.
 class owned_communicator {
  public:
-  /// A duplicate; or, with a color, one of the ranks that give the same.
+  /// Duplicates `of`; with a color, makes a communicator of the ranks that pass the same color.
   explicit owned_communicator(MPI_Comm of, int color = -1) {
     if (color < 0)
       need(MPI_Comm_dup(of, &comm_), "MPI_Comm_dup");
@@ -36,7 +37,7 @@ class owned_communicator {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-/// A part of a job. Runs take and return the shards that this process holds.
+/// The part of one process in a job. Runs accept and return the shards that this process holds.
 class job_part {
  public:
   explicit job_part(const mpi::world& w) : comm_(w.communicator()) {}
@@ -44,13 +45,13 @@ class job_part {
   virtual const program& source() const = 0;
   virtual std::vector<sharded_array> run(const std::vector<sharded_array>& given) = 0;
   virtual std::int64_t workspace_bytes() const = 0;
-  /// The op that this process works on.
+  /// Names the op that this process works on.
   virtual text working_on() const = 0;
   virtual mpi::traffic sent() const { return link_->counted(); }
 
   const std::vector<sharded_array>& inputs() const { return inputs_; }  ///< without shards
   bool holds(const sharded_array& x) const { return x.mesh < 0 || site(x.mesh).mine; }
-  /// True if every process has all of it.
+  /// True if every process has all of `x`.
   bool is_whole(const sharded_array& x) const {
     return x.mesh < 0 || (x.processes == ranks_.devices() && x.held.axes.empty());
   }
@@ -69,7 +70,8 @@ class job_part {
              m.axes[a].pre == x.on.axes[a].pre && m.order[a] == x.on.order[a];
     return same;
   }
-  /// Where an array is, which may be one of another executable; refers to its mesh.
+  /// Returns the placement of an array, which may belong to another executable. The result refers
+  /// to the mesh of `x`.
   run_detail::placement place_of(const sharded_array& x) const {
     const std::int64_t number = rank_ - x.first;
     const bool here = number >= 0 && number < x.processes;
@@ -80,11 +82,11 @@ class job_part {
             x.first,
             here};
   }
-  /// Unsharded on every process.
+  /// Returns the placement of an unsharded array on every process.
   run_detail::placement everywhere(const tensor_type& t) const {
     return {run_detail::device_set::block(ranks_, rank_, ranks_.devices()), {}, {}, t, 0, true};
   }
-  /// The shards of another place; called by all processes.
+  /// Moves an array to another placement. All processes must call it.
   sharded_array moved(const sharded_array& x, const run_detail::placement& to, int mesh) const {
     sharded_array out = x;
     out.mesh = mesh;
@@ -143,10 +145,10 @@ class job_part {
   std::int64_t rank_ = 0;
   std::vector<run_detail::mesh_site> sites_;  // by mesh
   std::vector<sharded_array> inputs_;
-  mutable text moving_;  // what moved() does now, or empty
+  mutable text moving_;  // the transfer that moved() is doing, or empty
 };
 
-/// Of a program on one mesh.
+/// The part of a process in a program on one mesh.
 class mesh_part final : public job_part {
  public:
   mesh_part(const partitioned& p, const mpi::world& w, const mpi::options& o) : job_part(w), p_(p) {
@@ -194,10 +196,10 @@ class mesh_part final : public job_part {
   std::unique_ptr<run_detail::device_run> run_;
 };
 
-/// Of a pipeline: a rank for each device of each mesh, mesh by mesh.
+/// The part of a process in a pipeline, with a rank for each device of each mesh, mesh by mesh.
 class pipeline_of_job final : public job_part {
  public:
-  /// Small results are sent to all processes after each run, so that each can read them.
+  /// The largest result that is sent to all processes after each run, so that each can read it.
   static constexpr std::int64_t small_bytes = 4096;
 
   pipeline_of_job(const pipelined& p, const mpi::world& w, const mpi::options& o)
@@ -262,9 +264,9 @@ class pipeline_of_job final : public job_part {
   }
 
  private:
-  /// The mesh of this rank.
+  /// Returns the mesh of this rank.
   ///
-  /// Errors    J001 another number of ranks than devices
+  /// Errors    J001 the numbers of ranks and devices differ
   static int mesh_at(const pipelined& p, const mpi::world& w) {
     std::int64_t devices = 0;
     int mine = 0;

@@ -1,4 +1,4 @@
-/// Blocks over MPI.
+/// The transport of blocks over MPI.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 
 namespace partita::backend_detail {
 
-/// How a transport names an op in errors.
+/// A function that names an op in errors.
 using describe_function = std::function<text(const run_detail::transport_use&)>;
 
 /// A transport on a communicator whose ranks are the process numbers.
 class mpi_transport final : public run_detail::transport {
  public:
-  /// `ranks`: of the communicator, as the watch numbers them.
+  /// `ranks`: the ranks of the communicator, as the watch numbers them.
   mpi_transport(const run_detail::device_set& devices, MPI_Comm comm, std::vector<int> ranks,
                 watch& watched, double deadline, bool native, describe_function describe)
       : transport(devices),
@@ -34,7 +34,7 @@ class mpi_transport final : public run_detail::transport {
     for (auto& [axes, group] : groups_) MPI_Comm_free(&group.comm);
   }
   const mpi::traffic& counted() const { return traffic_; }
-  /// Makes the communicators of all groups along these axes; to be called by all processes.
+  /// Makes the communicators of all groups along these axes. All processes must call it.
   void make_groups(axis_set along) {
     if (devices().processes(along) == 1 || find_group(along) != nullptr) return;
     group g;
@@ -132,13 +132,13 @@ class mpi_transport final : public run_detail::transport {
   };
   struct pending {
     std::vector<MPI_Request> requests;
-    std::vector<std::int64_t> peers;  // by request; none of a gather
+    std::vector<std::int64_t> peers;  // by request; empty for a gather
     const std::vector<int>* group = nullptr;
     std::int64_t call = 0;
     double start = 0;
   };
 
-  /// A ticket whose pending call has no requests yet.
+  /// Returns a ticket whose pending call has no requests yet.
   ticket begin(std::int64_t bytes) {
     ++traffic_.calls;
     traffic_.bytes += bytes;
@@ -159,8 +159,9 @@ class mpi_transport final : public run_detail::transport {
     p.requests.push_back(MPI_REQUEST_NULL);
     return p.requests.back();
   }
-  /// MPI_Testall leaves the requests that are finished as they are until all are; each is tested
-  /// here, since a peer may finish its part, and then leave.
+  /// Returns the ranks that have not arrived. It tests each request, because MPI_Testall leaves
+  /// finished requests as they are until all are finished, and a peer may finish its part and then
+  /// leave.
   std::vector<int> missing(pending& p) const {
     if (p.group != nullptr) return *p.group;
     std::vector<int> list;

@@ -1,4 +1,4 @@
-/// Waiting that ends: a rank that waits too long finds out whom it waits for, and says so.
+/// Waits with a limit: a rank that waits too long reports which ranks it waits for.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,17 @@ inline double seconds_now() {
   return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
 }
 
-/// What a rank waits for.
+/// A call in which a rank waits.
 struct waiting {
-  std::int64_t call = 0;            ///< counted from 1, of this rank; 0: not counted
+  std::int64_t call = 0;            ///< number of the call on this rank, from 1; 0: not counted
   std::function<text()> what = {};  ///< `all_gather <"B"> of %w1`
-  /// All members of a group take part: which of them have not arrived is not known.
+  /// True if all members of a group take part, so that the members which have not arrived are
+  /// unknown.
   bool of_group = false;
 };
 
-/// Ranks that wait answer those that ask what they do. A rank asks after a second of waiting, only
-/// those that it waits for, so a job that runs well sends nothing.
+/// Reports what waiting ranks do. A waiting rank answers requests. After a second of waiting, a
+/// rank asks those that it waits for, and only those; so a job that runs well sends nothing.
 class watch {
  public:
   explicit watch(MPI_Comm job) {
@@ -45,11 +46,11 @@ class watch {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
 
-  /// Returns when `done()` is true. `missing()`: the ranks that have not arrived, of a group all
-  /// members.
+  /// Waits until `done()` is true. `missing()` returns the ranks that have not arrived, or all
+  /// members of a group.
   ///
-  /// Errors    J004 it takes longer than `deadline` seconds (0: there is no limit), or one of the
-  ///           ranks has left the program
+  /// Errors    J004 it takes longer than `deadline` seconds (0: no limit), or one of the ranks has
+  ///           left the program
   template <class Done, class Missing>
   void wait(const waiting& here, double deadline, const Done& done, const Missing& missing) {
     for (int i = 0; i < spins; ++i)
@@ -74,9 +75,9 @@ class watch {
     }
     here_ = nullptr;
   }
-  /// Every rank gets the bytes of all, in the order of ranks.
+  /// Gathers the bytes of all ranks, in the order of ranks, on every rank.
   ///
-  /// Errors    J004
+  /// Errors    J004 a rank does not arrive
   void gather(const void* mine, std::size_t bytes, void* all, double deadline,
               std::string_view what) {
     MPI_Request done_all;
@@ -89,7 +90,7 @@ class watch {
     wait(
         here, deadline, [&] { return is_done(done_all); }, [&] { return everyone; });
   }
-  /// The same of strings, which need not have one length.
+  /// Gathers strings, which may have different lengths.
   std::vector<std::string> gather(const std::string& mine, double deadline, std::string_view what) {
     const std::uint64_t size = mine.size();
     std::vector<std::uint64_t> sizes(at(ranks_));
@@ -103,7 +104,7 @@ class watch {
       list.push_back(all.substr(at(r) * padded.size(), static_cast<std::size_t>(sizes[at(r)])));
     return list;
   }
-  /// Waits until all ranks leave; from now on others are told that this one has.
+  /// Waits until all ranks leave; from now on this rank answers that it has left.
   void leave() {
     left_ = true;
     MPI_Request all;
@@ -117,7 +118,7 @@ class watch {
   static constexpr int spins = 2000, ask_tag = 1, answer_tag = 2;
   struct answer {
     std::int64_t call = 0;
-    std::int32_t left = 0;   // as received: 1 if the rank has left; as kept: how often it said so
+    std::int32_t left = 0;   // received: 1 if the rank has left; stored: number of such answers
     std::int32_t waits = 0;  // 1 if the rank waits, in `call` and `what`
     char what[232] = {};
     bool came() const { return left > 0 || waits > 0; }
@@ -136,7 +137,7 @@ class watch {
     if (MPI_Isend(&left_, 0, MPI_BYTE, rank, ask_tag, comm_, &sent) == MPI_SUCCESS)
       MPI_Request_free(&sent);
   }
-  /// Answers those that ask, and keeps what others answer.
+  /// Answers requests, and stores the answers of others.
   void listen() {
     for (;;) {
       int any = 0;
@@ -167,9 +168,9 @@ class watch {
                   what.view().data());
     return a;
   }
-  /// The ranks that this one waits for in vain, because they have left the program. A member of a
-  /// group may have left after it took part: only when all other members answer, too, do those who
-  /// left leave the rest waiting.
+  /// Returns the ranks that will never arrive because they have left the program. A member of a
+  /// group may have left after it took part. So members that left are to blame only if all other
+  /// members answer, too.
   std::vector<int> departed(const std::vector<int>& missing) const {
     std::vector<int> gone;
     for (const int r : missing) {
@@ -179,10 +180,11 @@ class watch {
     }
     return gone;
   }
-  /// Throws J004: how long this rank has waited, in which call, and for whom.
+  /// Throws J004 with the seconds that this rank has waited, the call, and the ranks that it waits
+  /// for.
   [[noreturn]] void fail(double waited, const std::vector<int>& missing) {
     const answer mine = this_rank();
-    std::vector<int> others;  // not those that wait in the same call
+    std::vector<int> others;  // without those that wait in the same call
     for (const int r : missing) {
       const answer& a = answers_[at(r)];
       const bool here = a.call == mine.call && std::string_view(a.what) == mine.what;
@@ -204,7 +206,7 @@ class watch {
     here_ = nullptr;
     throw error(out);
   }
-  /// `call 5, all_gather <"B"> of %w1`
+  /// Returns text such as `call 5, all_gather <"B"> of %w1`.
   static text text_of(const answer& a) {
     text out;
     if (a.call > 0) out << "call " << a.call << ", ";

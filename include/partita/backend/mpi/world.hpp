@@ -14,14 +14,14 @@
 
 namespace partita::mpi {
 
-/// Starts MPI, and ends it with the last use of the object: make one in `main` before anything
-/// else. If MPI runs already, it is used and left running.
+/// Starts MPI, and ends it with the last use of the object. Create one in `main` before anything
+/// else. If MPI is already initialized, it is used and left running.
 ///
 /// An exception that leaves `main`, an error in a run, and std::exit end the whole job at once
 /// (MPI_Abort), with a line that names the rank and the reason. A rank that destroys its world
 /// waits for the others.
 ///
-/// Thread level MPI_THREAD_FUNNELED: only the thread that made the world may call executables.
+/// Requests MPI_THREAD_FUNNELED: only the thread that created the world may call executables.
 class world {
  public:
   world(int& argc, char**& argv) {
@@ -43,8 +43,8 @@ class world {
   ~world() {
     if (std::uncaught_exceptions() > exceptions_)
       fail(
-          "an exception left the scope of the world; what it says is seen if it is caught inside, "
-          "or leaves main");
+          "an exception left the scope of the world; to see its message, catch it inside or let it "
+          "leave main");
     try {
       watch_->leave();
     } catch (const std::exception& e) {
@@ -56,11 +56,15 @@ class world {
     if (owns_) MPI_Finalize();
   }
 
+  /// Returns the rank of this process.
   int rank() const { return watch_->rank(); }
+  /// Returns the number of processes in the job.
   int ranks() const { return watch_->ranks(); }
-  /// True on rank 0, which prints.
+  /// True on rank 0, which does the printing.
   bool first() const { return rank() == 0; }
+  /// Returns the communicator of the job.
   MPI_Comm communicator() const { return MPI_COMM_WORLD; }
+  /// Returns the watch that reports ranks which do not arrive.
   backend_detail::watch& watched() const { return *watch_; }
 
   /// Ends the job: prints one line and aborts all ranks.
@@ -70,7 +74,7 @@ class world {
     std::fprintf(stderr, "rank %d of %d: %.*s\n", rank(), ranks(), static_cast<int>(reason.size()),
                  reason.data());
     std::fflush(stderr);
-    // A launcher may drop what has not arrived when the job ends.
+    // A launcher may drop output that has not arrived when the job ends.
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     MPI_Abort(MPI_COMM_WORLD, 1);
     std::abort();
@@ -94,7 +98,8 @@ class world {
     std::abort();
   }
 
-  /// std::exit does not destroy the objects of main: the other ranks would wait forever.
+  /// Ends the job at std::exit, which does not destroy the objects of main: the other ranks would
+  /// wait forever.
   static void exited() {
     if (current() != nullptr)
       current()->fail("std::exit was called before the world was destroyed; return from main");

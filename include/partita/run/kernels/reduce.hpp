@@ -12,7 +12,7 @@
 
 namespace partita::run_detail {
 
-/// A contiguous row of integers.
+/// Reduces a contiguous row of integers.
 template <class f, class T>
 T reduce_row(const T* x, std::int64_t n) {
   constexpr std::int64_t width = 2 * lanes;
@@ -39,7 +39,7 @@ void reduce_rows(std::int64_t rows, std::int64_t row, const void* in, void* out)
   }
 }
 
-/// (rows, columns) -> (columns), column tile by column tile.
+/// Reduces (rows, columns) -> (columns), column tile by column tile.
 template <class f, class T>
 void reduce_columns(const T* x, std::int64_t rows, std::int64_t columns, T* out) {
   constexpr std::int64_t width = 256, height = 32;
@@ -62,7 +62,7 @@ void reduce_columns(const T* x, std::int64_t rows, std::int64_t columns, T* out)
   }
 }
 
-/// (outer, reduced, inner) -> (outer, inner).
+/// Reduces (outer, reduced, inner) -> (outer, inner).
 template <class f, class T>
 void reduce_middle(const T* x, std::int64_t outer, std::int64_t reduced, std::int64_t inner,
                    T* out) {
@@ -71,7 +71,7 @@ void reduce_middle(const T* x, std::int64_t outer, std::int64_t reduced, std::in
     reduce_columns<f>(x + o * reduced * inner, reduced, inner, out + o * inner);
 }
 
-/// An operand of reduce as (outer, reduced, inner), copied into this order where it lies otherwise.
+/// An operand of reduce as (outer, reduced, inner), copied if it is stored in another order.
 class reduction {
  public:
   explicit reduction(const kernel_context& c) : c_(c), from_(c.types[0].shape) {
@@ -113,7 +113,7 @@ class reduction {
   }
 };
 
-/// Which of the elements along the reduced dimensions is extreme, for each (outer, inner).
+/// Finds the position of the extreme element along the reduced dimensions, for each (outer, inner).
 template <class T, class Prefer>
 void find_extremes(const reduction& r, const T* x, const Prefer& prefer, std::int64_t* best) {
   std::fill_n(best, r.outer * r.inner, 0);
@@ -126,7 +126,7 @@ void find_extremes(const reduction& r, const T* x, const Prefer& prefer, std::in
       }
 }
 
-/// argmax and argmin.
+/// The kernel of argmax and argmin.
 inline void extreme_kernel(const kernel_context& c) {
   const std::int64_t count = c.result.shape.elements();
   if (count == 0) return;
