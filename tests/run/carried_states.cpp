@@ -131,7 +131,7 @@ TEST_CASE("loops that cannot be the microbatch loop are refused") {
       pt::input<double, 6, 4>("xs"), pt::input<double, 4>("c"));
   CHECK(data::thrown([&] {
           (void)pt::pipeline(twice, cluster, pt::gpipe, {.where = stages});
-        }).substr(0, 112) ==
+        }).substr(0, 116) ==
         "O151 pipeline: named parts are in two loops over microbatches, scan of 6 iterations and "
         "scan of 6 iterations: add (t");
 }

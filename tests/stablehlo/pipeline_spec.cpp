@@ -271,8 +271,8 @@ TEST_CASE("stages can be found automatically") {
   // By the scopes of the module; those of its optimizer are not in a stage.
   CHECK(
       data::str(pt::report(made("automatic 2")))
-          .find("note: pipeline \"pipeline\": stages {embedding, layers_0} {layers_1, head, loss}, "
-                "of which") != std::string::npos);
+          .find("note: pipeline \"pipeline\": stages {embedding, layers_0} {layers_1, head, loss}; "
+                "the largest") != std::string::npos);
   CHECK_THROWS_WITH(made("automatic 6"),
                     "O147 pipeline: 6 stages are requested from 5 named parts; known: embedding, "
                     "layers_0, layers_1, head, loss");
