@@ -58,8 +58,8 @@ constexpr bool repeats_one(const workspace& w, const claim& c, int rank) {
   return rank == 0 || seen.dims == 0 || !is_one_element(w.all.terms[c.term].shape);
 }
 
-/// The operand whose view determines the result where the others are irrelevant, because it is zero
-/// there; or -1. (For positions, negative ones count, too.)
+/// The operand whose view best tells where the others are irrelevant, because it shows only padding
+/// there; or -1. (Positions below 0 are not padding of positions.)
 constexpr int padded_operand(const workspace& w, int rank) {
   if (w.defining) return -1;
   int i = 0;

@@ -129,8 +129,8 @@ constexpr int view_beside(const workspace& w, const op_def& d, int t) {
     }
   return open_view;
 }
-/// Gives the result of an op on open operands any view of the results of source ops on such terms,
-/// or of the term that they are shards of.
+/// Gives the result of an op on open operands open claims: any view of the results of source ops on
+/// such terms, or of the term that they are shards of.
 constexpr void leave_open(workspace& w, const program& p, op_id o, claim_list& to) {
   const value_id v = p.op(o).result;
   const op_def& d = *p.op(o).def;
