@@ -105,7 +105,7 @@ largest values there:
   std::cout << again.tactics[1].notes[0] << '\n';
 
   page.shows(R"(BP, R    9 AR  0 RS   0 AG, KiB: sent  896, arguments 1280, peak 4352, Mflop  946
-computes 10 ops of 4 scopes again: 1351090176 flop and 126156800 bytes read and written more; peak of the whole
+recomputes 10 ops of 4 scopes: 1351090176 more flop and 126156800 more bytes read and written; peak of the unsharded
         program 53477380 -> 28311556 bytes
 )");
 

@@ -31,7 +31,7 @@ vec<value_id> gradients(builder& b, value_id of, const vec<value_id>& wanted) {
 }
 text print(const program& p, const mesh* m) { return ir_detail::printed(p, m); }
 
-void apply(const schedule_detail::placing& p, tactic_context& c) { p.place_all(c); }
+void apply(const schedule_detail::manual_actions& p, tactic_context& c) { p.place_all(c); }
 partitioned partition(program&& source, const mesh& m,
                       const vec<schedule_detail::any_tactic>& tactics,
                       const partition_options& options) {

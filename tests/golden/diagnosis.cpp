@@ -52,8 +52,8 @@ TEST_CASE("explain has a line for each collective, and sums") {
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, MP, Z3));
   CHECK(
       str(pt::explain(p)) ==
-      R"(all_gather <"B">  %w1   192 bytes  x1  Z3  matmul(%x, %w1) needs it whole: its loop over "B" does not slice it
-all_gather <"B">  %w2   192 bytes  x1  Z3  matmul(%x1, %w2) needs it whole: its loop over "B" does not slice it
+      R"(all_gather <"B">  %w1   192 bytes  x1  Z3  matmul(%x, %w1) needs it unsharded: its loop over "B" does not slice it
+all_gather <"B">  %w2   192 bytes  x1  Z3  matmul(%x1, %w2) needs it unsharded: its loop over "B" does not slice it
 all_reduce <"M">  %x2  2048 bytes  x1  MP  matmul(%x1, %w2) leaves a sum over "M"
 in all:
   all_gather      x2   384 bytes
@@ -78,7 +78,7 @@ TEST_CASE("collectives of a derivative name the op that it belongs to") {
   const auto p = pt::partition(f, mesh, pt::schedule(BP, pt::manual("B", {{"w", 0}}, "Z3")));
   CHECK(
       lines(p) ==
-      R"(all_gather <"B">      %w   96 bytes  x1  Z3  matmul(%x, %w) needs it whole: its loop over "B" does not slice it
+      R"(all_gather <"B">      %w   96 bytes  x1  Z3  matmul(%x, %w) needs it unsharded: its loop over "B" does not slice it
 reduce_scatter <"B">  %x7  96 bytes  x1  BP  dot_general(%x, %x6) leaves a sum over "B", which its uses slice (backward of matmul(%x, %w))
 )");
 }
@@ -113,20 +113,20 @@ TEST_CASE("each reason for a collective has a text") {
 )");
   CHECK(
       run([](auto x) { return pt::sort<0>(x); }, rows) ==
-      R"(all_gather <"M">  %x  128 bytes  x1  rows  sort(%x) needs it whole: it has no loop over "M", since along dimension 0 the position of an element depends on all others
+      R"(all_gather <"M">  %x  128 bytes  x1  rows  sort(%x) needs it unsharded: it has no loop over "M", since along dimension 0 the position of an element depends on all others
 )");
   const auto tagged = [](auto x) { return pt::tag("y", tanh(pt::tag("t", exp(x)))); };
   CHECK(
       run(tagged, pt::manual("M", {{"t", 1}, {"x", 0}}, "both")) ==
-      R"(all_gather <"M">  %x  128 bytes  x1  both  exp(%x) needs it whole: a conflict left it without a loop over "M"
+      R"(all_gather <"M">  %x  128 bytes  x1  both  exp(%x) needs it unsharded: a conflict left it without a loop over "M"
 )");
   CHECK(
       run(tagged, pt::manual("M", {{"t", pt::replicated}, {"x", 0}}, "whole")) ==
-      R"(all_gather <"M">  %x1  128 bytes  x1  whole  tag %t needs it whole: it is kept whole along "M"
+      R"(all_gather <"M">  %x1  128 bytes  x1  whole  tag %t needs it unsharded: it is kept replicated along "M"
 )");
   CHECK(run([](auto x) { return pt::output("y", tanh(x)); },
             pt::manual("M", {{"y", pt::replicated}}, "whole"), rows) ==
-        R"(all_gather <"M">  %y  128 bytes  x1  rows  an action asks for it
+        R"(all_gather <"M">  %y  128 bytes  x1  rows  an action requests it
 )");
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("explain covers values that loops carry and operands of branches") {
   const auto p = pt::partition(f, {{"M", 2}}, pt::schedule(pt::manual("M", {{"x", 0}}, "rows")));
   CHECK(
       lines(p) ==
-      R"(all_gather <"M">  %x2  128 bytes  x3  rows  transpose(%x2) needs it whole: a conflict left it without a loop over "M"
+      R"(all_gather <"M">  %x2  128 bytes  x3  rows  transpose(%x2) needs it unsharded: a conflict left it without a loop over "M"
 )");
   CHECK(
       settlements(p) ==
@@ -161,8 +161,8 @@ replicated by default: 256 bytes on one device, in 1 value
       pt::partition(g, {{"M", 2}}, pt::schedule(pt::manual("M", {{"x", 0}, {"y", 1}}, "both")));
   CHECK(
       lines(q) ==
-      R"(all_gather <"M">  %x7  128 bytes  x1  both  case needs it whole: a conflict left it without a loop over "M"
-all_gather <"M">  %x8  128 bytes  x1  both  case needs it whole: a conflict left it without a loop over "M"
+      R"(all_gather <"M">  %x7  128 bytes  x1  both  case needs it unsharded: a conflict left it without a loop over "M"
+all_gather <"M">  %x8  128 bytes  x1  both  case needs it unsharded: a conflict left it without a loop over "M"
 )");
   CHECK(
       settlements(q) ==
@@ -187,7 +187,7 @@ messages along "batch" 4970, along "model" 2310
   CHECK(std::count(all.begin(), all.end(), '\n') == p.collectives.total() + 7);
   CHECK(
       all.find(
-          R"(all_gather <"batch">      %params.layers.1.qkv            44040192 bytes  x1  Z3   dot_general(%x155, %params.layers.1.qkv) in layers.1 needs it whole: its loop over "batch" does not slice it
+          R"(all_gather <"batch">      %params.layers.1.qkv            44040192 bytes  x1  Z3   dot_general(%x155, %params.layers.1.qkv) in layers.1 needs it unsharded: its loop over "batch" does not slice it
 )") != std::string::npos);
 }
 
@@ -261,8 +261,8 @@ messages: along "M" 2 -> along "B" 6, along "M" 2
 input "w1": [{}, {"M"}] tensor<8x8xf32> -> [{"B"}, {"M"}] tensor<2x8xf32>
 input "w2": [{"M"}, {}] tensor<8x8xf32> -> [{"M"}, {"B"}] tensor<8x2xf32>
 collectives differ from number 1 on:
-+ all_gather <"B"> %w1 192 bytes x1 Z3: matmul(%x, %w1) needs it whole: its loop over "B" does not slice it
-+ all_gather <"B"> %w2 192 bytes x1 Z3: matmul(%x1, %w2) needs it whole: its loop over "B" does not slice it
++ all_gather <"B"> %w1 192 bytes x1 Z3: matmul(%x, %w1) needs it unsharded: its loop over "B" does not slice it
++ all_gather <"B"> %w2 192 bytes x1 Z3: matmul(%x1, %w2) needs it unsharded: its loop over "B" does not slice it
 )");
   CHECK(str(pt::diff(b, a, 1)) == R"(schedule: BP, MP, Z3 -> BP, MP
 all_gather: 2 -> 0
@@ -273,7 +273,7 @@ messages: along "B" 6, along "M" 2 -> along "M" 2
 input "w1": [{"B"}, {"M"}] tensor<2x8xf32> -> [{}, {"M"}] tensor<8x8xf32>
 and 1 more inputs
 collectives differ from number 1 on:
-- all_gather <"B"> %w1 192 bytes x1 Z3: matmul(%x, %w1) needs it whole: its loop over "B" does not slice it
+- all_gather <"B"> %w1 192 bytes x1 Z3: matmul(%x, %w1) needs it unsharded: its loop over "B" does not slice it
 - and 1 more
 )");
   const auto other = pt::trace([](auto x, auto y) { return matmul(x, y); },
@@ -326,7 +326,7 @@ TEST_CASE("a conflict names the tactic that settles it, and that tactic does") {
       pt::trace([](auto x) { return pt::reshape<9, 8>(tanh(x)); }, pt::input<float, 12, 6>("x"));
   CHECK(
       settlements(pt::partition(uneven, mesh, pt::schedule(BP))) ==
-      R"(would be settled by tag("x1", x) on %x1 and manual("B", {{"x1", replicated}}) as an earlier tactic (whole), or by a size of "B" that divides 3
+      R"(would be settled by tag("x1", x) on %x1 and manual("B", {{"x1", replicated}}) as an earlier tactic (replicated), or by a size of "B" that divides 3
 )");
 }
 

@@ -46,8 +46,8 @@ TEST_CASE("a convolution reads the borders of its neighbours") {
 )");
   CHECK(
       str(pt::explain(p)) ==
-      R"(permute <"S">  %x  24 bytes  x1  space  convolution(%x, %w) needs elements of the neighbouring pieces over "S"
-permute <"S">  %x  24 bytes  x1  space  convolution(%x, %w) needs elements of the neighbouring pieces over "S"
+      R"(permute <"S">  %x  24 bytes  x1  space  convolution(%x, %w) needs elements of the neighbouring blocks over "S"
+permute <"S">  %x  24 bytes  x1  space  convolution(%x, %w) needs elements of the neighbouring blocks over "S"
 in all:
   all_gather      x0   0 bytes
   all_reduce      x0   0 bytes
@@ -176,9 +176,11 @@ TEST_CASE("a slice of one element gets it from the device that has it") {
   return %x7 : tensor<1xf32>
 }
 )");
-  CHECK(str(pt::explain(p))
-            .find("slice(%x) takes elements of few pieces over \"S\", from those who "
-                  "have them") != std::string::npos);
+  CHECK(
+      str(pt::explain(p))
+          .find(
+              "slice(%x) needs elements of few blocks over \"S\", which only their owners send") !=
+      std::string::npos);
 }
 TEST_CASE("select_and_scatter without padding: the windows that reach into a block") {
   const auto p =

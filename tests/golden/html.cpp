@@ -41,10 +41,9 @@ TEST_CASE("a page contains all parts of a report") {
   for (const char* words :
        {"<title>a step</title>", "Tactics side by side", "Simulated timeline",
         "Memory over the program", "Shardings of inputs and outputs",
-        "Collectives, and why each is there", "Replicated although nobody asked for it",
-        "The program of each device", "BP", "MP", "Z3", "of A100-80", "fits into 74.5 GiB",
-        "prefers-color-scheme", "all_gather &lt;&quot;B&quot;&gt;",
-        "func @main(%x: tensor&lt;16x32xf32&gt;"})
+        "Collectives and their reasons", "Replicated by default", "The program of each device",
+        "BP", "MP", "Z3", "of A100-80", "fits into 74.5 GiB", "prefers-color-scheme",
+        "all_gather &lt;&quot;B&quot;&gt;", "func @main(%x: tensor&lt;16x32xf32&gt;"})
     CHECK_MESSAGE(count(page, words) > 0, words);
   CHECK(pt::html_page(p, pt::a100_80) == pt::html_page(p, pt::a100_80));
   // The tactics that shard a value, and the reason for each collective, as in `explain`.
@@ -114,8 +113,8 @@ TEST_CASE("a page of a long program is truncated and states the omitted parts") 
   const pt::text page = pt::html_page(p, pt::h100);
   check_page(page);
   CHECK(page.size() < 3'000'000);
-  CHECK(count(page, "The 1,000 largest of 6,000 values; the others are left out.") == 1);
-  CHECK(count(page, "The 1,000 largest of 3,000 collectives; the others are left out.") == 1);
+  CHECK(count(page, "The 1,000 largest of 6,000 values; the others are omitted.") == 1);
+  CHECK(count(page, "The 1,000 largest of 3,000 collectives; the others are omitted.") == 1);
   CHECK(count(page, " more lines, ") > 0);
   CHECK(pt::html_page(p, pt::h100, {.rows = 10, .pictures = 1, .text_bytes = 1000}).size() <
         200000);

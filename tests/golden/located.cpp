@@ -87,8 +87,8 @@ TEST_CASE("explain names the dimension that an op needs unsharded") {
   check_meaning(p);
   CHECK(
       str(pt::explain(p)) ==
-      R"(all_gather <"M">  %x1  12 bytes  x1  rows  cumsum(%u) needs the totals of all pieces over "M"
-all_gather <"M">  %t   48 bytes  x1  rows  sort(%t) needs it whole: it has no loop over "M", since along dimension 0 the position of an element depends on all others
+      R"(all_gather <"M">  %x1  12 bytes  x1  rows  cumsum(%u) needs the totals of all blocks over "M"
+all_gather <"M">  %t   48 bytes  x1  rows  sort(%t) needs it unsharded: it has no loop over "M", since along dimension 0 the position of an element depends on all others
 in all:
   all_gather      x2  60 bytes
   all_reduce      x0   0 bytes
@@ -107,11 +107,11 @@ TEST_CASE("top_k uses pairs of blocks, or reports blocks that are too small") {
   const auto columns = pt::schedule(pt::manual("M", {{"z", 1}}, "columns"));
   CHECK(
       said(pt::partition(pt::trace(best, pt::input<float, 3, 32>("z")), four, columns)) ==
-      R"(all_gather <"M">  %x2  72 bytes  x1  columns  top_k(%z, %x1) reduces what it makes of pieces over "M" once more
-all_gather <"M">  %x3  72 bytes  x1  columns  top_k(%z, %x1) reduces what it makes of pieces over "M" once more
+      R"(all_gather <"M">  %x2  72 bytes  x1  columns  top_k(%z, %x1) reduces its results for all blocks over "M" once more
+all_gather <"M">  %x3  72 bytes  x1  columns  top_k(%z, %x1) reduces its results for all blocks over "M" once more
 )");
   CHECK(
       said(pt::partition(pt::trace(best, pt::input<float, 3, 12>("z")), four, columns)) ==
-      R"(all_gather <"M">  %z  108 bytes  x1  columns  top_k(%z, %x1) needs it whole: it has no loop over "M", since along dimension 1 what it takes of a piece of fewer than 4 elements is more than the piece
+      R"(all_gather <"M">  %z  108 bytes  x1  columns  top_k(%z, %x1) needs it unsharded: it has no loop over "M", since along dimension 1 its result for a block of fewer than 4 elements would be larger than the block
 )");
 }

@@ -118,7 +118,7 @@ params.bias [{"M"}] : tensor<4xf32>, on each device tensor<2xf32>
   CHECK(shown("sum") == shown("y").replace(1, 1, "sum"));
   CHECK(p.core.produced_layout(p.core.holder(p.core.p.outputs[0].value)).count == 1);
   CHECK_THROWS_WITH_AS(pt::show(p, "parms"),
-                       "P007 partitioned: no input, tag or output is named \"parms\" or lies below "
+                       "P007 partitioned: no input, tag or output is named \"parms\" or is below "
                        "it; known: x, params.up, params.bias, h, sum, y; did you mean \"params\"?",
                        pt::error);
 }

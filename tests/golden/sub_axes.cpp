@@ -193,7 +193,7 @@ TEST_CASE("three dimensions: two splits, or one split and a remainder that does 
   CHECK(
       str(pt::explain(q))
           .find(
-              R"(all_gather <"A":(2)4>  %x  36 bytes  x1  A  reshape(%x) needs it whole: a conflict left it without a loop over "A":(2)4)") !=
+              R"(all_gather <"A":(2)4>  %x  36 bytes  x1  A  reshape(%x) needs it unsharded: a conflict left it without a loop over "A":(2)4)") !=
       std::string::npos);
   CHECK(str(pt::print_replicated(q)).find(R"(along "A":(2)4)") != std::string::npos);
   check_all(q);

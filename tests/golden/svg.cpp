@@ -131,7 +131,7 @@ TEST_CASE("replicas and padding in a sharding") {
   CHECK(has(x, "[9:12 (2 padding), 0:8] on devices 6 7"));
   CHECK(has(x, "class=\"padding\""));
   CHECK(has(x, "each block on 2 devices along &quot;M&quot;"));
-  CHECK(has(w, "whole on all 8 devices along &quot;B&quot;, &quot;M&quot;"));
+  CHECK(has(w, "replicated on all 8 devices along &quot;B&quot;, &quot;M&quot;"));
   CHECK(!has(w, "class=\"padding\""));
   CHECK_THROWS_AS(pt::sharding_svg(p, "nothing"), pt::error);
 }
@@ -144,8 +144,8 @@ TEST_CASE("a picture of very many devices draws some of them and states it") {
   const pt::text picture = pt::sharding_svg(p, "x");
   CHECK(fault(picture) == "");
   CHECK(picture.size() < 200000);
-  CHECK(has(picture, "of 65,536 pieces of dimension 0"));
-  CHECK(has(picture, "of 4,096 pieces of dimension 1"));
+  CHECK(has(picture, "of 65,536 blocks of dimension 0"));
+  CHECK(has(picture, "of 4,096 blocks of dimension 1"));
   CHECK(has(picture, "on devices 0 1 2 3 4 5 6 7 ... (1048576)"));
 }
 

@@ -128,8 +128,9 @@ TEST_CASE("uneven: a sort reads the true size and its result is padded") {
   return %x5 : tensor<3x6xf32>
 }
 )");
-  CHECK(str(pt::explain(p)).substr(0, 90) ==
-        R"(all_gather <"B">  %x  216 bytes  x1  BP  sort(%x) needs it whole: it has no loop over "B"
+  CHECK(
+      str(pt::explain(p)).substr(0, 94) ==
+      R"(all_gather <"B">  %x  216 bytes  x1  BP  sort(%x) needs it unsharded: it has no loop over "B"
 )");
   check_meaning(p);
 }
@@ -215,7 +216,7 @@ TEST_CASE("uneven: sums are finished after the padding, in the same number as wi
 )");
   CHECK(
       str(pt::explain(p)) ==
-      R"(all_gather <"B">      %table  384 bytes  x1  Z3  gather(%table, %tokens) in embedding needs it whole: its loop over "B" does not slice it
+      R"(all_gather <"B">      %table  384 bytes  x1  Z3  gather(%table, %tokens) in embedding needs it unsharded: its loop over "B" does not slice it
 reduce_scatter <"B">  %x11    384 bytes  x1  BP  scatter(%x4, %x10) in the gradient of embedding leaves a sum over "B", which its uses slice (backward of gather(%table, %tokens))
 in all:
   all_gather      x1  384 bytes

@@ -80,7 +80,7 @@ TEST_CASE("prove: other numbers of inputs and outputs are errors") {
 TEST_CASE("prove: a local program that does not verify is an error") {
   CHECK(said_of([](pt::device_program& d) { d.local.outputs[0].value = 77; }) ==
         "Q007 prove: the local program does not verify: P001 internal error: output 0 is value 77, "
-        "which there is not; please report");
+        "which does not exist; please report");
   const std::string wrong_type =
       said_of([](pt::device_program& d) { d.local.types[d.local.outputs[0].value].shape[0] = 5; });
   CHECK(wrong_type.substr(0, 47) == "Q007 prove: the local program does not verify: ");

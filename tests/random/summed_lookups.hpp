@@ -195,7 +195,7 @@ struct lookup_tactic {
     for (const auto& [name, dim] : of)
       entries.push_back(
           pt::schedule_detail::kept_microbatch_entry(pt::microbatch_entry{name, dim}));
-    pt::schedule_detail::stepping{steps, {entries.data(), entries.size()}}.rewrite(w);
+    pt::schedule_detail::microbatch_rewrite{steps, {entries.data(), entries.size()}}.rewrite(w);
   }
   void apply(pt::tactic_context& c) const {
     if (axis.empty()) return;

@@ -311,7 +311,7 @@ TEST_CASE("checkpoint: training continues on another mesh") {
     CHECK(pt::checkpoint_reader(path).manifest().arrays.size() == 1);
     CHECK(thrown([&] {
             pt::save_checkpoint(path, step, first, "param");
-          }).starts_with("N010 file: no output is named \"param\" or is nested in it; "));
+          }).starts_with("N010 file: no output is named \"param\" or is below it; "));
     CHECK(thrown([&] {
             pt::load_checkpoint(path, step, "weights");
           }).starts_with("N010 file: no input is named \"weights\""));

@@ -144,7 +144,7 @@ TEST_CASE("parameters and the state of an optimizer are saved and loaded") {
                            "tensor<4x3xf32> (and 10 more) that is not asked for; "));
     CHECK(pt::load(file.path, pt::load_options{.others = true}, params).size() == 5);
     CHECK(thrown([&] { pt::load(file.path, step, "parms"); }) ==
-          "N010 file: no input is named \"parms\" or is nested in it; known: params.layers.0.up, "
+          "N010 file: no input is named \"parms\" or is below it; known: params.layers.0.up, "
           "params.layers.0.bias, params.layers.1.up, params.layers.1.bias, params.scale, "
           "opt.m.layers.0.up, opt.m.layers.0.bias, opt.m.layers.1.up and 9 more; did you mean "
           "\"params\"?");

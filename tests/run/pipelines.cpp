@@ -442,7 +442,7 @@ TEST_CASE("a value that all its users gather is gathered on the cheaper side") {
   d.near.latency = 0;
   check(planned(3, {{"m0", two, d}, {"m1", two, d}}, each), false, 6);
   const pt::pipelined p = planned(3, {{"m0", two}, {"m1", two}}, each);
-  CHECK(str(pt::explain(p)).find("makes it, and those to whom it is given take it so") !=
+  CHECK(str(pt::explain(p)).find("computes it, and its receivers need it in another layout") !=
         std::string::npos);
 }
 

@@ -105,10 +105,9 @@ TEST_CASE("tags named in the options are probes") {
         "known: h, "
         "grad.y; did you mean \"h\"?");
   const pt::run_options wrong{.probes = {"g"}};
-  CHECK(
-      data::thrown([&] { pt::evaluate(f, wrong, arguments); }) ==
-      "R011 run: no tag outside of loops and branches is named \"g\" or is nested in it; known: h, "
-      "grad.y, grad.h, y; did you mean \"h\"?");
+  CHECK(data::thrown([&] { pt::evaluate(f, wrong, arguments); }) ==
+        "R011 run: no tag outside of loops and branches is named \"g\" or is below it; known: h, "
+        "grad.y, grad.h, y; did you mean \"h\"?");
   CHECK(data::thrown([&] { pt::emulate(p, wrong, arguments); }).starts_with("R011 run: "));
 }
 

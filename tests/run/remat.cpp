@@ -92,7 +92,7 @@ TEST_CASE("remat of layers by their parameters: each keeps its operands") {
     if (n.def->name == "optimization_barrier") CHECK(n.operand_count == ++barriers);
     if (n.marks.again) CHECK(n.marks.source >= 0);
   }
-  CHECK(str(r.tactics[0].notes[0]).starts_with("computes 3 ops of 3 scopes again: "));
+  CHECK(str(r.tactics[0].notes[0]).starts_with("recomputes 3 ops of 3 scopes: "));
   // Some of them.
   CHECK(check_equal(p, pt::schedule(pt::remat({"w.0", "w.2"}))).tactics[0].remat.scopes == 2);
   CHECK(check_equal(p, pt::schedule(pt::remat({"w.*"}))).tactics[0].remat.ops == 3);

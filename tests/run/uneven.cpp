@@ -740,7 +740,7 @@ TEST_CASE("uneven: the report suggests padding instead of a gather") {
   const auto r = pt::partition(p, pt::mesh{{"B", 4}}, pt::schedule(pt::manual("B", {{"x", 0}})));
   CHECK(r.collectives == pt::collectives{.all_gather = 1});
   CHECK(str(pt::explain(r))
-            .find("since it makes 15 of 16 elements, and 4 does not divide both; "
+            .find("since it computes 15 elements from 16, and 4 does not divide both; "
                   "uneven::pad lets it exchange borders") != std::string::npos);
 }
 TEST_CASE("uneven: the report explains why a slice times 0 does not become a shift") {
@@ -752,6 +752,6 @@ TEST_CASE("uneven: the report explains why a slice times 0 does not become a shi
   REQUIRE_MESSAGE(!p.error, str(p.error.message));
   const auto r = pt::partition(p, pt::mesh{{"B", 4}}, pt::schedule(pt::manual("B", {{"x", 0}})));
   CHECK(str(pt::explain(r))
-            .find("since 0 times an infinity is NaN; zeros of a constant would make it a shift") !=
+            .find("since 0 times an infinity is NaN; constant zeros would make it a shift") !=
         std::string::npos);
 }

@@ -191,7 +191,7 @@ TEST_CASE("exactness: partitioned, written for a device and proved; another one 
       const pt::verdict v = pt::prove(p, back);
       CHECK_MESSAGE(v.proved, str(v.error.message), "\n", local);
       CHECK(exact_ops(pt::read_stablehlo(pt::write_annotated_stablehlo(r))) == 1);
-      CHECK(str(pt::report(r)).find("1 op says how exactly it is computed (") != std::string::npos);
+      CHECK(str(pt::report(r)).find("1 op sets its precision or accuracy (") != std::string::npos);
       // The same program without it.
       pt::device_program usual = r.device;
       for (pt::program* q = &usual.local; q != nullptr;) {
@@ -266,7 +266,7 @@ TEST_CASE("exactness: an invalid one is an error") {
             "attribute result_accuracy is not one of this op"},
            {"stablehlo.tanh %a {result_accuracy = #stablehlo.result_accuracy<mode = "
             "#stablehlo.result_accuracy_mode<BEST>>} : tensor<4x4xf32>",
-            "mode \"BEST\" is none of DEFAULT, HIGHEST, TOLERANCE"}}) {
+            "mode \"BEST\" is not one of DEFAULT, HIGHEST, TOLERANCE"}}) {
     const pt::program p = pt::read_stablehlo(put(places[0], op));
     CHECK_MESSAGE(str(p.error.message).find(message) != std::string::npos, str(p.error.message));
     CHECK(str(p.error.message).starts_with("H005"));

@@ -207,8 +207,8 @@ TEST_CASE("H013 a permute with too many differences") {
     pairs += (i > 0 ? ", [" : "[") + std::to_string(i) + ", " + std::to_string(i * 2 + 1) + "]";
   const auto d = pt::read_local_stablehlo(permute_with(pairs + "]"), pt::mesh{{"d", 257}});
   CHECK(str(d.local.error.message) ==
-        "H013 stablehlo: 2:8: stablehlo.collective_permute: its 128 pairs differ by 128 numbers of "
-        "devices; up to 64 are supported");
+        "H013 stablehlo: 2:8: stablehlo.collective_permute: its 128 pairs have 128 different "
+        "distances; up to 64 are supported");
 }
 
 TEST_CASE("ragged_all_to_all and collective_broadcast are read") {
@@ -378,16 +378,15 @@ TEST_CASE("errors in a program for one device have a place") {
   CHECK(
       wrong(reduced("dense<[[0, 3], [1, 2], [4, 5], [6, 7]]> : tensor<4x2xi64>")) ==
       "H013 stablehlo: 2:8: stablehlo.all_reduce: replica_groups = dense<[[0, 3], [1, 2], [4, 5], "
-      "[6, 7]]> : tensor<4x2xi64> are no groups along axes of the mesh {\"B\":4, \"M\":2}, or "
+      "[6, 7]]> : tensor<4x2xi64> are not groups along axes of the mesh {\"B\":4, \"M\":2}, or "
       "parts of "
       "them");
   CHECK(wrong(reduced("dense<[[0, 1]]> : tensor<1x2xi64>")).starts_with("H013"));
   CHECK(wrong(reduced("@groups")).starts_with("H005"));
   // Without a mesh it is not a program for one device.
-  CHECK(
-      str(pt::read_stablehlo(reduced("dense<[[0, 1]]> : tensor<1x2xi64>")).error.message)
-          .starts_with("H013 stablehlo: 2:8: stablehlo.all_reduce: it stands in programs that are "
-                       "partitioned already"));
+  CHECK(str(pt::read_stablehlo(reduced("dense<[[0, 1]]> : tensor<1x2xi64>")).error.message)
+            .starts_with("H013 stablehlo: 2:8: stablehlo.all_reduce: it occurs only in partitioned "
+                         "programs"));
   CHECK(wrong("sdy.mesh @mesh = <[\"R\"=8]>\n" +
               function_of("  %r = stablehlo.add %arg0, %arg0 : tensor<4xf32>")) ==
         "H013 stablehlo: 1:9: the mesh of the module is {\"R\":8}; that of the system is {\"B\":4, "

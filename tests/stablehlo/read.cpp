@@ -493,7 +493,7 @@ TEST_CASE("errors have line, column and a fix") {
   CHECK(of("%0 = stablehlo.add %a, %b : tensor<4xf32>") ==
         "H006 stablehlo: 3:6: %b is used before it is defined, or not defined at all");
   CHECK(of("%0 = stablehlo.abs %a : tensor<5xf32>") ==
-        "H007 stablehlo: 3:6: stablehlo.abs: operand %a has type tensor<4xf32>; the text says "
+        "H007 stablehlo: 3:6: stablehlo.abs: operand %a has type tensor<4xf32>; the text states "
         "tensor<5xf32>");
   CHECK(of("%0 = stablehlo.constant dense<[1, 2]> : tensor<3xi32>") ==
         "H008 stablehlo: 3:6: stablehlo.constant: a constant of type tensor<3xi32> has 3 elements "
@@ -512,7 +512,7 @@ TEST_CASE("errors have line, column and a fix") {
            "tensor<4xf32>) -> tensor<4xf32>")
             .starts_with("H005 stablehlo: 3:6: stablehlo.convolution: dimension numbers [f]x"));
   CHECK(mistake("module @m {\n  func.func @main() {\n").starts_with("H002 stablehlo: 2:21"));
-  CHECK(mistake("") == "H010 stablehlo: there is no function @main among 0 functions");
+  CHECK(mistake("") == "H010 stablehlo: function @main is missing among 0 functions");
   CHECK(mistake("func.func @f(%a: tensor<f32>) -> tensor<f32> {\n %0 = call @f(%a) : (tensor<f32>) "
                 "-> tensor<f32>\n return %0 : tensor<f32>\n}\nfunc.func @main(%a: tensor<f32>) -> "
                 "tensor<f32> {\n %0 = call @f(%a) : (tensor<f32>) -> tensor<f32>\n return %0 : "

@@ -128,8 +128,9 @@ TEST_CASE("states: results in any order are recognized by their computation") {
   const pt::program open = read(step(false, "pml", ""));
   CHECK(output_names(open) == "0 1 2");
   CHECK(notes(open) ==
-        "results that may be next states, but are sharded by themselves: \"0\" of \"params.w\"; "
-        "donate the argument, or return it under the same name, if both are to lie alike\n");
+        "results that may be next states, but are sharded independently: \"0\" of \"params.w\"; "
+        "donate the argument, or return it under the same name, if both should have the same "
+        "layout\n");
   const pt::partitioned r = pt::partition(open, mesh, pt::schedule(pt::manual("B", {{"x", 0}})));
   CHECK(str(pt::report(r)).find("note: results that may be next states") != std::string::npos);
 }
@@ -197,7 +198,7 @@ TEST_CASE("states: those that only the module states, and results that are not s
   const pt::program p = read(module(donor, ""));
   CHECK(output_names(p) == "result0 result1");
   CHECK(notes(p) ==
-        "no result could be told to be the next state of \"a\", which the module donates; "
+        "no result could be identified as the next state of \"a\", which the module donates; "
         "return each under the name of its argument\n");
   CHECK(output_names(read(module(" {tf.aliasing_output = 1 : i32}", donor))) == "b a");
   CHECK(str(pt::read_stablehlo(module(" {tf.aliasing_output = 2 : i32}", "")).error.message) ==
@@ -235,7 +236,7 @@ func.func @main(%a: tensor<8xf32> {mhlo.layout_mode = "{0}", mhlo.memory_kind = 
   CHECK(str(pt::read_stablehlo(replaced(module, "_xla_buffer_placement = \"device\"",
                                         "_xla_buffer_placement = \"moon\""))
                 .error.message)
-            .find("memory \"moon\" is none of device, pinned_host, unpinned_host") !=
+            .find("memory \"moon\" is not one of device, pinned_host, unpinned_host") !=
         std::string::npos);
 }
 

@@ -179,9 +179,9 @@ TEST_CASE("a composite of an unknown op, or without its function, is refused") {
             .error.message);
   };
   CHECK(message("stablehlo.composite \"partita.nothing\" %arg0 {decomposition = @f}") ==
-        "H004 stablehlo: 2:8: composite \"partita.nothing\" is no op");
+        "H004 stablehlo: 2:8: composite \"partita.nothing\" is not an op");
   CHECK(message("stablehlo.composite \"partita.scan\" %arg0 {decomposition = @f}") ==
-        "H010 stablehlo: 2:8: stablehlo.composite: there is no function @f.body");
+        "H010 stablehlo: 2:8: stablehlo.composite: unknown function @f.body");
 }
 
 TEST_CASE("a mesh whose groups are too many to write is refused") {

@@ -101,7 +101,7 @@ TEST_CASE("automatic: no action is taken where none helps") {
   const auto p = pt::partition(f, mesh, pt::schedule(pt::automatic({"B", "M"}, pt::a100_80, few)));
   CHECK(!p.input("x").sharding.count);
   CHECK(std::string(p.tactics[0].notes[0].view()) ==
-        "automatic: nothing was found that costs less; the program stays as it is (3 evaluations, "
+        "automatic: found nothing that costs less; the program is unchanged (3 evaluations, "
         "1 partitionings)");
 }
 
@@ -293,11 +293,10 @@ TEST_CASE("automatic: invalid searches are refused") {
   CHECK_THROWS_WITH(run(pt::automatic({"B"}, pt::a100_80, {.evaluations = 0})),
                     "S029 automatic: 1 axes and 0 evaluations; give 1 to 8 axes, at least one "
                     "evaluation and no negative time");
-  CHECK_THROWS_WITH(
-      run(pt::automatic({"B"}, with_memory(3))),
-      "S030 automatic: arguments need 4.00 B of each device where each has its piece of "
-      "all of them; a device has 3.00 B, too little by 1.00 B; the largest is \"x\" "
-      "tensor<8xf32> of 32.0 B; take more devices, or such with more memory");
+  CHECK_THROWS_WITH(run(pt::automatic({"B"}, with_memory(3))),
+                    "S030 automatic: fully sharded arguments need 4.00 B per device; a device has "
+                    "3.00 B, too little by 1.00 B; the largest is \"x\" "
+                    "tensor<8xf32> of 32.0 B; use more devices, or devices with more memory");
   CHECK_THROWS_WITH_AS(run(pt::automatic({"Q"}, pt::a100_80)), doctest::Contains("S001"),
                        pt::error);
   CHECK_THROWS_WITH_AS(run(pt::automatic({"B"}, pt::device())), doctest::Contains("D001"),

@@ -149,12 +149,11 @@ TEST_CASE("S004 in a replayed log: its lines count as tactics") {
 }
 TEST_CASE("S006 no value has that name or prefix") {
   CHECK(partitioned(pt::manual("M", {{"w3", 0}})) ==
-        "S006 manual(\"M\"): no input, tag or output is named \"w3\" or lies below it; known: x, "
+        "S006 manual(\"M\"): no input, tag or output is named \"w3\" or is below it; known: x, "
         "w1, w2, h, result; did you mean \"w1\"?");
-  CHECK(
-      partitioned(pt::manual("M", {{"w", 0}})) ==
-      "S006 manual(\"M\"): no input, tag or output is named \"w\" or lies below it; known: x, w1, "
-      "w2, h, result; did you mean \"x\"?");
+  CHECK(partitioned(pt::manual("M", {{"w", 0}})) ==
+        "S006 manual(\"M\"): no input, tag or output is named \"w\" or is below it; known: x, w1, "
+        "w2, h, result; did you mean \"x\"?");
 }
 TEST_CASE("suggestions for a name may complete a prefix") {
   const std::string_view names[] = {"params.layers_0.attn.sub", "params.layers_0.up",
@@ -215,11 +214,11 @@ TEST_CASE("S008 an action text that does not parse, and invalid values in it") {
 
 TEST_CASE("S006, S015 invalid scopes of remat") {
   CHECK(partitioned(pt::remat({"w3"})) ==
-        "S006 remat: no input, tag or inner value is named \"w3\" or lies below it; known: x, w1, "
+        "S006 remat: no input, tag or inner value is named \"w3\" or is below it; known: x, w1, "
         "w2, h; did you mean \"w1\"?");
   CHECK(partitioned(pt::remat({"w1"})) ==
-        "S015 remat: the program has no derivative that reads what is under \"w1\"; name what lies "
-        "between the inputs of a model and its loss, or leave the tactic out");
+        "S015 remat: the program has no derivative that reads a value under \"w1\"; name values "
+        "between the inputs of a model and its loss, or remove the tactic");
   const auto f = pt::trace(
       [](auto x, auto w) {
         const auto y = matmul(x, w);
@@ -227,10 +226,10 @@ TEST_CASE("S006, S015 invalid scopes of remat") {
                           pt::output("y", y * y)};
       },
       pt::input<float, 4, 4>("x"), pt::input<float, 4, 4>("w"));
-  CHECK_THROWS_WITH(pt::partition(f, mesh, pt::schedule(pt::remat({"w"}))),
-                    "S015 remat: no derivative reads what is computed under \"w\" and need not be "
-                    "kept anyway; name what lies between the inputs of a model and its loss, or "
-                    "leave the tactic out");
+  CHECK_THROWS_WITH(
+      pt::partition(f, mesh, pt::schedule(pt::remat({"w"}))),
+      "S015 remat: no derivative reads a value under \"w\" whose memory could be freed; name "
+      "values between the inputs of a model and its loss, or remove the tactic");
 }
 TEST_CASE("S002, S003, S006, S010 to S013 invalid microbatches") {
   CHECK(partitioned(pt::microbatch(2, {{"x", 2}})) ==
@@ -241,7 +240,7 @@ TEST_CASE("S002, S003, S006, S010 to S013 invalid microbatches") {
         "S003 microbatch(4): dimension 0 of \"x\" has size 10, which 4 does not divide; choose "
         "another number of steps");
   CHECK(partitioned(pt::microbatch(2, {{"h", 0}})) ==
-        "S006 microbatch(2): no input is named \"h\" or lies below it; known: x, w1, w2; did you "
+        "S006 microbatch(2): no input is named \"h\" or is below it; known: x, w1, w2; did you "
         "mean \"x\"?");
   CHECK(partitioned(pt::microbatch(0, {{"x", 0}})) ==
         "S010 microbatch(0): at least one step is needed");
@@ -253,21 +252,19 @@ TEST_CASE("S002, S003, S006, S010 to S013 invalid microbatches") {
   CHECK(partitioned(pt::microbatch(std::int64_t{1} << 40, {{"x", 0}})) ==
         "S003 microbatch(1099511627776): dimension 0 of \"x\" has size 10, which 1099511627776 "
         "does not divide; choose another number of steps");
-  CHECK(
-      partitioned(pt::microbatch(2, {{"x", 0}}), pt::microbatch(5, {{"x", 0}})) ==
-      "S011 microbatch(5): dimension 0 of \"x\" is in a loop of microbatches already; a dimension "
-      "is sliced once");
-  CHECK(
-      partitioned(pt::microbatch(2, {{"x", 0}, {"x", 0}})) ==
-      "S011 microbatch(2): dimension 0 of \"x\" is in a loop of microbatches already; a dimension "
-      "is sliced once");
+  CHECK(partitioned(pt::microbatch(2, {{"x", 0}}), pt::microbatch(5, {{"x", 0}})) ==
+        "S011 microbatch(5): dimension 0 of \"x\" is already in a loop of microbatches; a "
+        "dimension can be sliced only once");
+  CHECK(partitioned(pt::microbatch(2, {{"x", 0}, {"x", 0}})) ==
+        "S011 microbatch(2): dimension 0 of \"x\" is already in a loop of microbatches; a "
+        "dimension can be sliced only once");
   CHECK(partitioned(pt::microbatch(2, {{"x", 0}, {"w1", 1}})) ==
         "S012 microbatch(2): dot_general of tensor<10x16xf32>: dimension 0 of operand 0 (\"x\") is "
         "sliced, dimension 1 of operand 1 (\"w1\") is sliced; they cannot be one loop");
   CHECK(thrown([] {
           const auto f = pt::trace([](auto x) { return sort<0>(x); }, pt::input<float, 4>("x"));
           pt::partition(f, mesh, pt::schedule(pt::microbatch(2, {{"x", 0}})));
-        }) == "S013 microbatch(2): no op is computed slice by slice of \"x\"");
+        }) == "S013 microbatch(2): no op is computed slice by slice for \"x\"");
   CHECK(partitioned(pt::microbatch(2, {{"x", 0}}), pt::manual("B", {{"x", 0}})).substr(0, 4) ==
         "S003");
 }
@@ -336,9 +333,10 @@ TEST_CASE("P001 a program that was assembled by hand") {
       "P001 internal error: op 3 (dot_general) uses value 99 before its definition; please report");
   p = chain();
   p.types[3].shape[0] = 11;
-  CHECK(str(pt::verify(p).message) ==
-        "P001 internal error: op 3 (dot_general) has type tensor<11x16xf32>, its shape rule gives "
-        "tensor<10x16xf32>; please report");
+  CHECK(
+      str(pt::verify(p).message) ==
+      "P001 internal error: op 3 (dot_general) has type tensor<11x16xf32>, its shape rule returns "
+      "tensor<10x16xf32>; please report");
   p = chain();
   p.producers[3] = 2;
   CHECK(str(pt::verify(p).message) ==

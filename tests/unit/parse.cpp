@@ -105,9 +105,10 @@ TEST_CASE("P011 attributes that the op does not have") {
   CHECK(in_line("  %y = exp(%x) {fast} : tensor<4x6xf32>") ==
         "P011 parse: attributes of exp: \"accuracy=highest\" or \"accuracy=[absolute, relative, "
         "ulps]\" expected, found \"fast\" (line 2, column 16)");
-  CHECK(in_line("  %y = reduce(%x) {mul, dims=[0]} : tensor<6xf32>") ==
-        "P011 parse: attributes of reduce: \"mul\" is no value of this attribute (line 2, column "
-        "19)");
+  CHECK(
+      in_line("  %y = reduce(%x) {mul, dims=[0]} : tensor<6xf32>") ==
+      "P011 parse: attributes of reduce: \"mul\" is not a value of this attribute (line 2, column "
+      "19)");
   CHECK(in_line("  %y = transpose(%x) : tensor<6x4xf32>") ==
         "P011 parse: attributes of transpose: \"dims=\" expected, found \"\" (line 2, column 22)");
   CHECK(in_line("  %y = matmul(%x, %x) {[0]} : tensor<6x6xf32>") ==

@@ -48,7 +48,7 @@ constexpr auto lied = [] {
 };
 constexpr std::string_view wrong =
     "P001 internal error: partition made a wrong device-local program: P001 internal error: op "
-    "1 (liar) has type tensor<16x4xf32>, its shape rule gives tensor<4x16xf32>; please report";
+    "1 (liar) has type tensor<16x4xf32>, its shape rule returns tensor<4x16xf32>; please report";
 
 }  // namespace
 
@@ -195,10 +195,13 @@ TEST_CASE("an index out of bounds is an internal error") {
   pt::vec<int> list{1, 2, 3};
   list.pop_back();
   CHECK(list[1] == 2);
-  CHECK_THROWS_WITH_AS(list[2], "internal error: index 2 of an array of 2; please report",
-                       pt::index_error);
-  CHECK_THROWS_WITH_AS(std::as_const(list)[-1],
-                       "internal error: index -1 of an array of 2; please report", pt::index_error);
+  CHECK_THROWS_WITH_AS(
+      list[2], "internal error: index 2 is out of bounds for an array of size 2; please report",
+      pt::index_error);
+  CHECK_THROWS_WITH_AS(
+      std::as_const(list)[-1],
+      "internal error: index -1 is out of bounds for an array of size 2; please report",
+      pt::index_error);
   list.clear();
   CHECK_THROWS_AS(list.back(), pt::index_error);
   CHECK_THROWS_AS(list.front(), pt::index_error);

@@ -329,7 +329,7 @@ TEST_CASE("overlap: the chosen program takes less time, and the report states it
   CHECK(pass_text(p).find("early: 5 changed") != std::string::npos);
   CHECK(
       str(pt::explain(p))
-          .find("takes it in pieces, one of which it computes with while the next is on its way") !=
+          .find("receives it block by block and computes with one block while the next is sent") !=
       std::string::npos);
   const auto early = pt::partition(layers(), {{"B", 4}}, tactics,
                                    {.overlap = pt::overlap_options{.on = slow, .rings = false}});

@@ -86,17 +86,15 @@ TEST_CASE("invalid layouts are refused") {
         "S034 shard \"L\": \"x\" [16, 8] is given the axes of 3 dimensions; it has 2");
   CHECK(
       mistake(pt::shard({{"x", {"B", "B"}}}, "L")) ==
-      "S004 shard \"L\": \"x\" is given axis \"B\" twice, for dimensions 0 and 1; leave out one of "
-      "the two");
+      "S004 shard \"L\": \"x\" uses axis \"B\" twice, for dimensions 0 and 1; remove one of them");
   CHECK(
       mistake(pt::shard({{"x", {{"M", "B", "B"}}}}, "L")) ==
-      "S004 shard \"L\": \"x\" is given axis \"B\" twice, for dimensions 0 and 0; leave out one of "
-      "the two");
+      "S004 shard \"L\": \"x\" uses axis \"B\" twice, for dimensions 0 and 0; remove one of them");
   CHECK(mistake(pt::shard({{"w", {{"B", "M"}, "B"}}})).substr(0, 4) == "S004");
   CHECK(mistake(pt::shard({{"z", {"B"}}}, "L")).substr(0, 53) ==
         "S006 shard \"L\": no input, tag or output is named \"z\" ");
   CHECK(mistake(pt::shard({{"x", {"B"}}, {"x", {"M"}}}, "L")) ==
         "S007 shard \"L\": two entries are named \"x\"");
   CHECK(mistake(pt::shard({{"x", {{"B", "B", "B", "B", "B"}, {"B", "B", "B", "B"}}}}, "L")) ==
-        "S033 shard \"L\": \"x\" is given more than 8 axes, which is what a mesh may have");
+        "S033 shard \"L\": \"x\" has more than 8 axes, the maximum of a mesh");
 }

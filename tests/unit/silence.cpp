@@ -29,7 +29,7 @@ pt::vec<pt::text> notes(const Model& model) {
 
 static_assert(twice().tactics[0].notes.empty());
 static_assert(twice().tactics[1].notes[0] ==
-              "it changes nothing; a tactic of this name stands before it");
+              "it changes nothing; an earlier tactic has the same name");
 static_assert(pt::clamped_indices(source()).empty());
 
 TEST_CASE("a tactic that changes nothing is noted, and whether it occurs twice") {
@@ -38,8 +38,7 @@ TEST_CASE("a tactic that changes nothing is noted, and whether it occurs twice")
   CHECK(p.tactics[0].notes.empty());
   REQUIRE(p.tactics[1].notes.size() == 1);
   CHECK(p.tactics[1].notes[0] == "it changes nothing");
-  CHECK(
-      says(pt::report(p), "  note: it changes nothing; a tactic of this name stands before it\n"));
+  CHECK(says(pt::report(p), "  note: it changes nothing; an earlier tactic has the same name\n"));
 }
 
 TEST_CASE("a tactic that places names which others have not placed is not idle") {

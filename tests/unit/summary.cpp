@@ -147,5 +147,6 @@ TEST_CASE("a report tries to settle each conflict that it shows, once") {
   pt::report_detail::settler settle(p, 1);
   CHECK(count(str(settle(p.core.conflicts[0])), "would be settled") == 1);
   CHECK(str(settle(p.core.conflicts[0])) == str(pt::settle(p, p.core.conflicts[0])));
-  CHECK(str(settle(p.core.conflicts[1])) == "what would settle it is tried for 1 conflicts only");
+  CHECK(str(settle(p.core.conflicts[1])) ==
+        "actions that settle it are searched for 1 conflicts only");
 }

@@ -162,21 +162,21 @@ struct pipeline_message {
 };
 
 /// Replaces a pipeline after a mistake: all checks succeed, so that a mistake is one error.
-struct harmless_pipeline {
-  schedule_detail::harmless stages, microbatches, units, transfers, messages;
+struct placeholder_pipeline {
+  schedule_detail::placeholder_figure stages, microbatches, units, transfers, messages;
   bool deadlock_free = true, proved_by_thunk = true;
   static constexpr bool proved = true;
-  constexpr schedule_detail::harmless error() const { return {}; }
-  constexpr schedule_detail::harmless order(std::string_view) const { return {}; }
+  constexpr schedule_detail::placeholder_figure error() const { return {}; }
+  constexpr schedule_detail::placeholder_figure order(std::string_view) const { return {}; }
   struct figures {
-    schedule_detail::harmless_collectives collectives;
-    schedule_detail::harmless argument_bytes, peak_bytes, conflicts;
+    schedule_detail::placeholder_collectives collectives;
+    schedule_detail::placeholder_figure argument_bytes, peak_bytes, conflicts;
   };
-  schedule_detail::harmless_collectives collectives;
+  schedule_detail::placeholder_collectives collectives;
   constexpr figures mesh(std::string_view) const { return {}; }
   constexpr figures tactic(std::string_view) const { return {}; }
 };
-inline constexpr harmless_pipeline harmless_pipeline_constant;
+inline constexpr placeholder_pipeline placeholder_pipeline_constant;
 
 }  // namespace mpmd_detail
 
@@ -193,7 +193,7 @@ struct schedule_detail::check_of<pipelined> {
       // A model that did not compile has been reported at its own code.
       if constexpr (made.error().substr(0, 4) != "P000")
         report_static_error<mpmd_detail::pipeline_message<Thunk>>();
-      return mpmd_detail::harmless_pipeline_constant;
+      return mpmd_detail::placeholder_pipeline_constant;
     }
   }
 };

@@ -363,7 +363,7 @@ constexpr one_microbatch cut_into_microbatches(
       return out;
     }
   }
-  schedule_detail::stepping{n, batch}.rewrite(r);
+  schedule_detail::microbatch_rewrite{n, batch}.rewrite(r);
   out.error = r.error;
   out.notes = r.notes;
   if (out.error) return out;

@@ -40,7 +40,7 @@ class tag_filter {
     for (op_id o = 0; o < p.op_count(); ++o)
       if (p.is(o, op_role::tag)) known.push_back(p.view(p.op(o).name));
     throw error(concat("R011 run: no tag outside of loops and branches is named \"", name,
-                       "\" or is nested in it; ", known_names_or_below(name, known)));
+                       "\" or is below it; ", known_names_or_below(name, known)));
   }
 };
 

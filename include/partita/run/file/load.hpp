@@ -198,7 +198,7 @@ inline std::vector<std::size_t> selected(const std::vector<std::string>& all,
                                          const char* what) {
   return selected(all, names, [&](std::string_view name) {
     throw error(concat("N010 file: no ", what, " is named \"", short_name(name),
-                       "\" or is nested in it; ", known_names_or_below(name, all)));
+                       "\" or is below it; ", known_names_or_below(name, all)));
   });
 }
 inline std::vector<std::string> names_of_inputs(const program& p) {
