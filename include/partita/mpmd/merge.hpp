@@ -276,10 +276,10 @@ constexpr void join_calls(const pipelined& p, unit_merger& merger, int a, int i,
 
 }  // namespace mpmd_detail
 
-/// Merges calls of a pipeline by rules. For each pair of units of the loop on one mesh, of which
-/// the rule's first name selects one and its second name the other, the calls for the same
-/// microbatch become one, or those for the microbatches that the names state. If all calls of two
-/// units are merged, the units become one function; values used only inside stay inside, and
+/// Merges calls of a pipeline by rules. A rule applies to each pair of units of the loop on one
+/// mesh where its first name selects one unit and its second name the other: their calls for the
+/// same microbatch become one, or those for the microbatches that the names state. If all calls of
+/// two units are merged, the units become one function; values used only inside stay inside, and
 /// `order_of` shows the calls as `FB3`. Other groups, of several microbatches or of some, are
 /// functions too, one for each distinct sequence of units and distances of microbatches: `F0+F1`. A
 /// merged call takes the place of its first part.
