@@ -1,6 +1,6 @@
 // expect: O110 mpmd: tanh (
-// expect: is needed on mesh "m1" for "second", and computed from what is made for "first" on mesh
-// "m0"; expect: nothing sends that: give the op a name, or set infer_transfers
+// expect: is needed on mesh "m1" for "second", and is computed from results of "first" on mesh "m0";
+// expect: nothing sends them: give the op a name, or set infer_transfers
 #include "stages.hpp"
 
 constexpr auto step = [] {

@@ -57,15 +57,15 @@ TEST_CASE("prove: an axis that the mesh does not have is an error") {
           d.inputs[0] = {};
           d.inputs[0].push_back(5, 0);
         }) ==
-        "Q006 prove: input \"x\" lies along axis 5, which the mesh {\"B\":4, \"M\":2} has not; its "
-        "axes are numbered from 0");
+        "Q006 prove: input \"x\" is sharded along axis 5, which the mesh {\"B\":4, \"M\":2} does "
+        "not have; its axes are numbered from 0");
   CHECK(said_of([](pt::device_program& d) {
           d.mesh = pt::mesh{{"B", 4}};
           for (auto* list : {&d.inputs, &d.outputs})
             for (auto& l : *list) l = {};
         }) ==
-        "Q006 prove: %x3 = all_reduce(%x2) is along axis 1, which the mesh {\"B\":4} has not; its "
-        "axes are numbered from 0");
+        "Q006 prove: %x3 = all_reduce(%x2) uses axis 1, which the mesh {\"B\":4} does not have; "
+        "its axes are numbered from 0");
   CHECK(said_of([](pt::device_program& d) { d.mesh.axes[1].size = 0; }) ==
         "Q006 prove: axis \"M\" has size 0");
 }
@@ -88,8 +88,8 @@ TEST_CASE("prove: a local program that does not verify is an error") {
 
 TEST_CASE("prove: layouts that do not match are errors") {
   CHECK(said_of([](pt::device_program& d) { d.outputs[0] = {}; }) ==
-        "Q002 prove: output \"result\" is tensor<64x8xf32> on each device, which its layout does "
-        "not make of tensor<256x8xf32>");
+        "Q002 prove: output \"result\" is tensor<64x8xf32> on each device; its layout gives "
+        "another local type for tensor<256x8xf32>");
   CHECK(said_of([](pt::device_program& d) {
           d.inputs[0].push_back(0, 1);  // "B" again
         }).substr(0, 26) == "Q002 prove: input \"x\" is t");
@@ -101,7 +101,7 @@ TEST_CASE("prove: layouts that do not match are errors") {
           d.local.types[d.local.outputs[0].value].element = pt::dtype::f64;
         }).substr(0, 4) == "Q007");  // no op makes such a value
   CHECK(said_of([](pt::device_program& d) { d.outputs.clear(); }) ==
-        "Q002 prove: 3 layouts of 3 inputs and 0 of 1 outputs; each needs one");
+        "Q002 prove: 3 layouts for 3 inputs and 0 for 1 outputs; each needs one");
 }
 
 TEST_CASE("prove: more steps than the limit are an error") {
@@ -117,9 +117,9 @@ TEST_CASE("prove: an op without a tile map needs unsliced operands") {
   const pt::program source = mysterious(8);
   CHECK(said(source, with_mystery(false)) == "");
   CHECK(said(source, with_mystery(true)) ==
-        "Q009 prove: %y = mystery(%x): dimension 0 of operand 0 is needed whole, for the op has no "
-        "tile map; %x is \"x\" [{\"B\"}]; formulas first differ at element [0] of output \"y\" on "
-        "device {\"B\": 0, \"M\": 0}");
+        "Q009 prove: %y = mystery(%x): dimension 0 of operand 0 must be unsharded because the op "
+        "has no tile map; %x is \"x\" [{\"B\"}]; formulas first differ at element [0] of output "
+        "\"y\" on device {\"B\": 0, \"M\": 0}");
 }
 
 TEST_CASE("prove: a program that is not proved is thrown") {

@@ -312,14 +312,14 @@ TEST_CASE("pipelines: a joint call runs its parts, and returns the values that o
          for (int& ahead : f.gives_ahead) any |= std::exchange(ahead, 0) != 0;
          return any;
        }))
-    CHECK(says(m, "Q015", "do not give what its function gives"));
+    CHECK(says(m, "Q015", "do not return what its function returns"));
   for (const auto& m : changed([](pt::joint_function& f) {
          pt::program& local = f.whole.device.local;
          if (f.whole.sums.empty()) return false;
          local.outputs[local.outputs.size() - 1].value = local.inputs[local.inputs.size() - 1];
          return true;
        }))
-    CHECK(says(m, "Q015", "do not give what its function gives"));
+    CHECK(says(m, "Q015", "do not return what its function returns"));
   for (const auto& m : changed([](pt::joint_function& f) {
          std::swap(f.parts[0], f.parts[1]);
          return true;
@@ -331,7 +331,7 @@ TEST_CASE("pipelines: a joint call runs its parts, and returns the values that o
            if (each != 0) return each = 0, true;
          return false;
        }))
-    CHECK(says(m, "Q015", "give what is not said of its function"));
+    CHECK(says(m, "Q015", "return a value that their function does not declare"));
   for (const auto& m : changed([](pt::joint_function& f) {
          return mutants::results_of(f) > 0 && mutants::leave_out(f, 0);
        }))

@@ -109,7 +109,7 @@ TEST_CASE("loops that cannot be the microbatch loop are refused") {
           (void)pt::pipeline(f, cluster, pt::gpipe, {.where = stages, .microbatches = 4});
         }) ==
         "O152 pipeline: scan of 6 iterations is the loop over microbatches of this step; 4 are "
-        "asked for: leave .microbatches out");
+        "requested: leave .microbatches out");
   const auto body = [](const auto& c, const auto& x) {
     return std::pair{pt::named("back", [](const auto& v) { return v * 2; })(pt::named(
                          "front", [](const auto& v, const auto& w) { return v + w; })(c, x)),
@@ -131,7 +131,7 @@ TEST_CASE("loops that cannot be the microbatch loop are refused") {
       pt::input<double, 6, 4>("xs"), pt::input<double, 4>("c"));
   CHECK(data::thrown([&] {
           (void)pt::pipeline(twice, cluster, pt::gpipe, {.where = stages});
-        }).substr(0, 112) ==
-        "O151 pipeline: parts stand in two loops over microbatches, scan of 6 iterations and scan "
-        "of 6 iterations: add (t");
+        }).substr(0, 116) ==
+        "O151 pipeline: named parts are in two loops over microbatches, scan of 6 iterations and "
+        "scan of 6 iterations: add (t");
 }

@@ -271,10 +271,10 @@ TEST_CASE("stages can be found automatically") {
   // By the scopes of the module; those of its optimizer are not in a stage.
   CHECK(
       data::str(pt::report(made("automatic 2")))
-          .find("note: pipeline \"pipeline\": stages {embedding, layers_0} {layers_1, head, loss}, "
-                "of which") != std::string::npos);
+          .find("note: pipeline \"pipeline\": stages {embedding, layers_0} {layers_1, head, loss}; "
+                "the largest") != std::string::npos);
   CHECK_THROWS_WITH(made("automatic 6"),
-                    "O147 pipeline: 6 stages are to be found of 5 named parts; known: embedding, "
+                    "O147 pipeline: 6 stages are requested from 5 named parts; known: embedding, "
                     "layers_0, layers_1, head, loss");
   CHECK(pipeline_mistake("pipeline {stages: automatic 0}", two_meshes) ==
         "X020 schedule: 1:29: 0 is not a number of stages; give 1 to 1048576");
@@ -484,8 +484,8 @@ func.func @main(%x: tensor<8xf32> loc("x"), %m: tensor<8xf32> loc("m")) -> (tens
   };
   CHECK_THROWS_WITH(
       pt::partition(p, t, tactics("x: 0, m: 0")),
-      doctest::Contains("of all microbatches together; leave \"m\" out of batch: parts "
-                        "get its slices all the same"));
+      doctest::Contains("over all microbatches; leave \"m\" out of batch: parts still get "
+                        "its slices"));
   CHECK_THROWS_WITH(pt::partition(p, t,
                                   pt::schedule(pt::pipeline({.stages = {{"s0"}, {"s1"}},
                                                              .batch = {{"x", 0}, {"m", 0}},

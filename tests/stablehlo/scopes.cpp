@@ -351,8 +351,8 @@ TEST_CASE("an iteration of a loop is not a part: the error has the name of the l
     return "";
   };
   const std::string wanted =
-      " would be an iteration of scan, which has \"while.body.layers\" in it; a loop lies on one "
-      "mesh: give it all of \"while.body.layers\", or unroll it (in C++ a for statement with "
+      " would be an iteration of scan, which has \"while.body.layers\" in it; a loop runs on one "
+      "mesh: assign all of \"while.body.layers\", or unroll it (in C++ a for statement with "
       "named(\"";
   for (const std::string name : {"layers.0", "while.body.layers.0"})
     CHECK(refusal(name).starts_with("O139 mpmd: \"" + name + '"' + wanted));

@@ -151,23 +151,23 @@ TEST_CASE("automatic stages are the best that can be written by hand") {
   };
   check(3, equal_meshes,
         "{embedding, layers.0, layers.1} {layers.2, layers.3, layers.4} {layers.5, layers.6, "
-        "head}, of which the largest takes 129 %");
+        "head}; the largest takes 129 %");
   check(2, {{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}},
-        "{embedding, layers.0, layers.1, layers.2} {layers.3, layers.4, layers.5, layers.6, head}, "
-        "of which the largest takes 102 %");
+        "{embedding, layers.0, layers.1, layers.2} {layers.3, layers.4, layers.5, layers.6, head}; "
+        "the largest takes 102 %");
   // Meshes with more devices, or faster ones, get more parts.
   check(2, {{"m0", {{"B", 2}}}, {"m1", {{"B", 8}}}},
-        "{embedding, layers.0, layers.1} {layers.2, layers.3, layers.4, layers.5, layers.6, head}, "
-        "of which the largest takes 103 %");
+        "{embedding, layers.0, layers.1} {layers.2, layers.3, layers.4, layers.5, layers.6, head}; "
+        "the largest takes 103 %");
   check(2, {{"m0", {{"B", 2}}, pt::h100}, {"m1", {{"B", 2}}, pt::v100}},
-        "{embedding, layers.0, layers.1, layers.2, layers.3, layers.4, layers.5, layers.6} {head}, "
-        "of which the largest takes 195 %");
+        "{embedding, layers.0, layers.1, layers.2, layers.3, layers.4, layers.5, layers.6} {head}; "
+        "the largest takes 195 %");
 }
 
 TEST_CASE("automatic stages: impossible requests are refused") {
   CHECK_THROWS_WITH(
       in_stages(pt::automatic_stages(10), equal_meshes),
-      "O147 pipeline: 10 stages are to be found of 9 named parts; known: embedding, layers.0, "
+      "O147 pipeline: 10 stages are requested from 9 named parts; known: embedding, layers.0, "
       "layers.1, layers.2, layers.3, layers.4, layers.5, layers.6 and 1 more");
   CHECK_THROWS_WITH(in_stages(pt::automatic_stages(0), equal_meshes),
                     "O138 pipeline \"PP\": it has no stages; name the parts of each");
@@ -176,8 +176,7 @@ TEST_CASE("automatic stages: impossible requests are refused") {
       pt::partition(
           pt::trace(plain, pt::input<float, 4, 4>("x"), pt::input<float, 4, 4>("w")), equal_meshes,
           pt::schedule(pt::pipeline({.stages = pt::automatic_stages(2), .batch = {{"x", 0}}}))),
-      "O146 pipeline: 2 stages are to be found, and the program names no parts; write, in "
-      "C++, pt::named(\"layers\", i, f)(x), in JAX with jax.named_scope(f\"layers_{i}\"), or name "
-      "the "
+      "O146 pipeline: 2 stages are requested, and the program has no named parts; write, in C++, "
+      "pt::named(\"layers\", i, f)(x), in JAX with jax.named_scope(f\"layers_{i}\"), or name the "
       "parts of each stage");
 }

@@ -128,11 +128,11 @@ TEST_CASE("assignments: invalid ones are refused") {
   CHECK(refusal(p, {.names = {{"layer1", "m0"}, {"layer1", "m1"}}}) ==
         "O106 mpmd: \"layer1\" is assigned twice, to mesh \"m0\" and to mesh \"m1\"; name it once");
   CHECK(refusal(p, {.names = {{"layer1", "m1"}, {"stage0", "m0"}}}) ==
-        "O107 mpmd: part \"layer1\" is assigned to mesh \"m1\", and stands in part \"stage0\", "
+        "O107 mpmd: part \"layer1\" is assigned to mesh \"m1\" and is inside part \"stage0\", "
         "which is assigned to mesh \"m0\"; assign both to one mesh, or only one of them");
   CHECK(refusal(p, {.names = {{"layer2", "m0"}}}) ==
-        "O108 mpmd: no named part has the name \"layer2\" or is below it; "
-        "known: stage0, layer1; did you mean \"layer1\"?");
+        "O108 mpmd: no named part has the name \"layer2\" or is below it; known: stage0, layer1; "
+        "did you mean \"layer1\"?");
   CHECK(refusal(p, {.outputs = {{"y", "m0"}}}) ==
         "O108 mpmd: no output has the name \"y\" or is below it; known: result");
   CHECK(refusal(p, {}, {}) == "O101 topology: it has 0 meshes; 1 to 64 are allowed");
@@ -194,8 +194,8 @@ TEST_CASE("labelled ops are selected too, and are cut where they wait for others
   CHECK(cut(pt::to_mpmd(p, three, {.names = {{"layers", "m0"}, {"other", "m0"}}})) ==
         "layers.0@m0: sine; other@m0: exp; layers.0@m0: tanh");
   CHECK(refusal(p, {.names = {{"layer", "m0"}}}) ==
-        "O108 mpmd: no named part has the name \"layer\" or is below it; known: "
-        "layers.0.attn, other.exp, layers.0.attn; did you mean \"layers\"?");
+        "O108 mpmd: no named part has the name \"layer\" or is below it; known: layers.0.attn, "
+        "other.exp, layers.0.attn; did you mean \"layers\"?");
 }
 
 TEST_CASE("unnamed ops run where they are needed, if their operands can be sent there") {
@@ -208,8 +208,8 @@ TEST_CASE("unnamed ops run where they are needed, if their operands can be sent 
   const pt::vec<pt::mesh_for> names{{"layer1", "m0"}, {"layer2", "m1"}};
   CHECK(refusal(p, {.names = names}) ==
         "O110 mpmd: exp (%x2: tensor<4xf32>) is needed on mesh \"m1\" for \"layer2\" by tanh, and "
-        "computed from what is made for \"layer1\" on mesh \"m0\"; nothing sends that: give the op "
-        "a name, or set infer_transfers");
+        "is computed from results of \"layer1\" on mesh \"m0\"; nothing sends them: give the op a "
+        "name, or set infer_transfers");
   const auto m = pt::to_mpmd(p, three, {.names = names, .infer_transfers = true});
   CHECK(cut(m) == "layer1@m0: add; layer2@m1: exp tanh add");
   CHECK(sent(m) == "x1 m0 m1");
@@ -221,8 +221,8 @@ TEST_CASE("unnamed ops run where they are needed, if their operands can be sent 
       "x");
   CHECK(refusal(q, {.names = {{"layer1", "m0"}}, .outputs = {{"y", "m2"}}}) ==
         "O110 mpmd: exp (%x2: tensor<4xf32>) is needed on mesh \"m2\" for output \"y\" by tanh, "
-        "sine, and computed from what is made for \"layer1\" on mesh \"m0\"; nothing sends that: "
-        "give the op a name, or set infer_transfers");
+        "sine, and is computed from results of \"layer1\" on mesh \"m0\"; nothing sends them: give "
+        "the op a name, or set infer_transfers");
   // The result of a part is sent to the mesh where an output is requested.
   const auto r = traced([](auto x) { return pt::output("y", pt::named("f", twice)(x)); }, "x");
   CHECK(sent(pt::to_mpmd(r, three, {.names = {{"f", "m0"}}, .outputs = {{"y", "m2"}}})) ==
@@ -338,11 +338,10 @@ TEST_CASE("a loop runs on one mesh") {
             0, 3, [](auto, auto h) { return pt::named("part", twice)(h); }, x);
       },
       "x");
-  CHECK(
-      refusal(rolled, {.names = {{"part.0", "m0"}, {"part.1", "m1"}}}) ==
-      "O139 mpmd: \"part.0\" would be an iteration of scan, which has \"part\" in it; a loop lies "
-      "on one mesh: give it all of \"part\", or unroll it (in C++ a for statement with "
-      "named(\"part\", i, ...), in JAX lax.scan(..., unroll=True))");
+  CHECK(refusal(rolled, {.names = {{"part.0", "m0"}, {"part.1", "m1"}}}) ==
+        "O139 mpmd: \"part.0\" would be an iteration of scan, which has \"part\" in it; a loop "
+        "runs on one mesh: assign all of \"part\", or unroll it (in C++ a for statement with "
+        "named(\"part\", i, ...), in JAX lax.scan(..., unroll=True))");
   CHECK(refusal(rolled, {.names = {{"part.*", "m0"}}}).substr(0, 52) ==
         "O139 mpmd: \"part.*\" would be iterations of scan, whi");
   CHECK(refusal(rolled, {.names = {{"rest.0", "m0"}}}).substr(0, 5) == "O108 ");

@@ -274,26 +274,26 @@ TEST_CASE("invalid orders are refused") {
   CHECK(message({3, 3, 3}, pt::zb_v) ==
         "O002 order: 3 stages on 3 meshes; zb_v has two stages on each mesh");
   CHECK(message({4, 8, 6}, pt::interleaved_1f1b) ==
-        "O003 order: 6 microbatches on 4 meshes; interleaved_1f1b takes as many microbatches at a "
-        "time as there are meshes, which has to divide their number; or use circular");
+        "O003 order: 6 microbatches on 4 meshes; interleaved_1f1b needs a number of microbatches "
+        "that is divisible by the number of meshes; or use circular");
   const pt::pipeline_shape s{2, 2, 2};
   const auto backward_first = [](const pt::fragment_call& c) { return -c.transposed; };
   CHECK(message(s, backward_first) ==
         "O006 order: it contradicts the flow of data: B1 on mesh 0 waits for the result of F1 on "
-        "mesh 0, which waits for its turn behind B1 on mesh 0; let one of them take its turn "
-        "elsewhere");
+        "mesh 0, which waits for its turn after B1 on mesh 0; move one of them to another place in "
+        "the order");
   const auto both = [](const pt::fragment_call&, const pt::fragment_call&) { return true; };
   CHECK(message(s, both) ==
-        "O006 order: it contradicts itself: B1 on mesh 0 waits for its turn behind F1 on mesh 0, "
-        "which waits for its turn behind B1 on mesh 0; of two calls at most one is in front of the "
+        "O006 order: it contradicts itself: B1 on mesh 0 waits for its turn after F1 on mesh 0, "
+        "which waits for its turn after B1 on mesh 0; of two calls, only one can be before the "
         "other");
   pt::order_table table;
-  CHECK(message(s, table) == "O004 order: a table of 0 rows for 2 meshes; each mesh has one");
+  CHECK(message(s, table) == "O004 order: a table of 0 rows for 2 meshes; each mesh needs one");
   CHECK(message(s, pt::read_order_table({"F0 B0", "F0 B0", "F0 B0"})) ==
-        "O004 order: a table of 3 rows for 2 meshes; each mesh has one");
+        "O004 order: a table of 3 rows for 2 meshes; each mesh needs one");
   table.rows.resize(2, {});
   CHECK(message(s, table) ==
-        "O004 order: F0 on mesh 0 is missing in its row; each call stands there once");
+        "O004 order: F0 on mesh 0 is missing in its row; each call appears there once");
   table.rows[1].push_back({.stage = 0});
   CHECK(message(s, table) ==
         "O005 order: row 1 has F0.0, which mesh 1 does not run; it runs F0.1, B0.1, F1.1, B1.1");
@@ -302,7 +302,7 @@ TEST_CASE("invalid orders are refused") {
   CHECK(message(s, table) == "O005 order: row 1 has F0.1 twice; leave one out");
   CHECK(words(pt::search_order({2, 2, 2}, {}, {.memory = 0.5}).error.message) ==
         "O012 order: no order of 2 stages and 2 microbatches on 2 meshes was found within a memory "
-        "of 0.5 activations; the least that can do is 1");
+        "of 0.5 activations; the minimum is 1");
 }
 
 TEST_CASE("a deadlock names which calls wait for which") {
@@ -441,26 +441,24 @@ TEST_CASE("invalid pipelines are refused") {
     };
     return pt::named("b", product_of_two)(pt::named("a", a)(x, w), w);
   };
-  CHECK(
-      pipeline_error(whole_batch, good) ==
-      "O120 pipeline: multiply (tensor<4x4xf32>) of \"a\" needs what reduce (tensor<f32>) of \"a\" "
-      "gives of all microbatches together; compute it outside of the parts, or from one "
-      "microbatch alone");
+  CHECK(pipeline_error(whole_batch, good) ==
+        "O120 pipeline: multiply (tensor<4x4xf32>) of \"a\" needs the result of reduce "
+        "(tensor<f32>) of \"a\" over all microbatches; compute it outside of the parts, or from "
+        "one microbatch alone");
   const auto no_batch = [](const auto& x, const auto& w) {
     const auto f = [](const auto& v) { return tanh(v); };
     return std::tuple{pt::output("w", pt::named("b", f)(pt::named("a", f)(w))),
                       pt::output("x", x + x)};
   };
   CHECK(pipeline_error(no_batch, good) ==
-        "O121 pipeline: no op of a part that is given to a mesh is computed from a microbatch");
+        "O121 pipeline: no op of a part that is assigned to a mesh is computed from a microbatch");
   const auto back_again = [](const auto& x, const auto& w) {
     return pt::named("a", product_of_two)(two_products(x, w), w);
   };
-  CHECK(
-      pipeline_error(back_again, good) ==
-      "O123 pipeline: forward of stage 0 (\"a\") needs what forward of stage 1 (\"b\") makes, and "
-      "that what forward of stage 0 (\"a\") makes, so that the stage would run twice for each "
-      "microbatch; give what comes later a stage of its own");
+  CHECK(pipeline_error(back_again, good) ==
+        "O123 pipeline: forward of stage 0 (\"a\") needs the result of forward of stage 1 (\"b\"), "
+        "which needs the result of forward of stage 0 (\"a\"), so that the stage would run twice "
+        "for each microbatch; give the later part its own stage");
   const auto with = [&](const auto& change) {
     pt::pipeline_options options = good;
     change(options);
@@ -475,7 +473,7 @@ TEST_CASE("invalid pipelines are refused") {
   CHECK(with([](auto& o) { o.where.names[1].mesh = "m7"; }).substr(0, 4) == "O105");
   CHECK(with([](auto& o) { o.channels.capacity = 0; }).substr(0, 4) == "O001");
   CHECK(with([](auto& o) { o.where.names.clear(); }) ==
-        "O121 pipeline: no op of a part that is given to a mesh is computed from a microbatch");
+        "O121 pipeline: no op of a part that is assigned to a mesh is computed from a microbatch");
   // A wrong name is reported, not its consequences.
   CHECK(with([](auto& o) { o.where.names = {{"aa", "m0"}, {"bb", "m1"}}; }).substr(0, 4) == "O108");
   const pt::pipelined p = [&] {
@@ -510,8 +508,8 @@ TEST_CASE("stages without parts and invalid options of pipelines are refused") {
     return true;
   };
   CHECK(error_of({{"a"}, {"b"}}, {.prove = proof}) ==
-        "O148 pipeline: prove: a function of one's own proves programs on one mesh; give pt::proof "
-        "or pt::proof_in_debug");
+        "O148 pipeline: prove: a custom proof function handles programs on one mesh only; pass "
+        "pt::proof or pt::proof_in_debug");
   CHECK(error_of({{"a"}, {"b"}}, {.prove = pt::proof}) == "");
   CHECK(error_of({{"a"}, {"b"}}, {.strict = -2}).substr(0, 4) == "S027");
   CHECK(error_of({{"a"}, {"b"}}, {.passes = {.combine_below = -1}}).substr(0, 4) == "C001");
@@ -615,7 +613,7 @@ TEST_CASE("stages on meshes in any order") {
       {"layers.0", "m1", 0}, {"layers.1", "m0", 1}, {"layers.2", "m0", 2}, {"layers.3", "m1", 3}};
   CHECK(planned(pt::zb_v, back).stages == 4);
   CHECK_THROWS_WITH_AS(planned(pt::zb_v, around),
-                       "O124 pipeline: stage 2 lies on mesh \"m1\"; zb_v has it on \"m0\"",
+                       "O124 pipeline: stage 2 is on mesh \"m1\"; zb_v has it on \"m0\"",
                        pt::error);
   CHECK(planned(pt::circular, back).stages == 4);
 }
@@ -705,8 +703,7 @@ TEST_CASE("memory of meshes includes values that wait for later calls") {
       planned(pt::gpipe, 8, {{"m0", {{"B", 4}}}, {"m1", {{"B", 2}}, little.named("small")}}),
       "O134 pipeline: a device of mesh \"m1\" needs 44036 bytes while it runs B0, 1024 of them "
       "arguments; its device \"small\" has 20000; more microbatches, an order that keeps fewer of "
-      "them, or more "
-      "sharding takes less",
+      "them, or more sharding needs less",
       pt::error);
 }
 
@@ -775,11 +772,11 @@ TEST_CASE("tables of texts order split backwards and several stages of a mesh") 
                        "O005 order: row 1 has W1, which mesh \"m1\" does not run; it runs F0.1, "
                        "B0.1, F1.1, B1.1",
                        pt::error);
-  CHECK_THROWS_WITH_AS(in_order(false, pt::read_order_table({"F0 F1 B0 B1", "F0 B0 X"})),
-                       "O013 order: row 1 has \"X\", which is no call; write F, B or W with a "
-                       "microbatch, like F3, and behind a dot the stage where a mesh has several, "
-                       "like F3.1",
-                       pt::error);
+  CHECK_THROWS_WITH_AS(
+      in_order(false, pt::read_order_table({"F0 F1 B0 B1", "F0 B0 X"})),
+      "O013 order: row 1 has \"X\", which is not a call; write F, B or W with a microbatch, like "
+      "F3, and after a dot the stage if a mesh has several, like F3.1",
+      pt::error);
 }
 
 TEST_CASE("units outside the loop are absorbed if no call runs between them") {
@@ -807,19 +804,19 @@ TEST_CASE("units outside the loop are absorbed if no call runs between them") {
 TEST_CASE("units that cannot be merged are refused") {
   const pt::pipelined p = two_layer_step(pt::one_f_one_b);
   using rules = pt::vec<pt::merge_rule>;
-  CHECK(
-      merge_error(p, rules{{{"a"}, {"a", 1}}}) ==
-      "O126 merge: forward of stage 0 (\"a\") and backward of stage 0 (\"a\"(1)) cannot be one "
-      "call: backward of stage 0 (\"a\"(1)) needs what backward of stage 1 (\"b\"(1)) makes, "
-      "backward of stage 1 (\"b\"(1)) needs what forward of stage 0 (\"a\") makes; leave the rule "
-      "out");
+  CHECK(merge_error(p, rules{{{"a"}, {"a", 1}}}) ==
+        "O126 merge: forward of stage 0 (\"a\") and backward of stage 0 (\"a\"(1)) cannot be one "
+        "call: backward of stage 0 (\"a\"(1)) needs the result of backward of stage 1 (\"b\"(1)), "
+        "backward of stage 1 (\"b\"(1)) needs the result of forward of stage 0 (\"a\"); leave the "
+        "rule out");
   CHECK(merge_error(p, rules{{{"c"}, {"a", 1}}}) ==
         "O127 merge: no unit runs \"c\"; known: a, b; did you mean \"a\"?");
   CHECK(merge_error(p, rules{{{"a"}, {"b"}}}) ==
         "O128 merge: forward of stage 0 (\"a\") runs on mesh \"m0\" and forward of stage 1 (\"b\") "
-        "on mesh \"m1\"; what is to be one call runs on one mesh");
+        "on mesh \"m1\"; a merged call runs on one mesh");
   CHECK(merge_error(p, rules{{{"a", 0, 0}, {"a", 0, 4}}}) ==
-        "O129 merge: microbatch 4 of \"a\"; they count from 0 to 3, and -1 is each");
+        "O129 merge: microbatch 4 of \"a\"; microbatches are numbered from 0 to 3, and -1 means "
+        "each one");
 }
 
 // Calls of several microbatches become one; the rules decide which call that is.
@@ -863,12 +860,12 @@ TEST_CASE("microbatches are not merged if they would wait for themselves") {
   using rules = pt::vec<pt::merge_rule>;
   const pt::pipelined p = two_layer_step(pt::one_f_one_b);
   CHECK(merge_error(p, rules{{{"a", 0, 1}, {"a", 1, 1}}}) ==
-        "O126 merge: F1.0 and B1.0 cannot be one call: B1.0 needs what B1.1 makes, B1.1 needs what "
-        "F1.0 makes; leave the rule out");
+        "O126 merge: F1.0 and B1.0 cannot be one call: B1.0 needs the result of B1.1, B1.1 needs "
+        "the result of F1.0; leave the rule out");
   CHECK(merge_error(p, rules{{{"a", 0, 0}, {"a", 1, 1}}, {{"a", 0, 1}, {"a", 1, 0}}}) ==
-        "O126 merge: F0.0 and B1.0 cannot be one call: B1.0 needs what B1.1 makes, B1.1 needs what "
-        "F1.0 makes, F1.0 is one call with B0.0, B0.0 needs what B0.1 makes, B0.1 needs what F0.0 "
-        "makes; leave the rule out");
+        "O126 merge: F0.0 and B1.0 cannot be one call: B1.0 needs the result of B1.1, B1.1 needs "
+        "the result of F1.0, F1.0 is one call with B0.0, B0.0 needs the result of B0.1, B0.1 needs "
+        "the result of F0.0; leave the rule out");
 }
 
 namespace {
