@@ -120,8 +120,8 @@ struct differences {
 };
 
 /// Compares the hand-written step with `evaluate` on rank 0; the other ranks take part in the
-/// steps. Adam's first moment after the first step is the gradient times a constant, so it stands
-/// for the gradient.
+/// steps. Adam's first moment after the first step is the gradient times a constant, so it replaces
+/// the gradient.
 differences check(const pt::program& step, hand_written& hand, int rank, int steps) {
   std::vector<pt::array> state = initial_state(step);
   place(hand, state);

@@ -15,9 +15,9 @@ if(NOT DEFINED ROOT)
 endif()
 get_filename_component(ROOT ${ROOT} ABSOLUTE)
 
-set(limit_comments 1500)   # phrases
-set(limit_questions 560)   # comment lines that end with a question mark
-set(limit_what 640)        # comments that begin with "What"
+set(limit_comments 0)   # phrases
+set(limit_questions 0)   # comment lines that end with a question mark
+set(limit_what 0)        # comments that begin with "What"
 set(longest_sentence 40)   # words, in README files
 set(mean_sentence 18)
 set(widest_line 120)       # columns
@@ -38,9 +38,11 @@ set(phrases
 list(JOIN phrases "|" phrase)
 set(phrase " (${phrase})[ .,:?!)\n]")
 
-# Sets `result` to a text in lower case, without quotes and characters that have a meaning in CMake lists.
+# Sets `result` to a text in lower case, without quotes and characters that have a meaning in CMake lists, and without
+# idioms that contain a phrase and are plain English.
 function(plain text result)
   string(TOLOWER "${text}" text)
+  string(REGEX REPLACE "there (is|are) (none|no)|(one|each) of which|stands for" "idiom" text "${text}")
   string(REGEX REPLACE "[][;\\\\\t]" " " text "${text}")
   string(REGEX REPLACE "[\"'`(]+" " " text "${text}")
   set(${result} "${text}" PARENT_SCOPE)
@@ -73,7 +75,8 @@ function(comments_and_messages file)
   list(JOIN comments "\n" comments)
   string(REGEX REPLACE "${marker}" " " comments "\n${comments}\n")
   count_matches(${file} "${comments}" "\n +What " "begins with What" what_count)
-  count_matches(${file} "${comments}" "\\? *\n" "question" question_count)
+  string(REGEX REPLACE "did you mean [^\n]*" "" questions "${comments}")  # quoted messages
+  count_matches(${file} "${questions}" "\\? *\n" "question" question_count)
   plain("${comments}\n" comments)
   count_matches(${file} "${comments}" "${phrase}" "comment" comment_count)
   if(file MATCHES "^(include|examples)/.*\\.[ch]pp$")

@@ -128,7 +128,7 @@ int main() {
   check("a checkpoint on another mesh",
         pt::equal(four.whole(four.load(checkpoint)["w"]), kept.whole(saved["w"])));
 
-  // What the compiled program needs.
+  // The report of the compiled program.
   const auto compiled = kept.compiled();
   check("memory and costs",
         compiled.size() == 1 && compiled[0].memory.arguments == (8 * 8 + 4 * 8) * 4 &&
