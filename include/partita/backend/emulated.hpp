@@ -69,7 +69,10 @@ class executable : public stateful_executable<executable, sharded_array> {
     run_ = [planned](const std::vector<array>& x) { return (*planned)(x); };
     find_states();
   }
+  executable(const executable&) = delete;
+  executable& operator=(const executable&) = delete;
 
+  /// Returns the global array.
   array whole(const sharded_array& x) const { return x.value; }
 
  private:
