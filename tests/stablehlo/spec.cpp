@@ -240,9 +240,9 @@ TEST_CASE("advice is in the syntax of specifications") {
       },
       pt::input<float, 4, 4>("x"), pt::input<float, 4, 4>("w"), pt::input<float, 4, 4>("v"));
   CHECK_THROWS_WITH(pt::partition(f, m, pt::read_schedule("remat w").tactics),
-                    doctest::Contains("its loss, like remat \"v\", or leave"));
+                    doctest::Contains("its loss, like remat \"v\", or remove"));
   CHECK_THROWS_WITH(pt::partition(f, m, pt::schedule(pt::remat({"w"}))),
-                    doctest::Contains("its loss, like remat({\"v\"}), or leave"));
+                    doctest::Contains("its loss, like remat({\"v\"}), or remove"));
   pt::partition_options strict;
   strict.strict = 0;
   CHECK_THROWS_WITH(pt::partition(f, m, pt::read_schedule("manual B {x: 0}").tactics, strict),
