@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
         and manual("M", {{"x3", replicated}}) as an earlier tactic (#tile<0>)
 per device: 4640 flop, 3072 bytes read and written, arguments 384 bytes, results 1024 bytes, peak 2432 bytes, sent
         768 bytes, messages along "M" 6
-with passes share_gathers: all_gather 2 -> 1, sent 768 -> 384 bytes, peak 2432 -> 2432 bytes
+possible with passes share_gathers: all_gather 2 -> 1, sent 768 -> 384 bytes, peak 2432 -> 2432 bytes
 )");
 
   std::cout << pt::print(with_conflict());

@@ -130,7 +130,7 @@ constexpr void print_sharing(text& out, const partitioned& p) {
     if (shared.error || shared.counts.all_gather == fewest) continue;
     fewest = shared.counts.all_gather;
     const cost then = estimate(shared.device);
-    out << "with passes share_gathers" << (uses == shared_uses::all ? "" : " neighbours")
+    out << "possible with passes share_gathers" << (uses == shared_uses::all ? "" : " neighbours")
         << ": all_gather " << p.collectives.all_gather << " -> " << fewest << ", sent "
         << p.cost.collective_bytes << " -> " << then.collective_bytes << " bytes, peak "
         << p.cost.peak_bytes << " -> " << then.peak_bytes << " bytes\n";
@@ -166,7 +166,7 @@ constexpr void print_stationary_rows(text& out, const partitioned& p) {
   if (kept.error) return;
   const cost then = estimate(kept.device);
   if (then.collective_bytes >= p.cost.collective_bytes) return;
-  out << "with passes stationary_rows: sent " << p.cost.collective_bytes << " -> "
+  out << "possible with passes stationary_rows: sent " << p.cost.collective_bytes << " -> "
       << then.collective_bytes << " bytes, peak " << p.cost.peak_bytes << " -> " << then.peak_bytes
       << " bytes\n";
 }
