@@ -28,10 +28,11 @@ constexpr auto step = [] {
   return pt::partition(f, mesh, pt::schedule(BP, MP, Z3));
 };
 
-// The compiler checks these before anything runs.
-static_assert(pt::check<step>.collectives == pt::collectives{.all_gather = 2, .all_reduce = 1});
-static_assert(pt::check<step>.input("x").local_shape == pt::shape{64, 8});
-static_assert(pt::check<step>.input("w1").local_shape == pt::shape{2, 8});
+// The compiler checks these before anything runs. The error of `expect` states both values.
+static_assert(
+    pt::expect<pt::check<step>.collectives, pt::collectives{.all_gather = 2, .all_reduce = 1}>);
+static_assert(pt::expect<pt::check<step>.input("x").local_shape, pt::shape{64, 8}>);
+static_assert(pt::expect<pt::check<step>.input("w1").local_shape, pt::shape{2, 8}>);
 
 // Returns small integers. Their products and sums are exact, so results can be compared exactly.
 pt::array numbers(const pt::shape& shape, std::int64_t factor) {

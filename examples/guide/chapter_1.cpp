@@ -17,8 +17,8 @@ constexpr auto rows = [] {
   const auto f = pt::trace(scale, pt::input<float, 8, 6>("x"), pt::input<float, 6>("s"));
   return pt::partition(f, mesh, pt::schedule(pt::shard({{"x", {"B"}}})));
 };
-static_assert(pt::check<rows>.input("x").local_shape == pt::shape{2, 6});
-static_assert(pt::check<rows>.argument_bytes == 4 * (2 * 6 + 6));
+static_assert(pt::expect<pt::check<rows>.input("x").local_shape, pt::shape{2, 6}>);
+static_assert(pt::expect<pt::check<rows>.argument_bytes, 4 * (2 * 6 + 6)>);
 
 int main(int argc, char** argv) {
   guide::page page(argc, argv);

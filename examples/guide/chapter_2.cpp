@@ -24,9 +24,24 @@ constexpr auto step = [] {
                            pt::input<float, 16, 8>("w2"));
   return pt::partition(f, mesh, pt::schedule(BP, MP, Z3));
 };
-static_assert(pt::check<step>.tactic("BP").collectives.total() == 0);
-static_assert(pt::check<step>.tactic("MP").collectives == pt::collectives{.all_reduce = 1});
-static_assert(pt::check<step>.collectives == pt::collectives{.all_gather = 2, .all_reduce = 1});
+static_assert(pt::expect<pt::check<step>.tactic("BP").collectives.total(), 0>);
+static_assert(
+    pt::expect<pt::check<step>.tactic("MP").collectives, pt::collectives{.all_reduce = 1}>);
+static_assert(
+    pt::expect<pt::check<step>.collectives, pt::collectives{.all_gather = 2, .all_reduce = 1}>);
+
+constexpr auto megatron = pt::after_tactic<step, "MP">;
+static_assert(pt::expect<pt::check<megatron>.input("w1").local_shape, pt::shape{8, 8}>);
+static_assert(pt::expect<pt::check<megatron>.input("w2").local_shape, pt::shape{8, 8}>);
+
+// Rows of w1 instead of columns: also one all-reduce, but w2 stays replicated.
+constexpr auto by_rows = [] {
+  const auto f = pt::trace(mlp, pt::input<float, 256, 8>("x"), pt::input<float, 8, 16>("w1"),
+                           pt::input<float, 16, 8>("w2"));
+  return pt::partition(f, mesh, pt::schedule(BP, pt::manual("M", {{"w1", 0}})));
+};
+static_assert(pt::expect<pt::check<by_rows>.collectives, pt::collectives{.all_reduce = 1}>);
+static_assert(pt::expect<pt::check<by_rows>.input("w2").local_shape, pt::shape{16, 8}>);
 
 int main(int argc, char** argv) {
   guide::page page(argc, argv);

@@ -50,11 +50,11 @@ int main(int argc, char** argv) {
   conflicts: 1
     %s (dot_general) along "M": #tile<0> from operand %h by tactic 1 ("rows"), and #tile<1> from operand %x3 by
         tactic 1 ("rows")
-      would be settled by manual("M", {{"h", replicated}}) as an earlier tactic (whole), or by tag("x3", x) on %x3
-        and manual("M", {{"x3", replicated}}) as an earlier tactic (#tile<0>)
+      would be settled by manual("M", {{"h", replicated}}) as an earlier tactic (replicated), or by tag("x3", x) on
+        %x3 and manual("M", {{"x3", replicated}}) as an earlier tactic (#tile<0>)
 per device: 4640 flop, 3072 bytes read and written, arguments 384 bytes, results 1024 bytes, peak 2432 bytes, sent
         768 bytes, messages along "M" 6
-with passes share_gathers: all_gather 2 -> 1, sent 768 -> 384 bytes, peak 2432 -> 2432 bytes
+possible with passes share_gathers: all_gather 2 -> 1, sent 768 -> 384 bytes, peak 2432 -> 2432 bytes
 )");
 
   std::cout << pt::print(with_conflict());

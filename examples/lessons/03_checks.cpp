@@ -27,27 +27,28 @@ constexpr auto step = [] {
 };
 
 // The number of collectives of each kind, first after the whole schedule, then after BP alone. BP
-// needs none; MP needs one all_reduce, as in lesson 2.
-static_assert(pt::check<step>.collectives == pt::collectives{.all_reduce = 1});
-static_assert(pt::check<step>.tactic("BP").collectives.total() == 0);
+// needs none; MP needs one all_reduce, as in lesson 2. If an `expect` fails, the error states both
+// values. So write 0 first if you do not know a figure, and read it in the error.
+static_assert(pt::expect<pt::check<step>.collectives, pt::collectives{.all_reduce = 1}>);
+static_assert(pt::expect<pt::check<step>.tactic("BP").collectives.total(), 0>);
 
-// `expect` compares, too, and its error states the value that was found. Change a number below to
-// see the diagnostic. Local shapes show the layouts: w1 has half of its columns on each device.
+// Local shapes show the layouts: w1 has half of its columns on each device.
 static_assert(pt::expect<pt::check<step>.input("w1").local_shape, pt::shape{8, 8}>);
 static_assert(pt::expect<pt::check<step>.input("w2").local_shape, pt::shape{8, 8}>);
 static_assert(pt::expect<pt::check<step>.output("result").local_shape, pt::shape{64, 8}>);
 
 // Bytes of one device: arguments, bytes sent, and a bound on the peak.
 constexpr int f32 = 4;  // bytes
-static_assert(pt::check<step>.argument_bytes == f32 * (64 * 8 + 8 * 8 + 8 * 8));
-static_assert(pt::check<step>.collective_bytes == f32 * 64 * 8);  // 2 (n - 1)/n of the operand
+static_assert(pt::expect<pt::check<step>.argument_bytes, (64 * 8 + 8 * 8 + 8 * 8) * f32>);
+static_assert(pt::expect<pt::check<step>.collective_bytes, f32 * 64 * 8>);  // 2 (n - 1)/n of x2
 static_assert(pt::expect<pt::check<step>.peak_bytes, pt::at_most{8_KiB}>);
-static_assert(pt::check<step>.conflicts == 0);
+static_assert(pt::expect<pt::check<step>.conflicts, 0>);
 
 // `after_tactic` has the same constants after an earlier tactic. After BP each device still has all
 // of the weights, so the arguments need more memory.
 constexpr auto data_parallel = pt::after_tactic<step, "BP">;
-static_assert(pt::check<data_parallel>.argument_bytes > pt::check<step>.argument_bytes);
+static_assert(
+    pt::expect<pt::check<data_parallel>.argument_bytes, (64 * 8 + 8 * 16 + 16 * 8) * f32>);
 
 int main() {
   std::cout << "peak bytes after BP: " << pt::check<data_parallel>.peak_bytes

@@ -22,3 +22,12 @@ static_assert(pt::expect<pt::check<step>.input("x").element, pt::dtype::f32>);
 static_assert(
     pt::expect<pt::check<step>.input("w1").sharding, pt::check<step>.input(1).sharding, mesh>);
 static_assert(pt::expect<0.5, 0.5>);
+
+// A misspelled name of a check is not a constant expression. Compilers then print these texts.
+using list = pt::schedule_detail::named_list;
+template <list L>
+using known = pt::schedule_detail::known_names_message<step, pt::summary_limits{}, L>;
+static_assert(known<list::input>{}() == "known: x, w1, w2");
+static_assert(known<list::output>{}() == "known: result");
+static_assert(known<list::tactic>{}() == "known: BP, MP, Z3");
+static_assert(known<list::axis>{}() == "known: B, M");

@@ -435,11 +435,15 @@ TEST_CASE("P006 an output that is not from the trace") {
 TEST_CASE("P007 a figure that the summary does not have") {
   const auto s =
       pt::summarize(pt::partition(chain(), mesh, pt::schedule(pt::manual("M", {{"x", 0}}, "BP"))));
-  CHECK(thrown([&] { (void)s.input("y"); }) == "P007 check: the program has no input named \"y\"");
-  CHECK(thrown([&] { (void)s.output("x"); }) ==
-        "P007 check: the program has no output named \"x\"");
+  const std::string has_no = "P007 check: the program has no ";
+  CHECK(thrown([&] { (void)s.input("y"); }) ==
+        has_no + "input named \"y\"; known: x, w1, w2; did you mean \"x\"?");
+  CHECK(thrown([&] { (void)s.output("x"); }) == has_no + "output named \"x\"; known: result");
   CHECK(thrown([&] { (void)s.tactic("MP"); }) ==
-        "P007 check: the program has no tactic named \"MP\"");
+        has_no + "tactic named \"MP\"; known: BP; did you mean \"BP\"?");
+  CHECK(thrown([&] { (void)s.messages("N"); }) ==
+        has_no + "axis named \"N\"; known: B, M; did you mean \"B\"?");
+  CHECK(thrown([&] { (void)s.input(9); }) == has_no + "input named \"9\"");
   CHECK(s.tactic("BP").actions == 2);
 }
 

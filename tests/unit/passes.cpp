@@ -141,12 +141,12 @@ TEST_CASE("gathers are shared by adjacent uses, by similar uses, or by all uses"
   // w gathered and sorted, and a value of 64 bytes; w is kept until y v is computed.)
   const auto says = [&](const pt::shared_uses& uses) {
     const std::string all = str(pt::report(made(uses)));
-    const auto at = all.find("with passes share_gathers");
+    const auto at = all.find("possible with passes share_gathers");
     return at == std::string::npos ? "" : all.substr(at);
   };
-  const std::string most = "with passes share_gathers: all_gather ";
+  const std::string most = "possible with passes share_gathers: all_gather ";
   CHECK(says(pt::shared_uses::alike) ==
-        "with passes share_gathers neighbours: all_gather 4 -> 3, sent 768 -> 576 bytes, "
+        "possible with passes share_gathers neighbours: all_gather 4 -> 3, sent 768 -> 576 bytes, "
         "peak 768 -> 768 bytes\n" +
             most + "4 -> 2, sent 768 -> 384 bytes, peak 768 -> 832 bytes\n");
   CHECK(says(pt::shared_uses::neighbours) ==

@@ -60,6 +60,20 @@ TEST_CASE("an empty schedule is noted") {
   CHECK(!says(pt::report(pt::partition(source(), mesh, pt::schedule(rows))), note));
 }
 
+TEST_CASE("an output whose name is almost that of an input is noted") {
+  const auto reported = [](const char* name) {
+    const auto f = pt::trace([=](auto x) { return pt::output(name, x + x); },
+                             pt::input<float, 8, 4>("params.w1"));
+    return pt::report(pt::partition(f, mesh, pt::schedule()));
+  };
+  CHECK(says(reported("params.v1"),
+             "note: output \"params.v1\" is not the next state of input \"params.w1\", because "
+             "their names differ\n"));
+  CHECK(says(reported("parms.w1"), "note: output"));
+  CHECK(!says(reported("params.w1"), "note: output"));
+  CHECK(!says(reported("grads.w1"), "note: output"));
+}
+
 TEST_CASE("constant indices that are clamped are noted") {
   using std::int32_t;
   const auto at = [](auto x, int32_t i) { return pt::literal<int32_t>(x, {i}); };

@@ -9,6 +9,9 @@
 #include <partita/report/exactness.hpp>
 #include <partita/schedule/figures.hpp>
 #include <partita/schedule/summary.hpp>
+#include <partita/support/error.hpp>
+#include <partita/support/name_table.hpp>
+#include <partita/support/quoted.hpp>
 #include <partita/support/separate.hpp>
 
 namespace partita {
@@ -115,6 +118,31 @@ constexpr void print_tactics(text& out, const core_program& core, const vec<tact
   }
 }
 
+/// Notes outputs of a traced program that would be the next state of an input if their names were
+/// equal: the types are, and the names differ in one or two letters, at most a quarter of them.
+///
+/// Cost      outputs that have no input's name, times inputs that have no output's name
+constexpr void print_misspelled_states(text& out, const program& p, int limit) {
+  if (p.interface.known()) return;
+  name_table inputs(p.inputs.size()), outputs(p.outputs.size());
+  for (int i = 0; i < p.input_count(); ++i) inputs.insert(p.input_name(i), i);
+  for (int k = 0; k < p.output_count(); ++k) outputs.insert(p.output_name(k), k);
+  for (int k = 0, printed = 0; k < p.output_count() && printed < limit; ++k) {
+    const std::string_view name = p.output_name(k);
+    const int letters = name.size() < 8 ? static_cast<int>(name.size()) / 4 : 2;
+    if (letters == 0 || inputs.find(name) >= 0) continue;
+    for (int i = 0; i < p.input_count(); ++i) {
+      const std::string_view like = p.input_name(i);
+      if (p.input_type(i) != p.output_type(k) || outputs.find(like) >= 0) continue;
+      if (edit_distance(name, like, letters + 1) > letters) continue;
+      out << "note: output \"" << escaped(name) << "\" is not the next state of input \""
+          << escaped(like) << "\", because their names differ\n";
+      ++printed;
+      break;
+    }
+  }
+}
+
 /// Prints the collectives and bytes that sharing more gathers would save (those of neighbouring
 /// uses or all), and the memory that it would cost.
 ///
@@ -130,7 +158,7 @@ constexpr void print_sharing(text& out, const partitioned& p) {
     if (shared.error || shared.counts.all_gather == fewest) continue;
     fewest = shared.counts.all_gather;
     const cost then = estimate(shared.device);
-    out << "with passes share_gathers" << (uses == shared_uses::all ? "" : " neighbours")
+    out << "possible with passes share_gathers" << (uses == shared_uses::all ? "" : " neighbours")
         << ": all_gather " << p.collectives.all_gather << " -> " << fewest << ", sent "
         << p.cost.collective_bytes << " -> " << then.collective_bytes << " bytes, peak "
         << p.cost.peak_bytes << " -> " << then.peak_bytes << " bytes\n";
@@ -166,7 +194,7 @@ constexpr void print_stationary_rows(text& out, const partitioned& p) {
   if (kept.error) return;
   const cost then = estimate(kept.device);
   if (then.collective_bytes >= p.cost.collective_bytes) return;
-  out << "with passes stationary_rows: sent " << p.cost.collective_bytes << " -> "
+  out << "possible with passes stationary_rows: sent " << p.cost.collective_bytes << " -> "
       << then.collective_bytes << " bytes, peak " << p.cost.peak_bytes << " -> " << then.peak_bytes
       << " bytes\n";
 }
@@ -194,6 +222,7 @@ constexpr text reported(const partitioned& p, int limit) {
   schedule_detail::print_notes(out, p.removed, p.cost.unknown);
   for (const text& note : clamped_indices(p.source, limit)) out << "note: " << note << '\n';
   for (const text& note : p.source.interface.notes) out << "note: " << note << '\n';
+  report_detail::print_misspelled_states(out, p.source, limit);
   if (const text note = ignored_exactness(p.source); !note.empty()) out << "note: " << note << '\n';
   out << "per device: ";
   report_detail::print_sizes(out, figures(p));

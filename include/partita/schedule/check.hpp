@@ -76,10 +76,23 @@ struct proof_message {
 template <auto Thunk, summary_limits Limits>
 constexpr bool is_proved();
 
+template <auto Thunk, summary_limits Limits, named_list List>
+struct known_names_message;
+
+/// The arrays of a `check`, whose names are in the diagnostic of a check that misspells one.
+template <auto Thunk, summary_limits Limits>
+struct checked_arrays : kept_arrays<Limits> {
+  using kept_arrays<Limits>::kept_arrays;
+  static constexpr bool is_checked = true;
+
+  template <named_list List, class Message = known_names_message<Thunk, Limits, List>>
+  using known = decltype(support_detail::pieces_of<known_to_check, Message>());
+};
+
 /// The figures that the compiler keeps of a program, as a constant whose names are views of it.
 template <auto Thunk, summary_limits Limits>
-struct checked_summary : basic_summary<kept_arrays<Limits>, std::string_view> {
-  using basic_summary<kept_arrays<Limits>, std::string_view>::basic_summary;
+struct checked_summary : basic_summary<checked_arrays<Thunk, Limits>, std::string_view> {
+  using basic_summary<checked_arrays<Thunk, Limits>, std::string_view>::basic_summary;
   /// True if the device-local program provably computes its source. `prove` is evaluated only if
   /// this member is used. If the proof fails, one diagnostic states where and why.
   static constexpr bool proved = is_proved<Thunk, Limits>();
@@ -93,7 +106,9 @@ struct evaluation {
   constexpr explicit evaluation(const partitioned& p)
       : evaluation(summary_with_words(p, Limits.collectives), p.proved) {}
   constexpr evaluation(const summary& s, bool is_proved)
-      : needed(s.lists().size()), kept(s, kept_arrays<Limits>(s.lists())), proved(is_proved) {}
+      : needed(s.lists().size()),
+        kept(s, checked_arrays<Thunk, Limits>(s.lists())),
+        proved(is_proved) {}
   constexpr bool complete() const {
     return needed.values <= Limits.values && needed.tactics <= Limits.tactics &&
            needed.chars <= Limits.chars;
@@ -105,6 +120,13 @@ struct evaluation {
 /// The single evaluation of a thunk; all uses with the same limits share it.
 template <auto Thunk, summary_limits Limits>
 inline constexpr evaluation<Thunk, Limits> evaluated{Thunk()};
+
+template <auto Thunk, summary_limits Limits, named_list List>
+struct known_names_message {
+  constexpr text operator()() const {
+    return known_names({}, names_of(evaluated<Thunk, Limits>.kept, List));
+  }
+};
 
 template <auto Thunk, summary_limits Limits>
 constexpr bool is_proved() {

@@ -7,6 +7,8 @@
 #include <partita/schedule/explainer.hpp>
 #include <partita/schedule/figures.hpp>
 #include <partita/schedule/while_notes.hpp>
+#include <partita/support/error.hpp>
+#include <partita/support/static_error.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -48,8 +50,43 @@ constexpr void print_messages(text& out, const std::int64_t (&messages)[max_axes
 
 /// Not a constant expression, so that the compiler names it when a `static_assert` refers to
 /// something that the program does not have.
-[[noreturn]] inline void the_program_has_no(std::string_view what, std::string_view name) {
-  throw error(concat("P007 check: the program has no ", what, " named \"", name, '"'));
+[[noreturn]] inline void the_program_has_no(std::string_view what, std::string_view name,
+                                            std::string_view known = {}) {
+  throw error(concat("P007 check: the program has no ", what, " named \"", name, '"',
+                     known.empty() ? "" : "; ", known));
+}
+/// The same for a `check`. Compilers print the template arguments, which list the known names.
+template <fixed_text... Known>
+[[noreturn]] void the_program_has_no(std::string_view what, std::string_view name) {
+  the_program_has_no(what, name, concat(Known.view()...));
+}
+template <fixed_text... Known>
+struct known_to_check {
+  static constexpr void report_missing(std::string_view what, std::string_view name) {
+    the_program_has_no<Known...>(what, name);
+  }
+};
+
+/// The lists of a summary whose members have names.
+enum class named_list { input, output, tactic, axis };
+constexpr std::string_view word_for(named_list l) {
+  constexpr std::string_view words[] = {"input", "output", "tactic", "axis"};
+  return words[static_cast<int>(l)];
+}
+/// Returns the names in a list of a summary.
+template <class Summary>
+constexpr vec<std::string_view> names_of(const Summary& s, named_list l) {
+  vec<std::string_view> names;
+  const auto& lists = s.lists();
+  const int begin = l == named_list::input ? 0 : s.input_count;
+  const int end = l == named_list::input ? s.input_count : s.input_count + s.output_count;
+  if (l == named_list::axis)
+    for (int a = 0; a < lists.rest.mesh.whole_rank(); ++a) names.push_back(lists.rest.mesh.name(a));
+  else if (l == named_list::tactic)
+    for (int t = 0; t < s.tactic_count; ++t) names.push_back(s.view(lists.tactics[t].name));
+  else
+    for (int i = begin; i < end; ++i) names.push_back(s.view(lists.values[i].name));
+  return names;
 }
 
 // ---- Contents of a summary; texts are ranges of its characters ---------------------------------
@@ -176,7 +213,7 @@ struct kept_arrays {
 /// by position or name. `Lists` stores them; names are returned as `Name`.
 ///
 /// Errors    P007 no such input, output, tactic or axis: thrown at run time, and not a constant
-///           expression in constant evaluation
+///           expression in constant evaluation. For a `check`, compilers print the known names.
 template <class Lists, class Name>
 class basic_summary : public figures {
  public:
@@ -196,11 +233,12 @@ class basic_summary : public figures {
   }
   /// Returns an input, by name.
   constexpr basic_sharded_value<Name> input(std::string_view name) const {
-    return value(find("input", name, lists_.values, 0, input_count));
+    return value(find<named_list::input>(name, lists_.values, 0, input_count));
   }
   /// Returns an output, by name.
   constexpr basic_sharded_value<Name> output(std::string_view name) const {
-    return value(find("output", name, lists_.values, input_count, input_count + output_count));
+    return value(
+        find<named_list::output>(name, lists_.values, input_count, input_count + output_count));
   }
   /// Returns a tactic, by position.
   constexpr basic_tactic_summary<Name> tactic(int i) const {
@@ -210,14 +248,14 @@ class basic_summary : public figures {
   }
   /// Returns the first tactic with this name.
   constexpr basic_tactic_summary<Name> tactic(std::string_view name) const {
-    return tactic(find("tactic", name, lists_.tactics, 0, tactic_count));
+    return tactic(find<named_list::tactic>(name, lists_.tactics, 0, tactic_count));
   }
 
   /// Returns the messages that a device sends along an axis of the mesh, including those along its
   /// parts.
   constexpr std::int64_t messages(std::string_view axis) const {
     const mesh& m = lists_.rest.mesh;
-    if (m.find(axis) < 0) schedule_detail::the_program_has_no("axis", axis);
+    if (m.find(axis) < 0) report_missing<named_list::axis>(axis);
     std::int64_t sum = 0;
     for (int a = 0; a < m.rank; ++a)
       if (m.name(a) == axis) sum = saturating_add(sum, lists_.rest.messages[a]);
@@ -234,13 +272,23 @@ class basic_summary : public figures {
  private:
   Lists lists_;
 
-  template <class List>
-  constexpr int find(std::string_view what, std::string_view name, const List& list, int begin,
-                     int end) const {
+  using named_list = schedule_detail::named_list;
+
+  template <named_list Kind, class List>
+  constexpr int find(std::string_view name, const List& list, int begin, int end) const {
     for (int i = begin; i < end; ++i)
       if (view(list[i].name) == name) return i;
-    schedule_detail::the_program_has_no(what, name);
+    report_missing<Kind>(name);
     return 0;
+  }
+  template <named_list Kind>
+  constexpr void report_missing(std::string_view name) const {
+    if constexpr (requires { Lists::is_checked; })
+      Lists::template known<Kind>::report_missing(schedule_detail::word_for(Kind), name);
+    else
+      schedule_detail::the_program_has_no(
+          schedule_detail::word_for(Kind), name,
+          known_names(name, schedule_detail::names_of(*this, Kind)));
   }
   constexpr basic_sharded_value<Name> value(int i) const {
     const schedule_detail::kept_value& v = lists_.values[i];

@@ -65,8 +65,14 @@ constexpr auto piece() {
   return fixed_text<end - begin + 1>(std::string_view(Message{}()).substr(begin, end - begin));
 }
 
-template <class Message, std::size_t... I>
-partita_error<piece<Message, I>()...> shown(std::index_sequence<I...>);
+template <template <fixed_text...> class To, class Message, std::size_t... I>
+To<piece<Message, I>()...> shown(std::index_sequence<I...>);
+
+/// Declares a function whose result is To<...> with the pieces of the text that `Message{}()`
+/// returns.
+template <template <fixed_text...> class To, class Message>
+auto pieces_of() -> decltype(shown<To, Message>(
+    std::make_index_sequence<piece_count(std::string_view(Message{}()))>{}));
 
 }  // namespace support_detail
 
@@ -87,7 +93,7 @@ constexpr auto report_static_error() {
   constexpr std::size_t pieces = support_detail::piece_count(std::string_view(Message{}()));
   if constexpr (pieces > 0) {
 #if defined(__clang__)
-    using shown = decltype(support_detail::shown<Message>(std::make_index_sequence<pieces>{}));
+    using shown = decltype(support_detail::pieces_of<partita_error, Message>());
     static_assert(shown::none, "partita: see the text in partita_error<...>");
 #else
     (void)sizeof(partita_mistake<support_detail::piece<Message, 0>()>);
