@@ -154,6 +154,7 @@ class vec {
 #pragma GCC diagnostic push  // GCC 12 takes the copies below for out-of-bounds ones, at -O3
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #pragma GCC diagnostic ignored "-Wrestrict"
+#pragma GCC diagnostic ignored "-Walloc-size-larger-than="  // it takes a count for a negative one
 #endif
   constexpr void reserve(std::size_t n) {
     if (n <= capacity_) return;
