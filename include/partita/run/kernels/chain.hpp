@@ -146,6 +146,7 @@ EIGEN_ALWAYS_INLINE void run_tile(std::int64_t row, std::int64_t i, const chain_
         const Packet all = inner::pset1<Packet>(*y);
         ((x[I] = f(x[I], all)), ...);
       } else {
+        if (l->ahead != 0) (__builtin_prefetch(y + I * width + l->ahead), ...);
         ((x[I] = f(x[I], inner::ploadu<Packet>(y + I * width))), ...);
       }
     };
@@ -317,7 +318,10 @@ T reduce_tiles(std::int64_t row, std::int64_t begin, std::int64_t end, const cha
   if (count == 1 && links->by_element == 1) {
     const T* x = static_cast<const T*>(links->operand) + row * links->by_row;
     for (; i + tiles * width <= end; i += tiles * width)
-      take(packets, [&](int k) { return ploadu<packet>(x + i + k * width); });
+      take(packets, [&](int k) {
+        __builtin_prefetch(x + i + k * width + links->ahead);
+        return ploadu<packet>(x + i + k * width);
+      });
   }
   for (; i + tiles * width <= end; i += tiles * width) {
     packet x[tiles];
