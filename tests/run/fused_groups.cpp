@@ -64,8 +64,34 @@ void check_rows(std::int64_t rows, std::int64_t row) {
     }
   }
 }
+/// Groups and a kernel (cumsum) read padded values; softmax spreads one along rows.
+constexpr auto padded = [](const auto& x) {
+  const auto first = pad<axes<0, 0, 0>, axes<0, 2, 0>>(x + x, 0);
+  const auto middle = pad<axes<0, 1, 0>, axes<0, 1, 0>>(x, -0.) + first;
+  const auto last = pad<axes<0, 2, 0>, axes<0, 0, 0>>(x, 0.1);
+  const auto longer = pad<axes<0, 0, 5>, axes<0, 0, 1>>(last, 7);
+  return std::tuple{output("sum", middle + last), output("sums", cumsum<1>(last) * last),
+                    output("weights", nn::softmax(pad<axes<2, 0, 0>, axes<1, 0, 0>>(longer, 1)))};
+};
+template <class T>
+void check_padded() {
+  const program p = trace(padded, input("x", tensor<T, dyn, dyn, dyn>(50, 3, 24)));
+  for (bool special : {false, true}) {
+    const std::vector<array> in = {values(p.input_type(0), 1, special)};
+    const std::vector<array> a = executable(p)(in), b = executable(p, {.fuse = false})(in);
+    for (int i = 0; i < p.output_count(); ++i)
+      REQUIRE(same_bits(a[static_cast<std::size_t>(i)], b[static_cast<std::size_t>(i)]));
+  }
+}
 
 }  // namespace
+
+TEST_CASE("fused groups recompute padded values, of every floating-point type") {
+  check_padded<float>();
+  check_padded<double>();
+  check_padded<bf16>();
+  check_padded<f16>();
+}
 
 TEST_CASE("fused rows of every short length, of every floating-point type") {
   for (std::int64_t row = 1; row <= 70; ++row) {

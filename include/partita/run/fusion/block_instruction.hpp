@@ -31,6 +31,7 @@ struct block_register {
   std::int64_t period = 0;  ///< memory repeats after this number of elements
   int slot = -1;            ///< index among the temporaries of its size
   bool written = false;
+  bool fetched = false;  ///< prefetch the next block, because a function of blocks reads it
 
   /// True if a temporary for it has a full block.
   bool is_large() const { return what == coverage::all; }
@@ -42,7 +43,7 @@ struct block_instruction {
   struct to_link {
     link what;
     int operand;
-    std::int64_t by_element = 1, by_row = 0;  ///< see chain_link
+    std::int64_t by_element = 1, by_row = 0, ahead = 0;  ///< see chain_link
   };
   static constexpr std::size_t most_links = 32;
 

@@ -154,9 +154,18 @@ class block_program {
     return static_cast<int>(values.size()) - 1;
   }
 
-  /// Sets the steps of a chain's links through their operands.
-  void find_steps(block_instruction& c) const {
+  /// True if no near cache holds the next block of a value that is read.
+  bool is_far(int reg) const {
+    const block_register& r = at(reg);
+    return r.where == kind::memory && r.what == coverage::all && r.period == 0 && !r.written &&
+           elements * size_of(r.type) >= std::int64_t{1} << 19;
+  }
+  /// Sets the steps of a chain's links through their operands, and what to prefetch.
+  void find_steps(block_instruction& c) {
+    for (int r : c.in)
+      if (r >= 0) at(r).fetched = is_far(r);
     for (auto& l : c.links) {
+      if (l.operand >= 0 && is_far(l.operand)) l.ahead = block();
       if (l.operand < 0) l.by_element = 0;
       if (l.operand < 0 || coverage_of(l.operand) == c.over(registers_)) continue;
       const bool row = coverage_of(l.operand) == coverage::rows;
@@ -214,8 +223,7 @@ class block_program {
       std::byte* base = s.addresses[r.address];
       if (r.what == coverage::all) {
         s.at[i] = base + (r.period > 0 ? s.begin % r.period : s.begin) * size;
-        // Prefetch the next block of a value that no near cache holds.
-        if (r.period == 0 && !r.written && elements * size >= std::int64_t{1} << 19)
+        if (r.fetched)
           for (std::int64_t k = 0; k < block() * size; k += alignment)
             __builtin_prefetch(s.at[i] + block() * size + k);
       } else if (r.what == coverage::columns)
@@ -265,7 +273,8 @@ class block_program {
     chain_link links[block_instruction::most_links];
     for (std::size_t i = 0; i < c.links.size(); ++i) {
       const auto& l = c.links[i];
-      links[i] = {l.what, l.operand < 0 ? nullptr : s.at[l.operand], l.by_element, l.by_row};
+      links[i] = {l.what, l.operand < 0 ? nullptr : s.at[l.operand], l.by_element, l.by_row,
+                  l.ahead};
     }
     if (c.reduces)
       return reduce_chain(out.type, s.rows, row_, links, c.links.size(), c.how, s.at[c.out]);

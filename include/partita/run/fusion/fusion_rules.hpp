@@ -57,16 +57,18 @@ class fusion_rules {
   const std::vector<value_id>& roots() const { return root_; }
 
   /// True if a value is cheap enough to recompute in each group that uses it, instead of writing it
-  /// to memory: a splat, or a broadcast that repeats.
+  /// to memory: a splat, a broadcast that repeats, or a padded value.
   bool made_anew(value_id v) const { return is_splat(v) || repetition_of(v).has_value(); }
   bool is_splat(value_id v) const {
     return fuse_ && producer(v).def == &def<op::constant> && !overridden(producer(v).def);
   }
-  /// Returns how a recomputed broadcast repeats its operand.
+  /// Returns how a recomputed broadcast repeats its operand, or how a pad places it.
   std::optional<repetition> repetition_of(value_id v) const {
     const op_node& n = producer(v);
-    if (!fuse_ || n.def != &def<op::broadcast_in_dim> || overridden(n.def)) return {};
+    if (!fuse_ || overridden(n.def)) return {};
     const op_id o = p_.producer(v);
+    if (n.def == &def<op::pad>) return padding_of(o);
+    if (n.def != &def<op::broadcast_in_dim>) return {};
     return repetition_of(p_.type(p_.operand(o, 0)).shape, p_.type(v).shape, p_.attrs(o));
   }
   /// True if a value repeats one element for each row along rows of `row` elements.
@@ -119,6 +121,26 @@ class fusion_rules {
       r.count *= to[d];
     }
     for (int d = last; d < to.rank; ++d) r.inner *= to[d];
+    return r;
+  }
+  /// Returns how a pad places long runs of its operand, if it adds a constant along one dimension.
+  std::optional<repetition> padding_of(op_id o) const {
+    const tensor_type &from = p_.type(p_.operand(o, 0)), &to = p_.type(p_.op(o).result);
+    const value_id fill_value = root(p_.operand(o, 1));
+    const auto attrs = p_.attrs(o);
+    repetition r{0, 0};
+    std::int64_t inner = 1;
+    for (int d = to.shape.rank; d-- > 0; inner *= to.shape[d]) {
+      const std::int64_t low = attrs[at(d)], high = attrs[at(to.shape.rank + d)];
+      if (low < 0 || high < 0 || attrs[at(2 * to.shape.rank + d)] != 0) return {};
+      if (low == 0 && high == 0) continue;
+      if (r.period > 0) return {};
+      r.period = to.shape[d] * inner;
+      r.low = low * inner;
+      r.inside = from.shape[d] * inner;
+    }
+    if (r.inside < lanes || to.shape.elements() == 0 || !is_splat(fill_value)) return {};
+    fill(to.element, p_.attrs(p_.producer(fill_value))[0], 1, &r.value);
     return r;
   }
   /// Returns the elements of the reduced dimensions if these are the innermost ones; else 0.

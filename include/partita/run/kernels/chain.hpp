@@ -22,8 +22,9 @@ namespace partita::run_detail {
 
 /// exp(x) in binary32: 2^m times a polynomial in x - m log(2).
 ///
-/// Source    the reduction and the polynomial of Cephes' expf; m may be down to -150 and the factor
-///           is applied in two halves, so that subnormal results are rounded once
+/// Source    the reduction and the polynomial of Cephes' expf; the factor is applied in two halves,
+///           so that subnormal results are rounded once. m may be down to -254, where both halves
+///           are 0: underflows are slow, and masks are such values
 template <class Packet>
 EIGEN_ALWAYS_INLINE Packet exp_packet(const Packet& x) {
   using namespace Eigen::internal;
@@ -32,7 +33,7 @@ EIGEN_ALWAYS_INLINE Packet exp_packet(const Packet& x) {
   } else {
     using integers = typename unpacket_traits<Packet>::integer_packet;
     const auto all = [](float v) { return pset1<Packet>(v); };
-    const Packet in_range = pmin(pmax(x, all(-105.f)), all(89.f));  // NaN stays
+    const Packet in_range = pmin(pmax(x, all(-176.f)), all(89.f));  // NaN stays
     // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
     const Packet shift = all(12582912.f);
     const Packet shifted = pmadd(in_range, all(1.44269504088896341f), shift);
@@ -92,7 +93,7 @@ inline constexpr bool divides_slowly =
 #endif
 
 /// Computes x / y with one y for all elements, correctly rounded: the quotient by the reciprocal,
-/// then its exact remainder. Numbers far from 1 (and 0, for its sign) are divided directly.
+/// then its exact remainder. Numbers far from 1, but not 0, are divided directly.
 ///
 /// Source    P. Markstein, Computation of elementary functions on the IBM RISC System/6000
 ///           processor, IBM Journal of Research and Development 34 (1990); the exception
@@ -106,15 +107,20 @@ EIGEN_ALWAYS_INLINE void divide_tile(Packet* x, T y, std::integer_sequence<int, 
   constexpr bits all_set = (bits(1) << (std::numeric_limits<T>::digits - 1)) - 1;
   const bool all_bits_set = (std::bit_cast<bits>(y) & all_set) == all_set;
   if (std::abs(y) >= least && std::abs(y) <= most && !all_bits_set) {
+    const Packet zero = pset1<Packet>(T(0)), sign = pset1<Packet>(T(-0.));
     Packet low = pset1<Packet>(most), high = pset1<Packet>(least);
-    ((low = pmin(low, pabs(x[I])), high = pmax(high, pabs(x[I]))), ...);
+    const auto take = [&](const Packet& v) __attribute__((always_inline)) {
+      low = pmin(low, pselect(pcmp_eq(v, zero), pset1<Packet>(most), pabs(v)));
+      high = pmax(high, pabs(v));
+    };
+    (take(x[I]), ...);
     const Packet outside =
         por(pcmp_lt(low, pset1<Packet>(least)), pcmp_lt(pset1<Packet>(most), high));
     if (!predux_any(outside)) {
       const Packet reciprocal = pset1<Packet>(T(1) / y), negated = pnegate(divisor);
       const auto quotient = [&](const Packet& v) __attribute__((always_inline)) {
-        const Packet q = pmul(v, reciprocal);
-        return pmadd(pmadd(negated, q, v), reciprocal, q);
+        const Packet q = pmul(v, reciprocal), exact = pmadd(pmadd(negated, q, v), reciprocal, q);
+        return por(exact, pand(q, sign));  // the sign of a zero
       };
       ((x[I] = quotient(x[I])), ...);
       return;
@@ -140,6 +146,7 @@ EIGEN_ALWAYS_INLINE void run_tile(std::int64_t row, std::int64_t i, const chain_
         const Packet all = inner::pset1<Packet>(*y);
         ((x[I] = f(x[I], all)), ...);
       } else {
+        if (l->ahead != 0) (__builtin_prefetch(y + I * width + l->ahead), ...);
         ((x[I] = f(x[I], inner::ploadu<Packet>(y + I * width))), ...);
       }
     };
@@ -311,7 +318,10 @@ T reduce_tiles(std::int64_t row, std::int64_t begin, std::int64_t end, const cha
   if (count == 1 && links->by_element == 1) {
     const T* x = static_cast<const T*>(links->operand) + row * links->by_row;
     for (; i + tiles * width <= end; i += tiles * width)
-      take(packets, [&](int k) { return ploadu<packet>(x + i + k * width); });
+      take(packets, [&](int k) {
+        __builtin_prefetch(x + i + k * width + links->ahead);
+        return ploadu<packet>(x + i + k * width);
+      });
   }
   for (; i + tiles * width <= end; i += tiles * width) {
     packet x[tiles];

@@ -169,7 +169,10 @@ void select_block(std::int64_t n, const void* const* in, void* out) {
   const auto* __restrict x = static_cast<const Bits*>(in[1]);
   const auto* __restrict y = static_cast<const Bits*>(in[2]);
   auto* __restrict z = static_cast<Bits*>(out);
-  for_lanes(n, [=](std::int64_t i) { z[i] = p[i] ? x[i] : y[i]; });
+  for_lanes(n, [=](std::int64_t i) {  // both are read, so that compilers use vectors
+    const Bits chosen = static_cast<Bits>(-Bits(p[i] != 0)), a = x[i], b = y[i];
+    z[i] = static_cast<Bits>((a & chosen) | (b & ~chosen));
+  });
 }
 
 template <class F, class T, int... I>

@@ -42,6 +42,7 @@ struct chain_link {
   void* operand;
   std::int64_t by_element;  ///< 1, or 0 if all elements of a row share one value
   std::int64_t by_row;
+  std::int64_t ahead = 0;  ///< distance of the elements to prefetch; 0: none
 };
 
 /// True if chains support elements of this computed type.

@@ -30,9 +30,10 @@ inline void iota_kernel(const kernel_context& c) {
   std::int64_t inner = 1;
   for (int d = dim + 1; d < s.rank; ++d) inner *= s[d];
   with_type(c.result.element, [&]<class T>(std::type_identity<T>) {
-    const std::int64_t n = s.elements();
-    for (std::int64_t i = 0; i < n; ++i)
-      c.output<T>()[i] = convert_element<T>(inner > 0 ? i / inner % s[dim] : 0);
+    T *out = c.output<T>(), *const end = out + s.elements();
+    while (out != end)
+      for (std::int64_t i = 0; i < s[dim]; ++i)
+        out = std::fill_n(out, inner, convert_element<T>(i));
   });
 }
 
