@@ -11,10 +11,6 @@
 
 namespace partita {
 
-namespace report_detail {
-
-}  // namespace report_detail
-
 /// Prints one line for each collective of a pipeline's functions: mesh, function, kind and axes,
 /// value, bytes that a device sends, the number of runs in a step, the last tactic that changed it,
 /// and the reason. Then come the transfers between meshes with the bytes of their global values,
