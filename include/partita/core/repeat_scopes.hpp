@@ -3,13 +3,13 @@
 /// Source    Chen et al., arXiv:1604.06174; the semantics are those of jax.checkpoint
 #pragma once
 
+#include <partita/core/name_copies.hpp>
 #include <partita/ir/copy.hpp>
 #include <partita/ir/source_ids.hpp>
 #include <partita/ir/verify.hpp>
 #include <partita/op/optimization_barrier.hpp>
 #include <partita/op/registry.hpp>
 #include <partita/op/reverse_mode.hpp>
-#include <partita/support/copy_names.hpp>
 #include <partita/support/place_table.hpp>
 #include <partita/support/vec.hpp>
 
@@ -282,25 +282,6 @@ class repeating {
                           [&](int i) { return hash(passed_[i].scope, passed_[i].value); });
   }
 };
-
-/// Makes the names of copied tags unique in the program: "x.again", "x.again2", ...
-constexpr void name_copies(program& p) {
-  std::size_t count = p.inputs.size();
-  bool any = false;
-  ir_detail::for_each_tag(p, [&](program&, op_node& n) {
-    ++count;
-    any = any || n.marks.again;
-  });
-  if (!any) return;
-  copy_names taken(count);
-  for (int i = 0; i < p.input_count(); ++i) (void)taken.unique(p.input_name(i));
-  for (const bool again : {false, true})
-    ir_detail::for_each_tag(p, [&](program& in, op_node& n) {
-      if (n.marks.again != again) return;
-      const text own = taken.unique(in.view(n.name));
-      if (again) n.name = in.intern(own.view());
-    });
-}
 
 }  // namespace core_detail
 

@@ -8,12 +8,13 @@
 
 #include <partita/cost/collective_time.hpp>
 #include <partita/cost/device.hpp>
+#include <partita/cost/kernel_time.hpp>
+#include <partita/cost/resource.hpp>
 #include <partita/ir/fusion.hpp>
 #include <partita/ir/wires.hpp>
 #include <partita/op/registry.hpp>
 #include <partita/op/trip_count.hpp>
 #include <partita/spmd/device_program.hpp>
-#include <partita/support/heap.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -58,73 +59,6 @@ struct simulated_op {
 };
 
 namespace cost_detail {
-
-/// Returns the fraction of a dimension that is useful work in blocks of `tile`; the last block may
-/// not be full.
-constexpr double filled(std::int64_t extent, std::int64_t tile) {
-  if (extent <= 0 || tile <= 1) return 1;
-  const std::int64_t blocks = (extent + tile - 1) / tile;
-  return static_cast<double>(extent) / static_cast<double>(blocks * tile);
-}
-/// Returns the fraction of the peak that a product of this shape attains. Dimensions fill blocks,
-/// and a block of results is complete only after the pipeline of its sum has run full.
-constexpr double product_efficiency(const product_shape& p, const device& d) {
-  const double k = static_cast<double>(p.k), tile = static_cast<double>(d.tile);
-  return filled(p.m, d.tile) * filled(p.n, d.tile) * (k / (k + tile / 2)) * d.product_part;
-}
-
-/// Returns the seconds to transpose operands and to assemble the rows of a product, on devices that
-/// do so.
-constexpr double gathering_seconds(const product_shape& p, dtype element, const device& d) {
-  if (d.window == 0) return 0;
-  const double size = static_cast<double>(size_of(element)) / d.stream();
-  const double order = 2 * static_cast<double>(p.moved) * size;
-  if (p.pieces == 0) return order;
-  const double row = static_cast<double>(p.pieces) * d.window + static_cast<double>(p.k) * size;
-  return order + static_cast<double>(p.batch) * static_cast<double>(p.m) * row;
-}
-/// Seconds of a product at the device's peak, and with the efficiency of its shape.
-struct product_seconds {
-  double ideal = 0, real = 0;
-};
-constexpr product_seconds seconds_of(const product_shape& shape, double flops, dtype element,
-                                     const device& d) {
-  const double ideal = flops / d.peak(element);
-  return {ideal, ideal / product_efficiency(shape, d) + gathering_seconds(shape, element, d)};
-}
-/// Returns the seconds of a kernel from the seconds of its products, its other operations and its
-/// bytes.
-constexpr double seconds_of_kernel(double products, double flops, double bytes, const device& d) {
-  const double vector = d.vector > 0 ? d.vector : d.peak(dtype::f32);
-  const double busy = products + flops / vector, stream = bytes / d.stream();
-  return d.kernel + (busy > stream ? busy : stream);
-}
-
-struct waiting {
-  double ready;
-  int task;
-  constexpr bool operator<(const waiting& b) const {
-    return ready < b.ready || (ready == b.ready && task < b.task);
-  }
-};
-/// A resource that does one thing at a time: the units that run kernels, or the links.
-struct resource {
-  double free = 0;
-  heap<waiting> later;  ///< tasks whose operands are computed by then
-  heap<int> now;        ///< tasks whose operands are available
-
-  constexpr bool idle() const { return later.empty() && now.empty(); }
-  /// Returns the time at which the next task can begin.
-  constexpr double next() const {
-    return now.empty() && later.least().ready > free ? later.least().ready : free;
-  }
-  /// Removes the first task in program order that can begin then.
-  constexpr int take() {
-    free = next();
-    while (!later.empty() && later.least().ready <= free) now.push(later.pop().task);
-    return now.pop();
-  }
-};
 
 /// Runs a program on one device, op by op, with two clocks: one for kernels and one for
 /// collectives.

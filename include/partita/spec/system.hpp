@@ -4,78 +4,13 @@
 #include <partita/cost/device.hpp>
 #include <partita/ir/mesh.hpp>
 #include <partita/mpmd/topology.hpp>
+#include <partita/spec/figure_words.hpp>
 #include <partita/spec/lines.hpp>
+#include <partita/spec/system_description.hpp>
 
 namespace partita {
 
-/// A system: one mesh, or several named meshes, with their devices. A figure that neither the text
-/// nor the table of devices contains is 0.
-struct system_description {
-  partita::mesh mesh;
-  machine on;                  ///< for several meshes: the machine above the first one
-  vec<named_mesh> several;     ///< used instead of `mesh`, which then has no axes
-  bool tells_devices = false;  ///< the text has the name, figures or links of a device
-  failure error;
-
-  constexpr bool has_several() const { return !several.empty(); }
-  constexpr partita::topology topology() const {
-    partita::topology t;
-    for (const named_mesh& m : several) t.push_back(m);
-    return t;
-  }
-  /// True if the text has all figures that the simulation of a run needs.
-  constexpr bool can_simulate() const { return !error && !missing(); }
-  /// Reports the first figure that a simulation needs and the text lacks.
-  ///
-  /// Errors    D001, D002
-  constexpr failure missing() const {
-    if (!has_several()) return validate(on, mesh);
-    for (const named_mesh& m : several)
-      if (failure f = validate(machine(m.has_device ? m.device : on.device), m.mesh)) return f;
-    return {};
-  }
-};
-
 namespace spec_detail {
-
-/// The name of a figure of a device in texts.
-struct figure_word {
-  std::string_view name;
-  double device::*member;
-  measure of;
-};
-constexpr measure bandwidth_like(std::string_view what) {
-  return {what, measure::bytes_per_second, 1e18};
-}
-constexpr measure speed_like(std::string_view what) {
-  return {what, measure::flop_per_second, 1e24};
-}
-constexpr measure part_like(std::string_view what) { return {what, measure::plain, 1}; }
-inline constexpr figure_word figure_words[] = {
-    {"memory", &device::memory, bytes_like("a number of bytes, like 16 GiB,")},
-    {"bandwidth", &device::bandwidth, bandwidth_like("a speed, like 900 GB/s,")},
-    {"flops", &device::f32, speed_like("a speed, like 61.5 TFLOP/s,")},
-    {"flops.f64", &device::f64, speed_like("a speed, like 9.7 TFLOP/s,")},
-    {"flops.f32", &device::f32, speed_like("a speed, like 61.5 TFLOP/s,")},
-    {"flops.f16", &device::f16, speed_like("a speed, like 123 TFLOP/s,")},
-    {"flops.i8", &device::i8, speed_like("a speed, like 394 TFLOP/s,")},
-    {"vector", &device::vector, speed_like("a speed, like 2 TFLOP/s,")},
-    {"kernel", &device::kernel, seconds_like("a time, like 3 us,")},
-    {"window", &device::window, seconds_like("a time, like 3 ns,")},
-    {"attained.products", &device::product_part, part_like("a part of the peak, like 0.8,")},
-    {"attained.memory", &device::memory_part, part_like("a part of the peak, like 0.85,")},
-    {"attained.links", &device::link_part, part_like("a part of the peak, like 0.8,")}};
-inline constexpr std::int64_t most_devices = std::int64_t{1} << 40, most_rows = 1 << 20;
-constexpr const figure_word* find_figure(std::string_view name) {
-  for (const figure_word& w : figure_words)
-    if (w.name == name) return &w;
-  return nullptr;
-}
-/// Sets a figure. `flops` without an element type applies to all types.
-constexpr void set_figure(device& d, const figure_word& w, double value) {
-  if (w.name == "flops") d.f64 = d.f16 = d.i8 = 0;
-  d.*w.member = value;
-}
 
 /// Reads the lines of a system. Figures are kept until the device that they modify is known.
 class system_lines {
@@ -343,26 +278,6 @@ class system_lines {
 ///           of range, with line and column; M001 to M005 the mesh, O101 to O104 the topology
 constexpr system_description read_system(std::string_view in) {
   return spec_detail::system_lines(in).run();
-}
-
-/// Explains why a report has no times although the system describes devices; empty if it has times.
-constexpr text print_missing(const system_description& s) {
-  if (!s.tells_devices) return {};
-  const failure f = s.missing();
-  return f ? concat("time: not simulated; ", f.message, '\n') : text();
-}
-
-/// Returns a line that states whether a program with this peak fits on a device, in bytes; empty if
-/// the memory of a device is unknown.
-constexpr text print_memory(const system_description& s, std::int64_t peak_bytes) {
-  text out;
-  const device& d = s.on.device;
-  if (d.memory <= 0) return out;
-  const auto bytes = static_cast<std::int64_t>(d.memory);
-  out << "memory: " << peak_bytes << " of " << bytes << " bytes";
-  if (!d.name().empty()) out << " of a " << d.name();
-  if (static_cast<double>(peak_bytes) <= d.memory) return out << ": it fits\n";
-  return out << ": it does not fit, " << peak_bytes - bytes << " more bytes are needed\n";
 }
 
 }  // namespace partita

@@ -9,6 +9,7 @@
 #include <partita/op/optimization_barrier.hpp>
 #include <partita/op/registry.hpp>
 #include <partita/spmd/collective_fields.hpp>
+#include <partita/spmd/collective_text.hpp>
 
 namespace partita {
 

@@ -9,9 +9,10 @@
 
 #include <partita/op/fold.hpp>
 #include <partita/spmd/halo.hpp>
-#include <partita/spmd/halo_numbers.hpp>
+#include <partita/spmd/halo_messages.hpp>
 #include <partita/spmd/lowered.hpp>
 #include <partita/spmd/pending_sums.hpp>
+#include <partita/spmd/repeated_operands.hpp>
 #include <partita/spmd/reshard.hpp>
 #include <partita/support/vec.hpp>
 
@@ -255,36 +256,6 @@ class local_layouts {
   }
 };
 
-/// The value used out of bounds of an extended value: a value of the core program, or -1 for the
-/// identity of the range's combiner.
-constexpr value_id halo_fill(const core_program& c, op_id o, const halo_range& r) {
-  if (r.fill_operand < 0) return -1;
-  const value_id fill = c.p.operand(o, r.fill_operand);
-  return c.p.is_zero(c.source_of(fill)) ? -1 : fill;
-}
-
-/// Calls f(border, loops, operand, shift, elements along the dimension) for each permute that the
-/// halos of an op need; `border` is its number.
-template <class F>
-constexpr void for_each_halo_message(const core_program& c, const pending_sums& sums,
-                                     halo_numbers& numbers, op_id o, const F& f) {
-  if (!c.has_halo(o)) return;
-  const auto given = c.p.attrs(o);
-  vec<std::int64_t> attrs(given.begin(), given.end());
-  int now[max_halo_operands] = {-1, -1};
-  for (const auto& h : c.halos_of(o, attrs))
-    for (int k = 0; k < c.p.ops[o].operand_count; ++k) {
-      if (!h.cut.slices(k)) continue;
-      if (now[k] < 0) now[k] = numbers.whole(c.p.operand(o, k), sums.required_layout({o, k}));
-      halo_exchange::for_each_message(
-          h.cut.ranges[k], h.cut.blocks[k], h.cut.pieces,
-          [&](std::int64_t shift, std::int64_t from, std::int64_t elements) {
-            f(numbers.border(now[k], h, k, shift, from, elements), h, k, shift, elements);
-          });
-      now[k] = numbers.extended(now[k], h, k, halo_fill(c, o, h.cut.ranges[k]));
-    }
-}
-
 /// The gather of the shards' totals along a dimension in which an op accumulates; without axes if
 /// the dimension is not sharded.
 constexpr collective gather_totals(const core_program& c, op_id o) {
@@ -297,55 +268,5 @@ constexpr collective gather_totals(const core_program& c, op_id o) {
       what.axes.push_back(l.axis, factors[l.factor].result_dim);
   return what;
 }
-
-/// True if two operands may be the same value; a quick check that rules out most ops.
-constexpr bool may_repeat(const value_id* values, int count) {
-  return count > 2 || (count == 2 && values[0] == values[1]);
-}
-
-/// Finds operands of an op that are the same value in the same layout.
-///
-/// Cost: constant per operand, if an op needs each value in few layouts.
-class repeated_operands {
- public:
-  constexpr explicit repeated_operands(const core_program& c) : c_(c) {}
-
-  /// Returns an earlier operand that is the same as this one, or -1. Call it for one op at a time,
-  /// and for its operands in order.
-  constexpr int before(op_id o, int operand, const layout& want, const pending_sums& sums) {
-    const op_node& n = sums.view().ops[o];
-    const int count = n.operand_count;
-    if (count <= few) {
-      if (operand == 0) return -1;
-      const value_id* values = sums.view().operands + n.operand_begin;
-      for (int i = 0; i < operand; ++i)
-        if (values[i] == values[operand] && sums.required_layout({o, i}) == want) return i;
-      return -1;
-    }
-    latest_.resize(c_.p.types.size(), -1);
-    previous_.resize(c_.p.operands(o).size(), -1);
-    int& last = latest_[c_.p.operand(o, operand)];
-    int same = last;
-    while (same >= 0 && !is_same(o, same, operand, want, sums)) same = previous_[same];
-    if (same < 0) {
-      previous_[operand] = last;
-      last = operand;
-    }
-    if (operand + 1 == count)
-      for (value_id v : c_.p.operands(o)) latest_[v] = -1;
-    return same;
-  }
-
- private:
-  static constexpr int few = 8;
-  const core_program& c_;
-  vec<int> latest_;    ///< by value: the last distinct operand that is this value, or -1
-  vec<int> previous_;  ///< by operand: the previous distinct operand with the same value
-
-  constexpr bool is_same(op_id o, int i, int operand, const layout& want,
-                         const pending_sums& sums) const {
-    return c_.p.operand(o, i) == c_.p.operand(o, operand) && sums.required_layout({o, i}) == want;
-  }
-};
 
 }  // namespace partita::spmd_detail

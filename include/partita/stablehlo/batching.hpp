@@ -69,7 +69,7 @@ class counted_dimension {
 
 /// Turns index columns that count along a dimension of the indices into batching dimensions: each
 /// position along it selects only its own row of the operand, so one axis can shard both. `lists`
-/// are as in dimension_numbers (stablehlo/ops.hpp). Returns the remaining columns.
+/// are as in dimension_numbers (stablehlo/read_gather.hpp). Returns the remaining columns.
 ///
 ///   x[arange(n), y] => one element of each row of x
 ///

@@ -1,6 +1,7 @@
-/// Composites that represent ops of this library; see write_ops.hpp. The attributes name the op;
-/// the decomposition defines the result. The reader trusts the attributes only if the decomposition
-/// equals the one that the writer produces for them; otherwise it reads the decomposition.
+/// Composites that represent ops of this library; see write_composite.hpp. The attributes name the
+/// op; the decomposition defines the result. The reader trusts the attributes only if the
+/// decomposition equals the one that the writer produces for them; otherwise it reads the
+/// decomposition.
 #pragma once
 
 #include <string_view>

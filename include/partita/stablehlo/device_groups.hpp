@@ -4,6 +4,7 @@
 #pragma once
 
 #include <partita/spmd/collectives.hpp>
+#include <partita/stablehlo/mesh_splitter.hpp>
 #include <partita/stablehlo/op_context.hpp>
 #include <partita/stablehlo/reducer.hpp>
 #include <partita/stablehlo/replica_groups.hpp>

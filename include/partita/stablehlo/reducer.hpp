@@ -1,6 +1,10 @@
-/// Recognizes the functions that programs nested in reduce, scatter, sort and the like compute.
+/// Recognizes the functions that programs nested in reduce, scatter, sort and the like compute, and
+/// their identities.
 #pragma once
 
+#include <bit>
+
+#include <partita/ir/builder.hpp>
 #include <partita/op/combine.hpp>
 #include <partita/op/registry.hpp>
 
@@ -14,6 +18,20 @@ constexpr int input_of(const program& p, value_id v) {
   for (int i = 0; i < p.input_count(); ++i)
     if (p.inputs[i] == v) return i;
   return -1;
+}
+
+/// True if all elements of a value are the identity of a combiner. (The value is a constant or a
+/// repeated one.)
+constexpr bool is_identity(const builder& b, value_id v, combiner how) {
+  if (v < 0) return false;
+  op_id o = b.p.producer(v);
+  if (b.p.op(o).def->id == def<op::broadcast_in_dim>.id) o = b.p.producer(b.p.operand(o, 0));
+  if (b.p.op(o).def->id != def<op::constant>.id) return false;
+  const dtype t = b.type(v).element;
+  const std::int64_t bits = b.p.attrs(o)[0];
+  // (0 is the identity of a sum, unless all terms are -0.)
+  if (how == combiner::add && is_floating(t) && std::bit_cast<double>(bits) == 0) return true;
+  return bits == identity_bits(how, t);
 }
 
 /// Recognizes (a, b) -> a op b or b op a for a commutative op; stores the op in `out`.

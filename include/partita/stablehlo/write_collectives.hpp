@@ -4,81 +4,12 @@
 #pragma once
 
 #include <partita/spmd/collectives.hpp>
-#include <partita/stablehlo/replica_groups.hpp>
+#include <partita/stablehlo/write_all_to_all.hpp>
+#include <partita/stablehlo/write_device_numbers.hpp>
 #include <partita/stablehlo/write_ops.hpp>
 
 namespace partita::stablehlo_detail {
 
-constexpr axis_list axes_of(const layout& l, int dim) {
-  axis_list list;
-  for (const auto& e : l)
-    if (dim == no_dim || e.dim == dim) list.push_back(e.axis);
-  return list;
-}
-constexpr std::int64_t devices_along(const mesh& m, const axis_list& axes) {
-  std::int64_t n = 1;
-  for (const int axis : axes) n *= m.size(axis);
-  return n;
-}
-
-/// Writes `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`, built once for each list of axes.
-constexpr void write_groups(body_writer& w, const axis_list& axes) {
-  text key = "groups";
-  for (const int axis : axes) key << ' ' << axis;
-  if (const text* known = w.m.find(key.view())) {
-    w.out() << *known;
-    return;
-  }
-  const auto groups = device_numbers(*w.m.mesh).groups(axes);
-  text made = "replica_groups = dense<[";
-  append_list(made, static_cast<int>(groups.size()), [&](int g) {
-    const auto& members = groups[static_cast<std::size_t>(g)];
-    write_list(made, {members.data(), members.size()});
-  });
-  made << "]> : tensor<" << groups.size() << 'x' << groups[0].size() << "xi64>";
-  w.out() << made;
-  w.m.remember(key, made);
-}
-
-// ---- Position of this device -----------------------------------------------------------------
-
-inline constexpr tensor_type device_number{dtype::i64, {}};
-
-/// Writes the position of this device along an axis.
-constexpr ssa coordinate(body_writer& w, int axis) {
-  if (w.coordinates.empty()) w.coordinates.resize(max_axes, ssa{0, -2});
-  ssa& known = w.coordinates[static_cast<std::size_t>(axis)];
-  if (known.index != -2) return known;
-  const mesh& m = *w.m.mesh;
-  const ssa id = w.begin();
-  w.out() << "stablehlo.replica_id : tensor<ui32>\n";
-  ssa at = w.convert(id, {dtype::u32, {}}, dtype::i64);
-  const std::int64_t stride = device_numbers(m).stride[axis];
-  if (stride > 1) at = w.apply("divide", at, w.constant(device_number, stride), device_number);
-  at = w.apply("remainder", at, w.constant(device_number, m.size(axis)), device_number);
-  known = at;
-  return at;
-}
-/// Writes the number of this device in its group.
-constexpr ssa member_number(body_writer& w, const axis_list& axes) {
-  if (axes.count == 0) return w.constant(device_number, 0);
-  ssa n = coordinate(w, axes.axes[0]);
-  for (int i = 1; i < axes.count; ++i) {
-    const ssa size = w.constant(device_number, w.m.mesh->size(axes.axes[i]));
-    const ssa major = w.apply("multiply", n, size, device_number);
-    n = w.apply("add", major, coordinate(w, axes.axes[i]), device_number);
-  }
-  return n;
-}
-
-constexpr void write_shard_start(body_writer& w, op_id o) {
-  const auto a = w.p.attrs(o);
-  const ssa number = member_number(w, op::shard_start::axes(a));
-  const ssa distance = w.constant(device_number, op::shard_start::distance(a));
-  const ssa start = w.apply("multiply", number, distance, device_number);
-  w.names[static_cast<std::size_t>(w.p.op(o).result)] =
-      w.convert(start, device_number, w.result_type(o).element);
-}
 constexpr void write_all_slice(body_writer& w, op_id o) {
   const collective what = w.p.collective_of(o);
   const tensor_type &from = w.type_of(o, 0), &to = w.result_type(o);
@@ -251,102 +182,6 @@ constexpr void write_all_reduce(body_writer& w, op_id o) {
       w.names[static_cast<std::size_t>(n.result + together[static_cast<std::size_t>(i)])] = {
           v.number, count > 1 ? i : -1};
   }
-}
-/// The extents of a tensor of any rank.
-using extent_list = vec<std::int64_t>;
-
-constexpr void write_signature(body_writer& w, dtype t, const extent_list& from,
-                               const extent_list& to) {
-  const auto type = [&](const extent_list& extents) {
-    w.out() << "tensor<";
-    for (const std::int64_t each : extents) w.out() << each << 'x';
-    write_element(w.out(), t);
-    w.out() << '>';
-  };
-  w.out() << " : (";
-  type(from);
-  w.out() << ") -> ";
-  type(to);
-  w.out() << '\n';
-}
-/// Writes an all_to_all of several dimensions: the block for each device becomes the first
-/// dimension, which is exchanged.
-///
-/// (a, b) -> (n, a, b / n) -> all_to_all -> (n, a, b / n) -> (a n, b / n)
-constexpr void write_all_to_all_of_several(body_writer& w, op_id o) {
-  const collective what = w.p.collective_of(o);
-  const mesh& m = *w.m.mesh;
-  const tensor_type &from = w.type_of(o, 0), &to = w.result_type(o);
-  const dtype t = from.element;
-  const auto reshaped = [&](const ssa& x, const extent_list& is, const extent_list& wanted) {
-    const ssa v = w.begin();
-    w.out() << "stablehlo.reshape " << x;
-    write_signature(w, t, is, wanted);
-    return v;
-  };
-  const auto permuted = [](const extent_list& of, const extent_list& order) {
-    extent_list list;
-    for (const std::int64_t each : order) list.push_back(of[static_cast<std::size_t>(each)]);
-    return list;
-  };
-  const auto transposed = [&](const ssa& x, const extent_list& is, const extent_list& order) {
-    const ssa v = w.begin();
-    w.out() << "stablehlo.transpose " << x << ", dims = ";
-    write_list(w.out(), {order.data(), order.size()});
-    write_signature(w, t, is, permuted(is, order));
-    return v;
-  };
-  // The operand with a dimension for each axis that slices it, major to minor, and the order in
-  // which these come first.
-  extent_list cut, front, rest, whole_from, whole_to, flat;
-  std::int64_t place[max_axes] = {};
-  for (int d = 0; d < from.shape.rank; ++d) {
-    std::int64_t left = from.shape[d];
-    for (const auto& e : what.axes)
-      if (e.dim == d) {
-        place[e.axis] = static_cast<std::int64_t>(cut.size());
-        cut.push_back(m.size(e.axis));
-        left /= m.size(e.axis);
-      }
-    rest.push_back(static_cast<std::int64_t>(cut.size()));
-    cut.push_back(left);
-    whole_from.push_back(from.shape[d]);
-    whole_to.push_back(to.shape[d]);
-  }
-  for (const auto& e : what.axes) front.push_back(place[e.axis]);
-  for (const std::int64_t each : rest) front.push_back(each);
-  const extent_list sent = permuted(cut, front);
-  flat.push_back(what.members(m));
-  for (const std::int64_t each : rest) flat.push_back(cut[static_cast<std::size_t>(each)]);
-  ssa x = reshaped(w.operand(o, 0), whole_from, cut);
-  x = reshaped(transposed(x, cut, front), sent, flat);
-  const ssa got = w.begin();
-  w.out() << "\"stablehlo.all_to_all\"(" << x << ") <{concat_dimension = 0 : i64, ";
-  write_groups(w, axes_of(what.axes, no_dim));
-  w.out() << ", split_count = " << flat[0] << " : i64, split_dimension = 0 : i64}>";
-  write_signature(w, t, flat, flat);
-  extent_list order;
-  for (int d = 0; d < from.shape.rank; ++d) {
-    for (const auto& g : what.from)
-      for (int i = 0; i < what.axes.count; ++i)
-        if (g.dim == d && what.axes[i].axis == g.axis) order.push_back(i);
-    order.push_back(what.axes.count + d);
-  }
-  x = transposed(reshaped(got, flat, sent), sent, order);
-  w.names[static_cast<std::size_t>(w.p.op(o).result)] =
-      reshaped(x, permuted(sent, order), whole_to);
-}
-constexpr void write_all_to_all(body_writer& w, op_id o) {
-  const collective what = w.p.collective_of(o);
-  if (what.several()) return write_all_to_all_of_several(w, o);
-  const axis_list axes = axes_of(what.axes, no_dim);
-  w.begin(o);
-  w.out() << "\"stablehlo.all_to_all\"(" << w.operand(o, 0)
-          << ") <{concat_dimension = " << what.gathered << " : i64, ";
-  write_groups(w, axes);
-  w.out() << ", split_count = " << devices_along(*w.m.mesh, axes)
-          << " : i64, split_dimension = " << what.sliced << " : i64}>";
-  w.signature(o);
 }
 /// Writes a permute. A device that receives nothing gets zeros, which are then replaced by the
 /// identity of the combiner.
