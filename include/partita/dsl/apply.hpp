@@ -74,7 +74,7 @@ constexpr value_id taken_from(builder& b, const builder* from, value_id v) {
 
 }  // namespace partita::dsl_detail
 
-namespace partita::compiled {
+namespace partita::separate {
 value_id taken_from(builder& b, const builder* from, value_id v);
 }
 
@@ -82,7 +82,7 @@ namespace partita::dsl_detail {
 
 template <class X>
 constexpr value_id taken(builder& b, const X& x) {
-  PARTITA_RETURN(taken_from(b, x.context(), x.id()), compiled::taken_from(b, x.context(), x.id()));
+  PARTITA_RETURN(taken_from(b, x.context(), x.id()), separate::taken_from(b, x.context(), x.id()));
 }
 
 /// `Emit` is a captureless callable (builder, operand ids, extents); `Static` are its extents as

@@ -334,13 +334,13 @@ constexpr text printed(const program& p, const mesh* m) {
 }
 }  // namespace ir_detail
 
-namespace compiled {
+namespace separate {
 text print(const program& p, const mesh* m);
 }
 
 /// The program as the paper's listings show it; `m` is named in the header and by collectives.
 constexpr text print(const program& p, const mesh* m = nullptr) {
-  PARTITA_RETURN(ir_detail::printed(p, m), compiled::print(p, m));
+  PARTITA_RETURN(ir_detail::printed(p, m), separate::print(p, m));
 }
 
 }  // namespace partita

@@ -480,9 +480,9 @@ constexpr verdict prove(const program& source, const pipelined& p, const prove_o
 
 }  // namespace mpmd_detail
 
-namespace compiled {
+namespace separate {
 verdict prove(const program& source, const pipelined& p, const prove_options& options);
-}  // namespace compiled
+}  // namespace separate
 
 /// Does a pipeline compute the source, for all inputs, up to the order of sums?
 ///
@@ -493,7 +493,7 @@ verdict prove(const program& source, const pipelined& p, const prove_options& op
 ///           several is not what these are
 constexpr verdict prove(const program& source, const pipelined& p,
                         const prove_options& options = {}) {
-  PARTITA_RETURN(mpmd_detail::prove(source, p, options), compiled::prove(source, p, options));
+  PARTITA_RETURN(mpmd_detail::prove(source, p, options), separate::prove(source, p, options));
 }
 /// The same of the step that it was made of.
 constexpr verdict prove(const pipelined& p, const prove_options& options = {}) {

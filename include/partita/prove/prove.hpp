@@ -225,9 +225,9 @@ constexpr verdict prove(const program& source, const device_program& local,
 
 }  // namespace prove_detail
 
-namespace compiled {
+namespace separate {
 verdict prove(const program& source, const device_program& local, const prove_options& options);
-}  // namespace compiled
+}  // namespace separate
 
 /// Does a device-local program compute its source, for all inputs, up to the order of sums?
 ///
@@ -244,7 +244,7 @@ verdict prove(const program& source, const device_program& local, const prove_op
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options = {}) {
   PARTITA_RETURN(prove_detail::prove(source, local, options),
-                 compiled::prove(source, local, options));
+                 separate::prove(source, local, options));
 }
 
 /// What `partition` gives: a program, and what a device runs of it.

@@ -87,7 +87,7 @@ constexpr text explained_text(const partitioned& p) {
 }
 }  // namespace report_detail
 
-namespace compiled {
+namespace separate {
 text explain(const partitioned& p);
 }
 
@@ -101,7 +101,7 @@ text explain(const partitioned& p);
 ///
 /// Of a program with a mistake it is "error: " and its message.
 constexpr text explain(const partitioned& p) {
-  PARTITA_RETURN(report_detail::explained_text(p), compiled::explain(p));
+  PARTITA_RETURN(report_detail::explained_text(p), separate::explain(p));
 }
 
 /// The device-local program, in the paper's notation; of a program with a mistake "error: " and its
@@ -154,7 +154,7 @@ constexpr text replicated_text(const partitioned& p, int limit) {
 }
 }  // namespace report_detail
 
-namespace compiled {
+namespace separate {
 text print_replicated(const partitioned& p, int limit);
 }
 
@@ -162,7 +162,7 @@ text print_replicated(const partitioned& p, int limit);
 /// copies, the value, its op and type, the axes. At most `limit` lines; the rest is counted and
 /// summed.
 constexpr text print_replicated(const partitioned& p, int limit = 20) {
-  PARTITA_RETURN(report_detail::replicated_text(p, limit), compiled::print_replicated(p, limit));
+  PARTITA_RETURN(report_detail::replicated_text(p, limit), separate::print_replicated(p, limit));
 }
 
 namespace report_detail {

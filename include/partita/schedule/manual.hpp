@@ -199,13 +199,13 @@ struct placing {
 
 }  // namespace schedule_detail
 
-namespace compiled {
+namespace separate {
 void apply(const schedule_detail::placing& p, tactic_context& c);
 }
 
 namespace schedule_detail {
 constexpr void placing::apply(tactic_context& c) const {
-  PARTITA_RETURN(place_all(c), compiled::apply(*this, c));
+  PARTITA_RETURN(place_all(c), separate::apply(*this, c));
 }
 }  // namespace schedule_detail
 

@@ -18,10 +18,10 @@
 #include <partita/support/syntax.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::compiled {
+namespace partita::separate {
 /// Errors    Q... it is not what the source computes; none where that is too long a question
 bool prove_by_default(const program& source, const device_program& made, failure& f);
-}  // namespace partita::compiled
+}  // namespace partita::separate
 
 namespace partita::schedule_detail {
 
@@ -361,7 +361,7 @@ constexpr void apply_again(partitioned& r, const partitioned& from, int last) {
 template <class Partitioned, class Proof>
 constexpr void prove_made(Partitioned& r, Proof* asked) {
 #if defined(PARTITA_SEPARATE_ENGINE) && !defined(NDEBUG)
-  if (asked == nullptr) asked = &compiled::prove_by_default;
+  if (asked == nullptr) asked = &separate::prove_by_default;
 #endif
   if (asked != nullptr && !r.error) r.proved = asked(r.given(), r.device, r.error);
 }

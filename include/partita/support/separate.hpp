@@ -8,11 +8,11 @@
 ///
 /// ```cpp
 /// constexpr text print(const program& p) {
-///   PARTITA_RETURN(ir_detail::printed(p), compiled::print(p));
+///   PARTITA_RETURN(ir_detail::printed(p), separate::print(p));
 /// }
 /// ```
 ///
-/// where `printed` does the work and `compiled::print`, in the library, calls it.
+/// where `printed` does the work and `separate::print`, in the library, calls it.
 #pragma once
 
 // In this form: of a constant condition both compilers drop the other side before they ask which
