@@ -53,8 +53,9 @@ inline constexpr std::array entries{
           "write the program: StableHLO of one device (local; of a pipeline a module for each "
           "function\n"
           "                  in one), of the whole with shardings (annotated)\n"
-          "                  or without (source); or as Partita prints it: text, core (loops), "
-          "device,\n"
+          "                  or without (source); C++ that a device runs (cpp); or as Partita "
+          "prints it:\n"
+          "                  text, core (loops), device,\n"
           "                  and of a pipeline the list of calls (calls), also as JSON for a "
           "runtime (json)",
           &options::emit},
@@ -122,8 +123,8 @@ inline constexpr std::array entries{
 };
 
 inline void check_form(const std::string& form) {
-  constexpr std::string_view known[] = {"local", "annotated", "source", "core",
-                                        "text",  "device",    "calls",  "json"};
+  constexpr std::string_view known[] = {"local",  "annotated", "source", "core", "text",
+                                        "device", "calls",     "json",   "cpp"};
   if (form.empty() || std::find(std::begin(known), std::end(known), form) != std::end(known))
     return;
   throw usage_error("option --emit: there is no form \"" + form + "\"; " +
