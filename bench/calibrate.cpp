@@ -1,15 +1,16 @@
-/// This machine's CPU as a device, and how well the simulator predicts runs on it.
+/// Measures this machine's CPU as a device, and checks how well the simulator predicts runs on it.
 ///
-///   bench_calibrate            the device, as `partita` and `read_system` take it
-///   bench_calibrate --products the same, and the products that its figures were fitted to
-///   bench_calibrate --cells    the same, then time and memory of small models, predicted and
-///                              measured, for each model, schedule and mesh, as CSV
+///   bench_calibrate            prints the device in the format that `partita` and `read_system`
+///   read bench_calibrate --products also prints the products that the device's figures were fitted
+///   to bench_calibrate --cells    also prints predicted and measured time and memory of small
+///   models
+///                              as CSV, one row per model, schedule and mesh
 ///
-/// Figures of the device come from kernels by themselves (this_cpu.hpp), none from the models. A
-/// run has one thread, which does the work of all emulated devices: see emulated_run.hpp for what
-/// is predicted. Measured are CPU time, the median of three rounds of at least three runs (the
-/// device is measured in the same rounds), and how far the memory of the process grows in the first
-/// run, as the system tells it.
+/// The device's figures come from isolated kernels (this_cpu.hpp), never from the models. A run has
+/// one thread, which does the work of all emulated devices; emulated_run.hpp predicts its cost. The
+/// measured time is CPU time: the median of three rounds of at least three runs each. The device is
+/// measured in the same rounds. The measured memory is the growth of the process in the first run,
+/// as the operating system reports it.
 #include <malloc.h>
 
 #include <cmath>
@@ -34,26 +35,28 @@ namespace {
 
 namespace pt = partita;
 
-// ---- What is measured ---------------------------------------------------------------------------
+// ---- Measurements -------------------------------------------------------------------------------
 
-/// A line of /proc/self/status, in bytes; -1 where there is none.
+/// Returns the value of a line of /proc/self/status in bytes, or -1 if it is missing.
 std::int64_t process_bytes(std::string_view name) {
   std::ifstream in("/proc/self/status");
   for (std::string line; std::getline(in, line);)
     if (line.starts_with(name)) return 1024 * std::stoll(line.substr(name.size() + 1));
   return -1;
 }
-/// May memory that is given back stay with the process? Else all but small pieces go to the system.
+/// Chooses whether the process keeps freed memory. If not, all but small blocks return to the
+/// system.
 void keep_memory(bool keep) {
   mallopt(M_MMAP_THRESHOLD, keep ? 1 << 25 : 1 << 16);
   mallopt(M_TRIM_THRESHOLD, keep ? 1 << 30 : 1 << 16);
   if (!keep) malloc_trim(0);
 }
-/// How far the memory of the process grows while `f` runs; -1 where the system does not tell.
+/// Returns the growth of the process in bytes while `f` runs, or -1 if the system does not report
+/// it.
 template <class F>
 std::int64_t growth(const F& f) {
   keep_memory(false);
-  std::ofstream("/proc/self/clear_refs") << "5";  // the peak so far is what there is now
+  std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak to the current size
   const std::int64_t before = process_bytes("VmRSS:");
   f();
   const std::int64_t most = process_bytes("VmHWM:");
@@ -61,7 +64,8 @@ std::int64_t growth(const F& f) {
   return before < 0 ? -1 : most - before;
 }
 
-/// Inputs with which steps go well: parameters are small, the optimizer has gone some steps.
+/// Returns values for input i with which training steps are numerically stable: parameters are
+/// small, and the optimizer's state is that of a later step. Integers are below `limit`.
 pt::array input_for(const pt::program& p, int i, std::int64_t limit) {
   const std::string_view name = p.input_name(i);
   const pt::tensor_type& type = p.input_type(i);
@@ -94,17 +98,17 @@ struct columns {
 /// A model under a schedule on a mesh.
 struct cell {
   std::string name;
-  pt::partitioned made;
-  bench::run_times times = {};     ///< of runs
-  double bytes = -1;               ///< by which the process grew in the first run; -1: not known
-  std::int64_t planned_bytes = 0;  ///< what the executable says that a run takes
+  pt::partitioned program;
+  bench::run_times times = {};
+  double bytes = -1;               ///< growth of the process in the first run; -1: unknown
+  std::int64_t planned_bytes = 0;  ///< memory of a run as the executable plans it
 };
 
-/// All of them, in the order in which they are asked for; each round measures all again.
+/// All cells, in the order of the calls to `on`. Each round measures all of them again.
 class cells {
  public:
   void start_round() { next_ = 0; }
-  /// `limit`: of integers among the inputs.
+  /// Sets the model of the following calls to `on`. Integer inputs are below `limit`.
   void model(std::string name, pt::program p, std::int64_t limit) {
     name_ = std::move(name);
     p_ = std::move(p);
@@ -123,23 +127,23 @@ class cells {
         "planned_mib");
     columns time, one, many, memory, planned;
     for (const cell& c : cells_) {
-      const bench::emulated_run run(c.made.device, cpu);
+      const bench::emulated_run run(c.program.device, cpu);
       const double seconds = run.seconds(), took = c.times.median(),
                    bytes = static_cast<double>(run.bytes());
       std::printf("%s,%.2f,%.2f,%.2f,%.1f,%.1f,%.2f,%.1f\n", c.name.c_str(), 1e3 * seconds,
                   1e3 * took, seconds / took, mebi(bytes), mebi(c.bytes), bytes / c.bytes,
                   mebi(static_cast<double>(c.planned_bytes)));
       time.add(seconds, took);
-      (c.made.device.mesh.devices() == 1 ? one : many).add(seconds, took);
+      (c.program.device.mesh.devices() == 1 ? one : many).add(seconds, took);
       if (c.bytes < 0) continue;
       memory.add(bytes, c.bytes);
       planned.add(static_cast<double>(c.planned_bytes), c.bytes);
     }
     time.print("time");
     one.print("time, on one device");
-    many.print("time, on several");
+    many.print("time, on several devices");
     memory.print("memory");
-    planned.print("memory, as executable::workspace_bytes and the outputs have it");
+    planned.print("memory, as planned: executable::workspace_bytes and the outputs");
   }
 
  private:
@@ -150,11 +154,11 @@ class cells {
   std::vector<pt::array> inputs_;
 
   void measure(cell& c) const {
-    const pt::executable run(c.made.device);
+    const pt::executable run(c.program.device);
     const std::int64_t grown = growth([&] { run(inputs_); });
     if (c.bytes < 0) c.bytes = static_cast<double>(grown);
     c.planned_bytes = run.workspace_bytes();
-    for (const auto& t : c.made.device.output_types) c.planned_bytes += t.bytes();
+    for (const auto& t : c.program.device.output_types) c.planned_bytes += t.bytes();
     c.times.measure([&] { run(inputs_); }, 0.2, 3);
   }
   std::string title(std::string_view schedule, const pt::mesh& mesh) const {

@@ -1,6 +1,6 @@
-/// What `check<>` costs the compiler: CPU seconds and peak memory against the number of ops, and
-/// what including <partita/partita.hpp> costs, and a proof of it. Runs each compiler given
-/// (default: g++, clang++-19).
+/// Measures what `check<>` costs the compiler: CPU seconds and peak memory against the number of
+/// ops. Also measures including <partita/partita.hpp>, and a proof at compile time. Runs each
+/// compiler on the command line (default: g++, clang++-19).
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,14 +30,14 @@ cost run(const std::vector<std::string>& command) {
   int status = 0;
   rusage u{};
   wait4(child, &status, 0, &u);
-  // The driver waits for the compiler proper, whose time and memory are in its own figures.
+  // The driver waits for the compiler proper, so the driver's usage includes the compiler's.
   return {static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
               1e-6 * static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec),
           static_cast<double>(u.ru_maxrss) / 1024, status == 0};
 }
 
-/// A file that checks a training step of so many layers (0: only includes, -1: nothing at all, -2:
-/// everything but the check).
+/// Returns a source file with a training step of `layers` layers and the text `check`. With 0
+/// layers it only includes the library; with a negative number it is empty.
 std::string source(int layers, const std::string& check) {
   if (layers < 0) return "int main() {}\n";
   if (layers == 0) return "#include <partita/partita.hpp>\nint main() {}\n";
@@ -113,7 +113,7 @@ int main(int argc, char** argv) {
       proof("  and pt::proved in the thunk",
             "constexpr auto proved = [] { return pt::proved(step()); };\n"
             "static_assert(pt::check<proved>.conflicts == 0 && pt::check<proved>.proved);\n");
-      proof("  and .proved, made twice",
+      proof("  and .proved, partitioned twice",
             "static_assert(pt::check<step>.conflicts == 0 && pt::check<step>.proved);\n");
     }
   }

@@ -1,5 +1,6 @@
-/// CPU time of `emulate` on eight devices against `evaluate`, on the demo's training step, and what
-/// the unpartitioned step does per second. Whole runs in turn; medians of the pairs.
+/// Measures the CPU time of `emulate` on eight devices over that of `evaluate`, for the demo's
+/// training step, and the tokens per second of the unpartitioned step. Runs of both alternate; the
+/// figures are medians over the pairs.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-/// Time spent in matrix products, by a kernel around the library's.
+/// Seconds spent in matrix products, counted by a wrapper around the library's kernel.
 double product_seconds = 0;
 void timed_product(const pt::kernel_context& c) {
   const auto begin = std::chrono::steady_clock::now();
@@ -64,7 +65,7 @@ std::vector<pt::array> inputs_for(const pt::program& step, std::int64_t layers,
 int main(int argc, char** argv) {
   const int pairs = argc > 1 ? std::atoi(argv[1]) : 9;
   if (pairs < 1) {
-    std::printf("bench_emulate [PAIRS]: \"%s\" is no number of pairs above 0\n", argv[1]);
+    std::printf("bench_emulate [PAIRS]: \"%s\" is not a positive number of pairs\n", argv[1]);
     return 1;
   }
   struct named_sizes {

@@ -1,11 +1,10 @@
-/// What a run on an emulated mesh costs on this CPU, by the simulator.
+/// The simulator's prediction of what a run on an emulated mesh costs on this CPU.
 ///
-/// One thread does the work of all devices, and holds the memory of all: what a value takes counts
-/// once for each distinct copy of it, as the emulator keeps and computes it (what is replicated is
-/// there once). So the time of a run is the sum over kernels of the simulated time on one device
-/// times the copies of its result; of collectives, the bytes of the pieces that are read to make
-/// the distinct copies of the result, over the link. With more threads it is that sum over their
-/// number at best.
+/// One thread does the work of all devices and holds their memory. The emulator computes and stores
+/// each distinct shard of a value once, so a replicated value counts once. The time of a kernel is
+/// its simulated time on one device times the number of distinct shards of its result. The time of
+/// a collective is the bytes it reads to make the distinct shards of its result, over the link's
+/// bandwidth, plus the link's latency. With n threads the time is at best the sum of these over n.
 #pragma once
 
 #include <algorithm>
@@ -33,11 +32,11 @@ class emulated_run {
     };
     pt::simulate(d, on, {}, note).error.raise();
   }
-  /// CPU time of one thread.
+  /// Returns the CPU time of one thread, in seconds.
   double seconds() const { return seconds(d_.local, input_axes()); }
-  /// Memory beside the arrays that the user gives: pieces of these where they are cut, values at
-  /// the peak, and arrays that are put together of pieces of outputs. The user's arrays stay as
-  /// they are, so nothing is written over them.
+  /// Returns the memory of a run without the user's arrays, in bytes: the shards of sharded inputs,
+  /// the values at the peak, and the arrays assembled from shards of outputs. The user's arrays are
+  /// never overwritten.
   std::int64_t bytes() const {
     const pt::program p = unnamed(d_.local);
     const axes_list inputs = input_axes(), axes = varying(p, inputs);
@@ -54,7 +53,7 @@ class emulated_run {
 
   const pt::device_program& d_;
   const pt::machine& on_;
-  std::map<const pt::program*, std::vector<double>> seconds_;  // by op, on one device
+  std::map<const pt::program*, std::vector<double>> seconds_;  // per op, on one device
 
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   const pt::mesh& mesh() const { return d_.mesh; }
@@ -69,12 +68,12 @@ class emulated_run {
     for (const auto& l : d_.inputs) axes.push_back(pt::axes_of(mesh(), l));
     return axes;
   }
-  /// Outputs without names are the next state of nothing.
+  /// Removes the names of the outputs, so that no output is the next state of an input.
   static pt::program unnamed(pt::program p) {
     for (auto& out : p.outputs) out.name = {};
     return p;
   }
-  /// Calls f(nested program, axes of its inputs) for those of an op.
+  /// Calls f(nested program, axes of its inputs) for each nested program of an op.
   template <class F>
   void for_each_nested(const pt::program& p, pt::op_id o, const axes_list& axes, const F& f) const {
     axes_list operands;
@@ -126,12 +125,12 @@ class emulated_run {
     return on_.device.near.latency + read / on_.device.near.bandwidth;
   }
 
-  /// Of all values that are made, at a time.
+  /// Returns the maximum over the ops of the bytes of all values alive at once.
   std::int64_t peak(const pt::program& p, const axes_list& inputs) const {
     const axes_list axes = varying(p, inputs);
     const pt::live_bytes live(p);
     const pt::fused_kernels kernels(p);
-    // More than before: from this op on.
+    // The change of the live bytes at each op.
     std::vector<std::int64_t> more(at(p.op_count()) + 2, 0);
     for (pt::value_id v = 0; v < p.value_count(); ++v) {
       const pt::op_id made = p.producer(v), last = std::max(live.last_use[at(v)], made);

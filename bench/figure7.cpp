@@ -1,7 +1,10 @@
-/// What the order of tactics is worth: schedules against all their tactics amalgamated into one, on
-/// the U-Net, with its default sizes and the inferred ones. Prints CSV; sizes per device, but of
-/// what is replicated by default all copies; milliseconds of a step on the paper's TPUv3, one by
-/// one and with collectives beside kernels, and how many times that of the schedule.
+/// Measures what the order of tactics is worth: compares schedules of the U-Net with one tactic
+/// that amalgamates all tactics of the schedule. Uses the default sizes and the inferred ones.
+///
+/// Prints CSV. Sizes are per device, except `replicated_mib`, which sums all copies of values that
+/// are replicated by default. Times are milliseconds of a step on the paper's TPUv3, with
+/// collectives and kernels in sequence (`ms`) and overlapped (`overlapped_ms`). `slowdown` is the
+/// overlapped time over that of the schedule.
 ///
 /// Source    PartIR, arXiv:2401.11202, section 7.4 (PartIR-st in figure 7)
 #include <cstdio>
@@ -21,7 +24,7 @@ constexpr pt::mesh mesh{{"batch", 8}, {"model", 2}};
 double milliseconds(const pt::partitioned& p, bool overlap) {
   return 1e3 * pt::simulate(p.device, pt::tpu_v3_partir, {.overlap = overlap}).time;
 }
-/// `overlapped`: of the schedule itself.
+/// Prints a row. `overlapped` is the overlapped time of the schedule itself, in milliseconds.
 void print(std::string_view schedule, std::string_view tactics, const pt::partitioned& p,
            double overlapped) {
   const auto mebibytes = [](std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };

@@ -1,11 +1,12 @@
-/// How long it takes to partition the paper's models at full size, and their programs for XLA: the
-/// paper's figure 8, with figure8.py.
+/// Measures how long it takes to partition the paper's models at full size, and writes their
+/// programs for XLA. With figure8.py this reproduces the paper's figure 8.
 ///
-///   bench_figure8 FOLDER     writes MODEL.mlir, MODEL.SCHEDULE.mlir (the program of one device)
-///   and
-///                            partition.csv: model, schedule, devices, ops, milliseconds to
-///                            partition, and to write both modules (the best of nine), and
-///                            bytes of a device: arguments, peak (see xla_memory.py)
+///   bench_figure8 FOLDER     writes to FOLDER:
+///       MODEL.mlir             the source program
+///       MODEL.SCHEDULE.mlir    the program of one device
+///       partition.csv          model, schedule, devices, ops, milliseconds (best of nine) to
+///                              partition and to write each module, and bytes of one device for
+///                              arguments and at the peak (see xla_memory.py)
 ///
 /// Source    PartIR, arXiv:2401.11202, section 7.5; the schedules are those of Table 2
 #include <chrono>
@@ -31,16 +32,16 @@ namespace {
 
 constexpr pt::mesh mesh{{"batch", 8}, {"model", 4}};
 
-/// Milliseconds, the best of nine.
+/// Returns the milliseconds that `f` takes, the best of nine.
 template <class F>
 double time_of(const F& f) {
   double best = std::numeric_limits<double>::max();
   for (int i = 0; i < 9; ++i) {
     const auto began = std::chrono::steady_clock::now();
     f();
-    const std::chrono::duration<double, std::milli> taken =
+    const std::chrono::duration<double, std::milli> elapsed =
         std::chrono::steady_clock::now() - began;
-    best = taken.count() < best ? taken.count() : best;
+    best = elapsed.count() < best ? elapsed.count() : best;
   }
   return best;
 }
@@ -58,18 +59,19 @@ class figure {
   }
   template <class... Tactics>
   void on(std::string_view schedule, const Tactics&... tactics) {
-    const auto made = [&] { return pt::partition(p_, mesh, pt::schedule(tactics...)); };
-    const pt::partitioned r = made();
+    const auto run = [&] { return pt::partition(p_, mesh, pt::schedule(tactics...)); };
+    const pt::partitioned r = run();
     out_.write(name_ + '.' + std::string(schedule), pt::write_stablehlo(r.device));
     std::string row = name_ + ',' + std::string(schedule) + ',' + std::to_string(mesh.devices()) +
-                      ',' + std::to_string(ops_of(p_)) + ',' + std::to_string(time_of(made)) + ',';
+                      ',' + std::to_string(ops_of(p_)) + ',' + std::to_string(time_of(run)) + ',';
     row += std::to_string(time_of([&] { pt::write_stablehlo(p_); })) + ',' +
            std::to_string(time_of([&] { pt::write_stablehlo(r.device); })) + ',' +
            std::to_string(r.cost.argument_bytes) + ',' + std::to_string(peak_in_xla(tactics...));
     out_.add_row(row);
   }
 
-  /// XLA merges equal gathers, as the pass that shares them does.
+  /// Returns the peak with the pass `share_gathers`, in bytes per device: XLA merges equal gathers,
+  /// too.
   template <class... Tactics>
   std::int64_t peak_in_xla(const Tactics&... tactics) const {
     return pt::partition(p_, mesh, pt::schedule(tactics...), {.passes = {.share_gathers = true}})
@@ -81,7 +83,7 @@ class figure {
   std::string name_;
   pt::program p_;
 
-  /// With those of nested programs.
+  /// Returns the number of ops, including those of nested programs.
   static int ops_of(const pt::program& p) {
     int n = p.op_count();
     for (const auto& r : p.regions) n += ops_of(r);

@@ -1,9 +1,9 @@
-"""The paper's figure 8: our time to partition a model, over XLA's time to compile the program of one device.
+"""Prints the paper's figure 8: our time to partition a model over XLA's time to compile the program of one device.
 
     bench_figure8 FOLDER && python bench/figure8.py FOLDER [--only T32,GNS] [--all-schedules]
 
-XLA compiles for its CPU backend; 32 devices of the host stand for those of the mesh, and nothing is run. One schedule
-of each model, the last of its rows, unless all are asked for. Needs jax 0.10.
+XLA compiles for its CPU backend, with 32 host devices as the mesh; nothing is run. By default the script compiles one
+schedule of each model, the last of its rows. Needs jax 0.10.
 """
 import argparse
 import csv

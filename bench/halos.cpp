@@ -1,6 +1,6 @@
-/// What halos are worth: the U-Net's training step at full size with the rows of its images
-/// sharded, where loops may see their neighbours' borders and where they may not. Prints CSV; sizes
-/// per device.
+/// Measures what halos are worth: the U-Net's training step at full size with the rows of its
+/// images sharded, with and without the exchange of borders between neighbours. Prints CSV with
+/// sizes per device.
 #include <cstdio>
 
 #include "../examples/models/unet.hpp"

@@ -3,29 +3,29 @@
 /// One rank is one device of the mesh {"B": n}. The strategy is that of the schedule BP, Z3 on this
 /// mesh: the batch, the parameters and Adam's state are sharded, and every rank has one shard.
 ///
-/// What makes it fast:
+/// Optimizations:
 ///
 /// * All parameters are one flat array, and so are all gradients. A rank owns one interval of both.
 ///   A step has three collectives: an all_gather of the parameters in place, a reduce_scatter of
-///   the gradients, an all_reduce of the loss. Products write gradients to where they are sent
-///   from, so nothing is packed.
+///   the gradients, and an all_reduce of the loss. Products write gradients directly into the send
+///   buffer, so nothing is packed.
 /// * The reduce_scatter is an MPI_Alltoall, and Adam adds up the shards as it reads them. It sends
 ///   the same bytes. Between two ranks of one machine Open MPI 4.1 takes 0.02 ms for it, 0.04 ms
 ///   for MPI_Reduce_scatter and 0.22 ms for MPI_Reduce_scatter_block.
 /// * The gathered parameters are kept for the backward pass. A second gather would save 0.2 MB of
-///   memory here and send half as much again.
+///   memory here and increase the bytes sent by half.
 /// * Forward and backward pass work on a few sequences at a time and add up the gradients, so that
 ///   activations of a pass stay in the caches. The demo's step takes 5 % longer with all 16
-///   sequences of a rank at once; it also does with one at a time, whose products are small.
+///   sequences of a rank at once, and also with one at a time, since its products are small.
 /// * All memory is allocated by the constructor.
-/// * Eigen multiplies what has all rows of a pass. The products of attention are small, one for
-///   each head, and half masked; loops over packets of queries leave out the masked blocks.
+/// * Eigen computes the products over all rows of a pass. The products of attention are small, one
+///   per head, and half masked; hand-written loops over packets of queries skip the masked blocks.
 /// * Elementwise work between two products is one pass: bias, GELU and its derivative; residual,
 ///   bias and layer norm; softmax and the gradient of the loss.
 /// * Logits, queries, keys and values are stored transposed, so that softmax and sums over heads
 ///   are elementwise in packets of positions.
 ///
-/// Source    the model: examples/models/transformer.hpp; the gradient of softmax from dO and O:
+/// Source    model: examples/models/transformer.hpp; gradient of softmax from dO and O:
 ///           Dao et al., arXiv:2205.14135, appendix B.2
 #pragma once
 
@@ -68,22 +68,22 @@ class float_buffer {
   std::unique_ptr<float, void (*)(void*)> data_{nullptr, &std::free};
 };
 
-/// One rank of the training step. `Width` is that of the model, or Eigen::Dynamic.
+/// One rank of the training step. `Width` is the model's width, or Eigen::Dynamic.
 ///
 /// Errors    std::invalid_argument for sizes that the packets of this machine do not divide
 template <int Width = Eigen::Dynamic>
 class hand_step {
  public:
   using index = std::ptrdiff_t;
-  /// Seconds of all steps so far, by what they were spent on.
+  /// Seconds of all steps so far, by kind of work.
   struct profile {
     double gather = 0, embed = 0, norm = 0, product = 0, attention = 0, gelu = 0, loss = 0;
-    double exchange = 0;  ///< of gradients and loss, with the wait for the other ranks
-    double adam = 0;      ///< with setting the gradients to zero
+    double exchange = 0;  ///< collectives of gradients and loss, and the wait for other ranks
+    double adam = 0;      ///< includes setting the gradients to zero
   };
 
-  /// Collective over `world`, which has as many ranks as the batch has parts. A pass works on
-  /// `sequences` rows of the batch at a time; they divide a rank's.
+  /// Collective over `world`, which has one rank per shard of the batch. A pass works on
+  /// `sequences` rows of the batch at a time; this number divides the rows of a rank.
   hand_step(const transformer::sizes& s, const partita::adam_options& adam, MPI_Comm world,
             index sequences)
       : s_(s), adam_(adam), world_(world), sequences_(sequences) {
@@ -104,11 +104,13 @@ class hand_step {
     make_buffers();
   }
 
-  /// Rows of the batch on each rank: rank r has those from r * local_batch() on.
+  /// Returns the number of rows of the batch on each rank; rank r's rows begin at r *
+  /// local_batch().
   index local_batch() const { return s_.batch / ranks_; }
   std::size_t tensor_count() const { return offsets_.size(); }
 
-  /// Takes the global parameters, in the order of the program's inputs; Adam starts from zeros.
+  /// Copies the global parameters, in the order of the program's inputs, and sets Adam's moments to
+  /// zero.
   void place(std::span<const float* const> values) {
     for (std::size_t i = 0; i < offsets_.size(); ++i)
       std::copy(values[i], values[i] + sizes_[i], params_.data() + offsets_[i]);
@@ -117,7 +119,7 @@ class hand_step {
     steps_ = 0;
   }
 
-  /// One step on this rank's rows of the batch; returns the loss before it. Collective.
+  /// Runs one step on this rank's rows of the batch and returns the loss before it. Collective.
   float step(const std::int32_t* tokens, const std::int32_t* targets) {
     clock_ = MPI_Wtime();
     bytes_ = 0;
@@ -141,16 +143,16 @@ class hand_step {
     return loss;
   }
 
-  /// Bytes that this rank sent in the last step, as partita::bytes_sent counts them.
+  /// Returns the bytes that this rank sent in the last step, as partita::bytes_sent counts them.
   std::int64_t bytes_sent() const { return bytes_; }
   const profile& times() const { return time_; }
   void reset_times() { time_ = {}; }
 
-  /// Global parameter tensor i, once gathered by `collect`.
+  /// Returns the global parameter tensor i; `collect` has to gather it first.
   std::span<const float> parameter(std::size_t i) const {
     return {params_.data() + offsets_[i], static_cast<std::size_t>(sizes_[i])};
   }
-  /// The first moment of parameter tensor i, once gathered by `collect`.
+  /// Returns the first moment of parameter tensor i; `collect` has to gather it first.
   std::span<const float> moment(std::size_t i) const {
     return {grads_.data() + offsets_[i], static_cast<std::size_t>(sizes_[i])};
   }
@@ -170,20 +172,20 @@ class hand_step {
   using matrix = Eigen::Map<row_major, Eigen::Aligned64>;
   using transposed = Eigen::Map<col_major, Eigen::Aligned64, Eigen::OuterStride<>>;
 
-  /// Where the parameters of a layer are in the flat array.
+  /// Offsets of a layer's parameters in the flat array.
   struct layer_tensors {
     index scale1, bias1, qkv, out, scale2, bias2, up, up_bias, down, down_bias;
   };
-  /// What the forward pass of a norm keeps.
+  /// Values that a norm's forward pass saves for the backward pass.
   struct normed {
     float_buffer unit, out, inverse;  ///< (rows, width) twice; 1 / deviation of each row
   };
   struct layer_values {
     normed norm1, norm2;
     float_buffer qkv;              ///< (3 heads key, rows)
-    float_buffer weights;          ///< of attention, see `tile`
+    float_buffer weights;          ///< attention weights, laid out as `tile` says
     float_buffer attended;         ///< (heads key, rows)
-    float_buffer hidden, derived;  ///< (rows, hidden): GELU, its derivative
+    float_buffer hidden, derived;  ///< (rows, hidden): GELU and its derivative
   };
 
   static packet load(const float* p) { return Eigen::internal::ploadu<packet>(p); }
@@ -192,7 +194,7 @@ class hand_step {
   static packet add(const packet& a, const packet& b) { return Eigen::internal::padd(a, b); }
   static packet subtract(const packet& a, const packet& b) { return Eigen::internal::psub(a, b); }
   static packet multiply(const packet& a, const packet& b) { return Eigen::internal::pmul(a, b); }
-  /// a b + c
+  /// Returns a b + c.
   static packet fused(const packet& a, const packet& b, const packet& c) {
     return Eigen::internal::pmadd(a, b, c);
   }
@@ -290,7 +292,7 @@ class hand_step {
     embed(tokens);
     lap(time_.embed);
     auto x = rows_of(x_, width());
-    const float* before = nullptr;  // the bias of the layer before, which the norm adds
+    const float* before = nullptr;  // the previous layer's bias, which the norm adds
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       const layer_tensors& t = layers_[l];
       layer_values& v = values_[l];
@@ -334,7 +336,7 @@ class hand_step {
     }
   }
 
-  /// x += before, if there is one; the layer norm of x.
+  /// Adds `before` to x unless it is null, and computes the layer norm of x.
   void norm(normed& n, const float* before, index scale_at, index bias_at) {
     const index d = width();
     const float *scale = params_.data() + scale_at, *bias = params_.data() + bias_at;
@@ -364,7 +366,7 @@ class hand_step {
     }
   }
 
-  /// hidden = GELU(u) and derived = GELU'(u), where u = derived + bias.
+  /// Sets hidden = GELU(u) and derived = GELU'(u), where u = derived + bias.
   void gelu(layer_values& v, const float* bias) {
     const index f = s_.hidden;
     const packet a = all(0.7978845608028654f), b = all(0.7978845608028654f * 0.044715f),
@@ -384,7 +386,7 @@ class hand_step {
     }
   }
 
-  /// This pass's part of the loss; leaves its gradient by the logits in their place.
+  /// Returns this pass's share of the loss and overwrites the logits with their gradient.
   float cross_entropy(const std::int32_t* targets) {
     const index v = s_.vocabulary;
     const float share = 1 / static_cast<float>(s_.batch * s_.context);
@@ -412,13 +414,14 @@ class hand_step {
 
   // ---- Attention ---------------------------------------------------------------------------
   //
-  // Per sequence and head, the scores are tiles of `lanes` queries: tile t has rows for keys 0 to
-  // (t + 1) lanes - 1, one packet of queries each; the others are masked.
+  // The scores of a sequence and head are stored as tiles of `lanes` queries. Tile t has one row
+  // per key from 0 to (t + 1) lanes - 1, and a row is one packet of queries. The other keys are
+  // masked.
 
-  /// Floats before the tile whose first query is `i`.
+  /// Returns the number of floats before the tile whose first query is `i`.
   static constexpr index tile(index i) { return i * (i + lanes) / 2; }
 
-  /// sums[k] = sum over j < n of columns[k][first + j] rows[j], for `Count` columns.
+  /// Adds to sums[k] the sum over j < n of columns[k][j] rows[j], for `Count` columns.
   template <int Count>
   static void combine(const float* columns, index stride, const float* rows, index n,
                       packet (&sums)[Count]) {
@@ -427,7 +430,7 @@ class hand_step {
       for (int k = 0; k < Count; ++k) sums[k] = fused(all(columns[k * stride + j]), row, sums[k]);
     }
   }
-  /// rows[j] = sum over k < key of columns[k][j] vectors[k], for j in [0, block).
+  /// Sets rows[j] to the sum over k < key of columns[k][j] vectors[k], for j in [0, block).
   void outer(const float* columns, const float* vectors, packet (&rows)[block]) const {
     for (auto& r : rows) r = all(0);
     for (index k = 0; k < s_.key; ++k) {
@@ -494,7 +497,7 @@ class hand_step {
         keys_backward(weights, dout, dq + 2 * next);
       }
   }
-  /// Gradients by the scores and by the queries.
+  /// Computes the gradients with respect to the scores and to the queries.
   void queries_backward(const float* k, const float* v, const float* weights, const float* out,
                         const float* dout, float* dq) {
     const packet factor = all(scale());
@@ -519,7 +522,8 @@ class hand_step {
       }
     }
   }
-  /// out[c][j] = sum over queries i of tiles[j][i] factors[c][i]: tiles are transposed in packets.
+  /// Sets out[c][j] to the sum over queries i of tiles[j][i] factors[c][i]; transposes the tiles in
+  /// packets.
   void keys_backward(const float* tiles, const float* factors, float* out) const {
     for (index j = 0; j < s_.context; j += lanes) {
       for (index c = 0; c < s_.key; c += block)
@@ -580,8 +584,9 @@ class hand_step {
     lap(time_.embed);
   }
 
-  /// dx += the gradient by a norm's operand, given dy by its result; adds the sums of dx's columns
-  /// to the gradient `total_at` if that is not -1.
+  /// Adds to dx the gradient with respect to a norm's operand, where dy is the gradient with
+  /// respect to its result. Adds the sums of dx's columns to the gradient `total_at` unless that is
+  /// -1.
   void norm_backward(const normed& n, index scale_at, index bias_at, index total_at) {
     const index d = width();
     const float* scale = params_.data() + scale_at;
@@ -611,7 +616,7 @@ class hand_step {
     }
   }
 
-  /// dhidden *= GELU'; adds the sums of its columns to dbias.
+  /// Multiplies dhidden by GELU' and adds the sums of its columns to dbias.
   void gelu_backward(const layer_values& v, float* dbias) {
     const index f = s_.hidden;
     for (index r = 0; r < rows_; ++r) {
@@ -639,7 +644,7 @@ class hand_step {
     }
   }
 
-  /// Sums this rank's shard of the gradients over the ranks; Adam on this shard.
+  /// Sums this rank's shard of the gradients over the ranks and applies Adam to this shard.
   void update() {
     ++steps_;
     const double n = static_cast<double>(steps_);
@@ -668,7 +673,7 @@ class hand_step {
   transformer::sizes s_;
   partita::adam_options adam_;
   MPI_Comm world_;
-  index sequences_;  ///< per pass
+  index sequences_;  ///< rows of the batch per pass
   int rank_ = 0, ranks_ = 1;
   index rows_ = 0, stride_ = 0, heads_ = 0, part_ = 0;
   index token_ = 0, position_ = 0, scale_ = 0, bias_ = 0, head_ = 0;

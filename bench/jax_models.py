@@ -1,9 +1,9 @@
 """Training steps of public models in JAX: GPT-2 and BERT (transformers), ResNet50 (keras), an LSTM (dm-haiku).
 
-A function for each, of its real size (full) or small, gives (step, arguments, schedules): `step(**arguments)` gives a
-dict of the next parameters, the next state of the optimizer and the loss; arguments are trees by name; schedules are
-names and texts. Parameters are random; nothing is downloaded. Needs jax 0.10, flax, optax, transformers (below 5),
-keras, dm-haiku.
+One function per model returns (step, arguments, schedules), at the real size (full) or small. `step(**arguments)`
+returns a dict of the next parameters, the next optimizer state and the loss. `arguments` maps names to trees;
+`schedules` maps names to specifications. Parameters are random; nothing is downloaded. Needs jax 0.10, flax, optax,
+transformers (below 5), keras, dm-haiku.
 """
 import os
 
@@ -24,10 +24,10 @@ def training_step(loss, optimizer):
 
 
 def schedules(batch, megatron):
-    """Data parallelism, ZeRO's two ways, and model parallelism where there is a form of it."""
+    """Returns schedules: data parallelism, ZeRO-2 and ZeRO-3, and model parallelism if `megatron` names weights."""
     BP = f'BP: manual "B" {{{batch}}}\n'
     Z2 = 'Z2: manual "B" {params: replicated, state: first_divisible_dim}\n'
-    # (What was gathered is kept, and larger weights than activations stay where they are, as XLA's partitioner does it.)
+    # As in XLA's partitioner, gathered values are kept, and weights that are larger than the activations stay sharded.
     Z3 = 'Z3: manual "B" {params: first_divisible_dim, state: first_divisible_dim}; '
     Z3 += 'passes share_gathers, stationary_above 64 KiB\n'
     made = {"BP": BP, "BP+Z2": BP + Z2, "BP+Z3": BP + Z3}
@@ -51,7 +51,7 @@ def language_model(cls, config, batch, length, megatron):
 
 
 def gpt2(full, batch=None, length=None):
-    """Queries, keys and values come from one product, whose columns are not by heads: its weights stay whole."""
+    """One product computes queries, keys and values. Its columns are not grouped by heads: its weights stay global."""
     from transformers import FlaxGPT2LMHeadModel, GPT2Config
     small = GPT2Config(n_layer=2, n_embd=64, n_head=4, vocab_size=256, n_positions=64)
     layer = "params.transformer.h.*."
@@ -102,7 +102,7 @@ def resnet50(full, batch=None, length=None):
 
 
 def lstm(full, batch=None, length=None):
-    """The gates come from one product, whose columns are not by units: its weights stay whole."""
+    """One product computes the gates. Its columns are not grouped by units, so its weights stay global."""
     import haiku as hk
     width, vocabulary = (1024, 32000) if full else (64, 128)
     batch, length = batch or (64 if full else 8), length or (128 if full else 12)

@@ -1,9 +1,11 @@
-/// Our kernels against what one writes by hand with Eigen for the same work: one thread, binary32.
+/// Compares the library's kernels with hand-written Eigen code for the same work: one thread,
+/// binary32.
 ///
-/// Ours is an executable that is called again and again: arrays in and out, memory of dropped
-/// results used again. Eigen writes into memory that was allocated before. Both in turn; CPU time
-/// of the thread; medians, and the median of the ratios of neighbours. Arguments: [rounds] [a part
-/// of the names to run].
+///   bench_kernels [ROUNDS] [TEXT]     runs the benchmarks whose names contain TEXT
+///
+/// On our side an executable is called repeatedly; it returns arrays and reuses the memory of
+/// dropped results. Eigen writes into memory allocated beforehand. Runs alternate; the figures are
+/// medians of the thread's CPU time, and the median of the ratios of adjacent runs.
 #include <time.h>
 
 #include <algorithm>
@@ -44,8 +46,8 @@ struct benchmark {
   const char* name;
   pt::program program;
   std::vector<pt::array> inputs;
-  std::function<void(float*)> by_hand;  ///< writes the result
-  double operations = 0;                ///< of products: additions and multiplications
+  std::function<void(float*)> by_hand;  ///< writes the result to the buffer
+  double operations = 0;                ///< additions and multiplications of products, else 0
 };
 
 pt::array uniform(const pt::shape& s, float low, float high) {
@@ -162,7 +164,7 @@ benchmark convolution() {
               pt::input<float, batch, size, size, features>("a"),
               pt::input<float, 3, 3, features, features>("b")),
           {x, w},
-          // A few lines of an image at a time, their windows as rows of a matrix.
+          // A few lines of an image at a time, with their windows as the rows of a matrix.
           [=, windows = matrix(rows, depth)](float* out) mutable {
             const const_matrix_map weights(floats(w), depth, features);
             for (std::int64_t i = 0; i < batch; ++i)

@@ -1,4 +1,4 @@
-/// A folder for modules, and a table of what they are.
+/// A folder of StableHLO modules with a CSV table that describes them.
 #pragma once
 
 #include <cstdio>
@@ -12,12 +12,12 @@
 
 class module_folder {
  public:
-  /// `table`: a file of lines of which `head` is the first.
+  /// Opens the file `table` in the folder and writes its first line, `head`.
   module_folder(std::string folder, const std::string& table, std::string_view head)
       : folder_(std::move(folder)), rows_(open(table)) {
     rows_ << head << '\n';
   }
-  /// NAME.mlir; of what cannot be written the message is thrown.
+  /// Writes NAME.mlir. Throws if the module is an error text or the file cannot be written.
   void write(const std::string& name, const partita::text& module) const {
     if (module.view().starts_with("error")) throw std::runtime_error(std::string(module.view()));
     open(name + ".mlir") << module.view();

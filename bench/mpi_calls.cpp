@@ -1,4 +1,5 @@
-/// What pt::mpi::executable costs beside MPI: time per collective, and memory of a large state.
+/// Measures the overhead of pt::mpi::executable over MPI: time per collective, and memory of a
+/// large state.
 ///
 ///   mpirun -n 2 bench_mpi_calls                     microseconds of collectives of 1 KiB per rank
 ///   mpirun -n 8 bench_mpi_calls --memory 1024       a state of 1024 MiB: placed, saved, loaded
@@ -25,7 +26,7 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-/// A collective of 1 KiB of floats, and the nonblocking call of MPI that it makes, in turn.
+/// Measures alternately a collective of 1 KiB of floats and the nonblocking MPI call that it makes.
 void print_overhead(pt::mpi::world& world, std::string_view name, const pt::collective& what,
                     const pt::mesh& m) {
   pt::backend_detail::owned_communicator comm(world.communicator());
@@ -67,7 +68,7 @@ void print_overhead(pt::mpi::world& world, std::string_view name, const pt::coll
         1e6 * (median(ours) - median(theirs)));
 }
 
-/// Most memory that this process has had, in MiB.
+/// Returns this process's peak memory, in MiB.
 double peak_mib() {
   rusage u{};
   getrusage(RUSAGE_SELF, &u);

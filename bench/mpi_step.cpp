@@ -1,12 +1,12 @@
-/// One training step of the demo over MPI, one rank per device, by pt::mpi::executable and written
-/// by hand with MPI and Eigen. The ranks are mesh {"B": n}, the schedule is BP, Z3.
+/// Compares one training step of the demo over MPI, one rank per device, run by pt::mpi::executable
+/// and written by hand with MPI and Eigen. The ranks are the mesh {"B": n}; the schedule is BP, Z3.
 ///
 ///   mpirun -n 2 bench_mpi_step [--rounds N] [--steps N]
 ///
-/// First two checks, over random tokens from the demo's initial parameters: the hand-written step
-/// against `evaluate`, and the executable's bits against `emulate`. Then rounds of steps in turn. A
-/// step takes as long as the slowest rank; the figure is the median of all steps. At last a gather
-/// and an all-reduce of 1 KiB, beside the same calls of MPI. Exit status 1: a check failed.
+/// Two checks come first, on random tokens and the demo's initial parameters: the hand-written step
+/// agrees with `evaluate`, and the executable equals `emulate` bit for bit. Then both run rounds of
+/// steps in turn. A step takes as long as on the slowest rank; the figure is the median of all
+/// steps. The exit status is 1 if a check failed.
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +42,7 @@ constexpr transformer::sizes demo{.layers = 2,
 constexpr pt::adam_options adam{.rate = 2e-3};
 using hand_written = bench::hand_step<demo.width>;
 
-/// Global tokens or targets of one batch, the same on all ranks.
+/// Returns the global tokens or targets of one batch, the same on all ranks.
 pt::array random_tokens(std::uint64_t seed) {
   pt::array a(pt::tensor_type{pt::dtype::i32, {demo.batch, demo.context}});
   transformer::random_stream random(seed);
@@ -57,7 +57,7 @@ struct batch {
       : tokens(random_tokens(2 * number)), targets(random_tokens(2 * number + 1)) {}
 };
 
-/// Parameters and state of the optimizer, as the demo begins with them.
+/// Returns the demo's initial parameters and optimizer state.
 std::vector<pt::array> initial_state(const pt::program& step) {
   std::vector<pt::array> state;
   for (int i = 0; i + 2 < step.input_count(); ++i) {
@@ -79,17 +79,17 @@ float run(hand_written& hand, const batch& b, int rank) {
   return hand.step(b.tokens.data<std::int32_t>() + from, b.targets.data<std::int32_t>() + from);
 }
 
-/// How far tensors are apart: the largest difference of an element over the largest element, and
+/// The distance of two tensors: the largest difference of an element over the largest element, and
 /// the Euclidean norm of the difference over that of the tensor.
 struct distance {
   double largest = 0, norm = 0;
 
   distance() = default;
-  distance(std::span<const float> wanted, std::span<const float> got) {
+  distance(std::span<const float> expected, std::span<const float> actual) {
     double most = 0, square = 0, all = 0;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      const double w = static_cast<double>(wanted[i]);
-      const double d = std::abs(w - static_cast<double>(got[i]));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const double w = static_cast<double>(expected[i]);
+      const double d = std::abs(w - static_cast<double>(actual[i]));
       keep(most, std::abs(w));
       keep(largest, d);
       square += d * d;
@@ -107,9 +107,11 @@ struct distance {
   static void keep(double& most, double d) { most = d <= most ? most : d; }  // NaN stays
 };
 
-/// Adam divides a gradient by its own size. An element whose gradient is about as small as the
-/// roundings of its sum may move by up to the rate in either direction. There are few of them, so
-/// parameters are compared by norms; gradients are compared by elements.
+/// The largest distances of the two steps, and the bounds they have to keep.
+///
+/// Adam divides a gradient by its own magnitude. An element whose gradient is as small as the
+/// rounding error of its sum may therefore move by up to the rate in either direction. There are
+/// few such elements, so parameters are compared by norm. Gradients are compared by element.
 struct differences {
   distance loss, gradients, parameters;
   bool agree() const {
@@ -117,8 +119,9 @@ struct differences {
   }
 };
 
-/// The hand-written step against `evaluate`, on rank 0; the other ranks take part in the steps.
-/// Adam's first moment after the first step is the gradient times a number.
+/// Compares the hand-written step with `evaluate` on rank 0; the other ranks take part in the
+/// steps. Adam's first moment after the first step is the gradient times a constant, so it replaces
+/// the gradient.
 differences check(const pt::program& step, hand_written& hand, int rank, int steps) {
   std::vector<pt::array> state = initial_state(step);
   place(hand, state);
@@ -132,9 +135,9 @@ differences check(const pt::program& step, hand_written& hand, int rank, int ste
     state.push_back(b.tokens);
     state.push_back(b.targets);
     state = source(state);
-    const float wanted = state.back().item<float>();
+    const float expected = state.back().item<float>();
     state.pop_back();
-    worst.loss.keep({std::span(&wanted, 1), std::span(&loss, 1)});
+    worst.loss.keep({std::span(&expected, 1), std::span(&loss, 1)});
     for (std::size_t t = 0; t < hand.tensor_count(); ++t) {
       const auto values = [&](std::size_t at) {
         return std::span(state[at].data<float>(), static_cast<std::size_t>(state[at].size()));
@@ -146,7 +149,7 @@ differences check(const pt::program& step, hand_written& hand, int rank, int ste
   return worst;
 }
 
-/// The number of outputs whose bits differ from those of `emulate`, over some steps.
+/// Returns the number of outputs over `steps` steps whose bits differ from those of `emulate`.
 int differing(const pt::partitioned& p, const pt::mpi::executable& run, int steps) {
   const pt::executable emulated(p.device);
   std::vector<pt::array> inputs = initial_state(p.source);
@@ -170,14 +173,14 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-/// A way to do a step, and what its steps took.
+/// An implementation of the step and the times of its steps.
 struct contestant {
   std::string name;
   std::function<void(const batch&)> step;
   std::vector<double> seconds = {};
 };
 
-/// Rounds of steps of each in turn.
+/// Runs `rounds` rounds, each with `steps` steps of every contestant in turn.
 void measure(std::vector<contestant>& all, int rounds, int steps) {
   std::vector<batch> batches;
   for (std::uint64_t i = 0; i < 8; ++i) batches.emplace_back(i);

@@ -1,11 +1,16 @@
-/// What letting collectives run beside kernels gains: the paper's models, before and after.
+/// Measures what overlapping collectives with kernels gains on the paper's models.
 ///
 ///   bench_overlap [MODEL ...]     T32, T48, IT32, UNet, GNS; default: all but T48
 ///
-/// For each schedule, over 8 x 4 TPUv4: seconds of a step in the order of the program; the same
-/// with collectives beside kernels in no more memory than before, in any memory, and with rings,
-/// too; what list scheduling takes that lets any collective run beside any kernel that does not
-/// wait for it; peaks of memory; and how long the choice takes.
+/// Prints one line per schedule on 8 x 4 TPUv4, with the seconds of a step
+///
+/// * in program order,
+/// * overlapped without more memory than before, with any memory, and also with rings; each with
+/// the
+///   gain, the numbers of changes, the peak memory and the milliseconds that the pass took,
+/// * under list scheduling, where any collective overlaps any kernel that does not depend on it,
+///
+/// and the peak memory before.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -47,7 +52,7 @@ void overlap_row(const char* model, const char* name, const pt::program& p, cons
                 after, 100 * (before - after) / before, around, early, off,
                 static_cast<double>(pt::estimate(l.device).peak_bytes) / 1e6, took.count());
   };
-  with(false, 1);  // as much memory as without
+  with(false, 1);  // no more memory than without overlap
   with(false, 0);
   with(true, 0);
   std::printf("  freely %9.5f s, %5.0f MB before\n",
@@ -69,9 +74,9 @@ void overlap_of_language_model(const char* name, const paper::language_model_siz
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> wanted(argv + 1, argv + argc);
-  if (wanted.empty()) wanted = {"T32", "IT32", "UNet", "GNS"};
-  for (const std::string& each : wanted) {
+  std::vector<std::string> models(argv + 1, argv + argc);
+  if (models.empty()) models = {"T32", "IT32", "UNet", "GNS"};
+  for (const std::string& each : models) {
     if (each == "T32") overlap_of_language_model("T32", paper::T32);
     if (each == "T48") overlap_of_language_model("T48", paper::T48);
     if (each == "IT32") {

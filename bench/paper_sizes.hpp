@@ -1,4 +1,4 @@
-/// The models of the paper, with the sizes that they have by default and with inferred ones.
+/// The sizes of the paper's models: the defaults, and those inferred from its tables.
 #pragma once
 
 #include <string_view>
@@ -19,7 +19,7 @@ struct paper_sizes {
 };
 inline constexpr paper_sizes default_sizes{"default sizes", paper::T32,  paper::T48,
                                            paper::IT32,     paper::UNet, paper::GNS};
-/// From the paper's Tables 1 and 3, see the models.
+/// Sizes inferred from the paper's Tables 1 and 3; the models' headers explain each.
 inline constexpr paper_sizes inferred_sizes{"inferred sizes",     paper::T32_inferred,
                                             paper::T48_inferred,  paper::IT32_inferred,
                                             paper::UNet_inferred, paper::GNS_inferred};

@@ -1,8 +1,8 @@
-/// How long `partition` takes, and how much memory, tracing excluded but in `T32_traced`.
+/// Measures the time and memory of `partition`. Tracing is excluded, except in `T32_traced`.
 ///
-/// `layers` runs over the number of layers of a transformer's training step (BP, MP, Z3), `devices`
-/// keeps 8 layers and changes the mesh; the others are the models of the paper at full size, T32
-/// with passes over its collectives, too, and how long its texts take.
+/// `layers` varies the number of layers of a transformer's training step (BP, MP, Z3); `devices`
+/// keeps 8 layers and varies the mesh. The other benchmarks partition the paper's models at full
+/// size, apply passes to T32's collectives, simulate T32, and print its texts.
 #include <malloc.h>
 
 #include <atomic>
@@ -21,12 +21,12 @@ namespace pt = partita;
 
 namespace {
 
-/// Bytes that `new` has given and `delete` not yet taken back, and the most there were.
+/// Bytes that are allocated by `new` and not yet freed, and their maximum.
 std::atomic<std::int64_t> bytes_in_use = 0, most_bytes = 0;
 
 }  // namespace
 
-// (Not inlined: GCC takes one of a pair without the other for a mistake.)
+// Not inlined: if GCC inlines only one of the pair, it warns of mismatched new and delete.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   void* p = std::malloc(size > 0 ? size : 1);
   if (p == nullptr) throw std::bad_alloc();
@@ -47,7 +47,7 @@ pt::program training_step(std::int64_t layers, std::int64_t width = 512, std::in
       {layers, width, heads, width / heads, 4 * width, 128, 64, 1024});
 }
 
-/// With those of nested programs.
+/// Returns the number of ops, including those of nested programs.
 int ops_of(const pt::program& p) {
   int n = p.op_count();
   for (const auto& r : p.regions) n += ops_of(r);
@@ -121,8 +121,8 @@ BENCHMARK(IT32)->Unit(benchmark::kMillisecond);
 BENCHMARK(UNet)->Unit(benchmark::kMillisecond);
 BENCHMARK(GNS)->Unit(benchmark::kMillisecond);
 
-/// The model traced and partitioned: all that the library does where another system's partitioner
-/// is given a program.
+/// Traces and partitions the model. This is the library's total work up to the point where another
+/// system's partitioner has only received a program.
 void T32_traced(benchmark::State& state) {
   using namespace paper::transformers;
   for (auto _ : state) {
@@ -133,7 +133,7 @@ void T32_traced(benchmark::State& state) {
 }
 BENCHMARK(T32_traced)->Unit(benchmark::kMillisecond);
 
-/// The passes that rewrite: how many collectives they leave, and how much the peak grows.
+/// Applies the rewriting passes and counts the collectives that remain and the growth of the peak.
 void T32_passes(benchmark::State& state) {
   using namespace paper::transformers;
   const pt::program step = paper::trace_training_step(paper::T32);
@@ -155,7 +155,7 @@ void T32_passes(benchmark::State& state) {
 }
 BENCHMARK(T32_passes)->Unit(benchmark::kMillisecond);
 
-/// One step of T32 on a machine; its memory is counted by `estimate`.
+/// Simulates one step of T32 on a device, or estimates its memory.
 template <class Run>
 void T32_simulated(benchmark::State& state, const Run& run) {
   using namespace paper::transformers;
@@ -174,7 +174,7 @@ BENCHMARK_CAPTURE(T32_simulated, memory, [](const auto& p) {
   return pt::estimate(p.device).peak_bytes;
 }) -> Unit(benchmark::kMillisecond);
 
-/// The same program on meshes of 8 x 4 and of 1,024 x 16 devices.
+/// Simulates the same program on meshes of 8 x 4 and of 1,024 x 16 devices.
 void T32_simulated_devices(benchmark::State& state) {
   using namespace paper::transformers;
   paper::language_model_sizes s = paper::T32;
@@ -186,14 +186,14 @@ void T32_simulated_devices(benchmark::State& state) {
 }
 BENCHMARK(T32_simulated_devices)->Args({8, 4})->Args({1024, 16})->Unit(benchmark::kMillisecond);
 
-/// What there is to read: a line per collective, and what each tactic did.
+/// Prints the texts about T32: a line per collective, the effect of each tactic, the local program.
 template <class Text>
-void T32_text(benchmark::State& state, const Text& made) {
+void T32_text(benchmark::State& state, const Text& print) {
   using namespace paper::transformers;
   const pt::partitioned p = pt::partition(paper::trace_training_step(paper::T32), paper_mesh,
                                           pt::schedule(BP, MP, Z3, EMB));
   std::size_t size = 0;
-  for (auto _ : state) size = made(p).size();
+  for (auto _ : state) size = print(p).size();
   state.counters["characters"] = static_cast<double>(size);
 }
 BENCHMARK_CAPTURE(T32_text, explain, [](const auto& p) { return pt::explain(p); })

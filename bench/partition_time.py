@@ -1,11 +1,12 @@
-"""Time to partition public models at full size: ours from text to text, and that of XLA's partitioner.
+"""Compares the time to partition public models at full size: ours, from text to text, and XLA's partitioner.
 
     PARTITA=build/bench/examples/partita python bench/partition_time.py [--models gpt2] [--schedule BP+MP+Z3] [--small]
 
-Ours is `partita MODULE SCHEDULE SYSTEM --emit local` as a whole: reading, all tactics, writing; the best of five.
-XLA's is what it logs of its passes while it compiles the same module with the same shardings (--emit annotated) for
-eight CPU devices: propagation of shardings (shardy-xla), partitioning (spmd-partitioning), and all passes that run
-because there are several partitions (those around them clean up for them and behind them). Nothing is run.
+Ours is the whole of `partita MODULE SCHEDULE SYSTEM --emit local`: reading, all tactics, writing; the best of five. For
+XLA the script reads the times that XLA logs for its passes while it compiles the same module with the same shardings
+(--emit annotated) for eight CPU devices. It prints propagation of shardings (shardy-xla), partitioning
+(spmd-partitioning), and all passes of the pipelines for several partitions, which include clean-up before and after.
+Nothing is run.
 """
 import argparse
 import os
@@ -19,7 +20,7 @@ AXES = {"B": 4, "M": 2}
 
 
 def compile_annotated(path):
-    """Runs in a process of its own, which logs passes."""
+    """Compiles a module in its own process, which logs passes."""
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
     import jax
     import numpy as np
@@ -39,7 +40,7 @@ def compile_annotated(path):
 
 
 def passes(log):
-    """Milliseconds of each pass, by pipeline and pass."""
+    """Returns the milliseconds of each (pipeline, pass)."""
     found, pipeline = {}, ""
     for line in log.split("\n"):
         begins = re.search(r"Running HLO pass pipeline on module \S+: (\S+)", line)

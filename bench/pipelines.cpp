@@ -1,10 +1,12 @@
-/// Pipelines: bubble rates beside published ones, how long a plan takes, threads against one.
+/// Measures pipelines: bubble rates beside published ones, planning time, and threads against one
+/// thread.
 ///
 ///     bench_pipelines
 ///
-/// Rates: the measured times of Qi et al., arXiv:2401.10241, tables 4 and 9, played by our orders,
-/// and orders searched under p and 2p activations, where the second part of a backward needs
-/// 32 / (34 + 5 a s / h) of what a forward keeps (table 3 has heads, hidden size and length).
+/// The rates come from the times that Qi et al. measured (arXiv:2401.10241, tables 4 and 9). Our
+/// pipeline orders replay these times, as do orders searched with memory for p and 2p activations.
+/// The second part of a backward pass keeps 32 / (34 + 5 a s / h) of a forward pass's activations;
+/// table 3 has the heads a, the length s and the hidden size h.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -101,7 +103,7 @@ void print_rates() {
   }
 }
 
-/// A language model in stages of as many layers each.
+/// The options of a pipeline that divides a language model into stages of equal numbers of layers.
 struct staged {
   std::vector<std::string> meshes, layers;
   pt::topology topology;
@@ -125,7 +127,7 @@ struct staged {
 };
 
 void print_plan() {
-  std::printf("\nT32 in 8 stages, 1F1B: milliseconds (the least of five)\n%12s %8s %8s %8s %6s\n",
+  std::printf("\nT32 in 8 stages, 1F1B: milliseconds (minimum of five)\n%12s %8s %8s %8s %6s\n",
               "microbatches", "trace", "plan", "timeline", "calls");
   paper::language_model_sizes sizes = paper::T32;
   sizes.batch = 64;
@@ -151,11 +153,11 @@ void print_plan() {
   }
 }
 
-/// With batch and Megatron parallelism inside of the stages, and fully sharded parameters.
+/// Plans with batch and Megatron parallelism inside the stages, and with fully sharded parameters.
 void print_sharded_plan() {
   std::printf(
-      "\nT32 in 8 stages of {\"batch\":16, \"model\":2}, 1F1B, 32 microbatches: milliseconds (the "
-      "least of three)\n%-12s %8s %8s %8s %8s %9s %8s %8s %8s %8s %12s\n",
+      "\nT32 in 8 stages of {\"batch\":16, \"model\":2}, 1F1B, 32 microbatches: milliseconds "
+      "(minimum of three)\n%-12s %8s %8s %8s %8s %9s %8s %8s %8s %8s %12s\n",
       "inside", "trace", "plan", "prove", "export", "functions", "gathers", "sums", "scatters",
       "conflict", "peak MB");
   paper::language_model_sizes sizes = paper::T32;
@@ -206,7 +208,7 @@ void print_sharded_plan() {
   print_row("kept", fully_sharded, true);
 }
 
-/// Stages sharded by hand, and by a search over the axes of their meshes.
+/// Compares stages sharded by hand with stages sharded by a search over the axes of their meshes.
 void print_automatic() {
   std::printf(
       "\nTwo stages of {\"batch\":4, \"model\":2}, A100, 1F1B, 8 microbatches: simulated "

@@ -1,10 +1,11 @@
-/// How long `prove` takes, next to `partition` of the same program in the same run.
+/// Measures `prove` beside `partition` of the same program in the same run.
 ///
 ///   bench_prove [RUNS]
 ///
-/// Least of RUNS (20) of the paper's models at full size, of transformers with more layers, and of
-/// one on meshes of 2 to 4,096 devices; then of small ones, element by element. Other shapes, to
-/// 100,000 ops: bench_scale --phases prove.
+/// Times are the minimum of RUNS (default: 20) runs. The programs are the paper's models at full
+/// size, transformers with more layers, one transformer on meshes of 2 to 8,192 devices, and small
+/// ones that are proved element by element. `bench_scale --phases prove` has other shapes, up to
+/// 100,000 ops.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,9 +25,9 @@ namespace {
 
 int runs = 20;
 
-/// Milliseconds of `f`, least of all runs.
+/// Returns the milliseconds that `f` takes, the minimum of all runs.
 template <class F>
-double least(const F& f) {
+double minimum(const F& f) {
   double best = 1e9;
   for (int i = 0; i < runs; ++i) {
     const auto start = std::chrono::steady_clock::now();
@@ -42,14 +43,16 @@ void measure(const char* name, const pt::program& source, const pt::mesh& mesh,
              const Tactics&... tactics) {
   pt::partitioned p;
   pt::verdict v;
-  const double made = least([&] { p = pt::partition(source, mesh, pt::schedule(tactics...)); });
-  const double proved = least([&] { v = pt::prove(p); });
+  const double partitioned =
+      minimum([&] { p = pt::partition(source, mesh, pt::schedule(tactics...)); });
+  const double proved = minimum([&] { v = pt::prove(p); });
   const int ops = p.source.op_count() + p.device.local.op_count();
   std::printf(
       "%-24s %6d + %6d ops, %4lld devices: partition %8.2f ms, prove %8.2f ms, ratio %.2f, "
       "%5.0f ns per op%s\n",
       name, p.source.op_count(), p.device.local.op_count(), static_cast<long long>(mesh.devices()),
-      made, proved, proved / made, 1e6 * proved / ops, v.proved ? "" : ", NOT PROVED");
+      partitioned, proved, proved / partitioned, 1e6 * proved / ops,
+      v.proved ? "" : ", NOT PROVED");
 }
 
 pt::program training_step(std::int64_t layers, std::int64_t width = 512, std::int64_t heads = 8) {
@@ -84,7 +87,7 @@ void measure_growth() {
             Z3);
 }
 
-/// The same, on formulas, element by element: what claims do not prove is tried so.
+/// Proves small programs element by element, the fallback for programs that claims do not prove.
 void measure_elements() {
   using namespace transformer;
   for (std::int64_t width : {8, 16, 32}) {
@@ -92,8 +95,8 @@ void measure_elements() {
         trace_training_step<dynamic>({1, width, 2, width / 2, 2 * width, 4, 4, 16});
     const auto p = pt::partition(source, {{"B", 2}, {"M", 2}}, pt::schedule(BP, MP, Z3));
     pt::prove_detail::element_verdict v;
-    const double ms =
-        least([&] { v = pt::prove_detail::prove_by_elements(p.source, p.device, 1'000'000'000); });
+    const double ms = minimum(
+        [&] { v = pt::prove_detail::prove_by_elements(p.source, p.device, 1'000'000'000); });
     std::printf("1 layer, width %2lld, by elements: %9lld steps, %8.2f ms, %5.1f ns per step%s\n",
                 static_cast<long long>(width), static_cast<long long>(v.steps), ms,
                 1e6 * ms / static_cast<double>(v.steps),

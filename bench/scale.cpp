@@ -1,16 +1,18 @@
-/// How everything that the library does grows with the number of ops.
+/// Measures how the time of every phase of the library grows with the number of ops.
 ///
 ///   bench_scale [--shapes a,b] [--phases a,b] [--sizes 1000,10000,100000] [--cap SECONDS]
 ///               [--csv FILE] [--baseline FILE]
 ///
-/// Per shape of program and phase: CPU nanoseconds per op at each size, the exponent of time
-/// against ops from the smallest size to the largest that was measured (1 is linear), time per op
-/// there over time per op at the smallest size (marked where it is above 2), and the milliseconds
-/// at the largest. Each phase runs in a process of its own, the best of a few runs; one that needs
-/// more than the cap of CPU seconds is stopped and shown as "> cap", and larger sizes are left out.
+/// Prints one row per shape of program and phase: the CPU nanoseconds per op at each size; the
+/// exponent of time against ops from the smallest to the largest measured size (1 is linear); the
+/// time per op at the largest size over that at the smallest, marked `!` above 2; and the
+/// milliseconds at the largest size.
 ///
-/// `--csv` writes shape,phase,ops,seconds; `--baseline` reads such a file of another build and
-/// shows time over that build's time at the largest size that both have.
+/// Each phase runs in its own process and reports the best of a few runs. A phase that exceeds the
+/// cap of CPU seconds is stopped and shown as "> cap"; its larger sizes are skipped.
+///
+/// `--csv` writes shape,phase,ops,seconds. `--baseline` reads such a file of another build and
+/// prints the time over that build's time at the largest size that both have.
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -43,16 +45,16 @@ const pt::mesh mesh{{"B", 4}, {"M", 2}, {"A", 16}};
 
 double cpu_seconds() {
   timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);  // that of the process ticks while a timer runs
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);  // the process's clock is coarse while a timer runs
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
 // ---- Phases -----------------------------------------------------------------------------------
 
-/// What phases look at; `result` is there once the phase "partition" has been measured.
+/// The input of the phases. `result` is set after the phase "partition" has been measured.
 struct subject {
   const scale::shape& shape;
-  int wanted;
+  int ops;  ///< approximate number of ops
   model m = {};
   std::unique_ptr<pt::partitioned> result = nullptr;
 
@@ -62,7 +64,7 @@ struct subject {
   }
 };
 
-/// CPU seconds of `f`, what it returns destroyed outside.
+/// Returns the CPU seconds of `f`, without the destruction of its result.
 template <class F>
 double timed(const F& f) {
   const double start = cpu_seconds();
@@ -75,7 +77,7 @@ void raise(const pt::failure& f) { f.raise(); }
 double with_passes(const subject& s, const pt::passes& on) {
   return timed([&] { return s.partition({.passes = on}); });
 }
-/// tile or atomic of every value, one after the other; what is refused counts, too.
+/// Applies `act` (tile or atomic) to every value in turn; refused actions count, too.
 template <class Act>
 double each_value(const subject& s, const Act& act) {
   pt::core_program core(s.source(), mesh);
@@ -86,7 +88,8 @@ double each_value(const subject& s, const Act& act) {
   });
 }
 
-/// The program on four meshes, a part of it after the other: 64 ops each, and 16 without a name.
+/// Places the program on four meshes in sequence. Each part has 64 named ops and 16 without a
+/// name.
 double on_meshes(const subject& s) {
   static const pt::topology meshes{
       {"m0", {{"B", 4}}}, {"m1", {{"B", 4}}}, {"m2", {{"B", 2}}}, {"m3", {{"B", 2}}}};
@@ -107,13 +110,12 @@ double on_meshes(const subject& s) {
 
 struct phase {
   std::string_view name;
-  bool of_result;  ///< needs subject::result
+  bool of_result;  ///< true if the phase needs subject::result
   double (*seconds)(const subject&);
 };
 
 const phase phases[] = {
-    {"build", false,
-     [](const subject& s) { return timed([&] { return s.shape.make(s.wanted); }); }},
+    {"build", false, [](const subject& s) { return timed([&] { return s.shape.make(s.ops); }); }},
     {"partition", false, [](const subject& s) { return timed([&] { return s.partition(); }); }},
     {"mpmd", false, on_meshes},
     {"combine", true, [](const subject& s) { return with_passes(s, {.combine_below = 1 << 20}); }},
@@ -208,14 +210,14 @@ const phase phases[] = {
      }},
 };
 
-// ---- One measurement in a process of its own --------------------------------------------------
+// ---- One measurement in its own process -------------------------------------------------------
 
 struct reading {
   double seconds = -1;
-  std::string note;  ///< why there are no seconds
+  std::string note;  ///< the reason if `seconds` is missing
 };
 
-/// Best of up to nine runs, as long as they fit in a tenth of the cap.
+/// Returns the best of up to nine runs; stops early when they have used a tenth of the cap.
 reading measure(const phase& ph, const subject& s, double cap) {
   int ends[2];
   if (pipe(ends) != 0) return {-1, "no pipe"};
@@ -343,7 +345,7 @@ void run(const scale::shape& shape, const options& o, std::map<key, std::map<int
         if (r.seconds < 0) return true;
       return false;
     };
-    // What later phases look at is made here only after a process has made it within the cap.
+    // This process builds a phase's input only after a child process has built it within the cap.
     const reading built = measure(phases[0], s, o.cap);
     if (built.seconds >= 0) s.m = shape.make(n);
     const int ops = built.seconds >= 0 ? ops_of(s.source()) : n;

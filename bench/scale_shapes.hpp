@@ -1,4 +1,4 @@
-/// Programs of any size in many shapes, and schedules for them: what bench_scale measures.
+/// Programs of any size in many shapes, with schedules for them; bench_scale measures them.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace scale {
 namespace pt = partita;
 using pt::value_id;
 
-/// A tactic with lists of its own: named values along an axis, or inner values by their number.
+/// A tactic that tiles listed values along an axis: named values, or inner values by number.
 struct tactic {
   std::string label, axis;
   std::vector<std::pair<std::string, pt::placement>> named = {};
-  std::vector<std::pair<value_id, int>> inner = {};  ///< value and dimension; -1: atomic
+  std::vector<std::pair<value_id, int>> inner = {};  ///< value and dimension, or -1 for atomic
   pt::uneven policy = pt::uneven::unsaid;
 
   std::string_view name() const { return label; }
@@ -45,10 +45,10 @@ struct model {
 inline constexpr std::int64_t side = 64;
 inline const pt::tensor_type square{pt::dtype::f32, {side, side}};
 
-/// A program under construction; its ops are about those that its shape was asked for.
+/// A program under construction, of about `target_ops` ops.
 class writer {
  public:
-  explicit writer(int ops) : wanted(ops) {}
+  explicit writer(int ops) : target_ops(ops) {}
 
   value_id input(const std::string& name, const pt::tensor_type& t = square) {
     return pt::ops::parameter(b, name, t);
@@ -64,14 +64,14 @@ class writer {
     if (!name.empty()) o.name = b.p.intern(name);
     b.p.outputs.push_back(o);
   }
-  bool full() const { return b.p.op_count() >= wanted; }
+  bool full() const { return b.p.op_count() >= target_ops; }
   pt::program take() {
     b.p.error.raise();
     return std::move(b.p);
   }
 
   pt::builder b;
-  int wanted;
+  int target_ops;
 };
 
 inline std::string numbered(const char* prefix, std::size_t i) {
@@ -95,7 +95,7 @@ inline model chain(int n) {
   return {w.take(), {BP, {"MP", "M", {{"w", 1}}}}};
 }
 
-/// The last value is sharded, so that everything is inferred against the flow of data.
+/// Shards the last value, so that propagation runs against the flow of data.
 inline model backward(int n) {
   writer w(n);
   value_id h = w.input("x");
@@ -104,7 +104,7 @@ inline model backward(int n) {
   return {w.take(), {{"BP", "B", {{"y", 0}}}}};
 }
 
-/// One value with n/2 users, summed in a tree.
+/// One value with n/2 users, which a tree of additions sums.
 inline model wide(int n) {
   writer w(n);
   const value_id x = w.input("x");
@@ -129,7 +129,7 @@ inline model diamond(int n) {
   return {w.take(), {BP, {"MP", "M", {{"y", 1}}}}};
 }
 
-/// A training step by hand, forward, backward and update, with four tactics.
+/// A hand-written training step (forward, backward and update) with four tactics.
 inline model layers(int n) {
   const auto count = static_cast<std::size_t>(n / 7);
   writer w(n);
@@ -199,7 +199,7 @@ inline model concatenate(int n) {
   return {w.take(), {{"MP", "M", {{"x", 1}}}}};
 }
 
-/// optimization_barrier of n operands: an op of n results, and of 2n factors.
+/// An optimization_barrier of n operands: one op with n results and 2n factors.
 inline model barrier(int n) {
   writer w(n);
   pt::vec<value_id> parts;
@@ -224,7 +224,7 @@ inline model outputs(int n) {
   return {w.take(), {BP}};
 }
 
-/// n/2 states, and what becomes of them.
+/// n/2 states, each updated by one op.
 inline model states(int n) {
   writer w(n);
   const value_id x = w.input("x");
@@ -247,7 +247,7 @@ inline model tags(int n) {
   return {w.take(), {BP}};
 }
 
-/// As many tactics as inputs: n/2.
+/// n/2 inputs and as many tactics.
 inline model tactics(int n) {
   writer w(n);
   model m;
@@ -260,7 +260,7 @@ inline model tactics(int n) {
   return m;
 }
 
-/// One tactic that speaks of every inner value.
+/// One tactic that acts on every inner value.
 inline model inner_values(int n, bool atomic) {
   writer w(n);
   tactic all{"all", "B"};
@@ -275,7 +275,7 @@ inline model inner_values(int n, bool atomic) {
 inline model tiles(int n) { return inner_values(n, false); }
 inline model atomics(int n) { return inner_values(n, true); }
 
-/// n/3 conflicts: the operands of a sum are sliced on different dimensions.
+/// n/3 conflicts: the operands of each addition are tiled on different dimensions.
 inline model conflicts(int n) {
   writer w(n);
   tactic rows{"rows_and_columns", "B"};
@@ -290,7 +290,7 @@ inline model conflicts(int n) {
 
 // ---- Nested programs --------------------------------------------------------------------------
 
-/// A body of `ops` ops on one value, the last of which is what it returns.
+/// Applies `ops` ops in sequence to a value and returns the result of the last.
 inline value_id line(writer& w, value_id h, int ops) {
   for (int i = 0; i < ops; ++i) h = w.tanh(h);
   return h;
@@ -311,7 +311,7 @@ inline value_id branched(writer& w, value_id x, pt::program&& body) {
   branches.push_back(std::move(body));
   return pt::ops::case_of(w.b, index, operands, std::move(branches));
 }
-/// A nested program: its own ops, then, if there is one, what is nested in it.
+/// Returns a nested program of `ops` ops, followed by what `rest` appends.
 inline pt::program nested(int ops, bool counter,
                           const std::function<value_id(writer&, value_id)>& rest) {
   writer w(0);

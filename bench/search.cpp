@@ -1,15 +1,15 @@
-/// Automatic partitioning of the paper's models, beside the schedules by hand, and how long it
-/// takes.
+/// Compares automatic partitioning of the paper's models with hand-written schedules, and measures
+/// the search time.
 ///
 ///   bench_search [--inferred] [MODEL ...]     T32, T48, IT32, UNet, GNS, axes; default: all
 ///
-/// `--inferred`: with the sizes that were inferred from the paper's tables.
+/// `--inferred` uses the sizes that were inferred from the paper's tables.
 ///
-/// For each model, over 8 x 4 of the paper's TPUv3, overlapped steps by the simulator: schedules by
-/// hand; then automatic ones with the memory that the best of these needs. Where no slicing along
-/// the axis that a search has brings the arguments there, a line says so, and another row has the
-/// memory of the best by hand that also keeps them whole. `axes`: how long a search of T32 takes
-/// over 32 devices in one to five axes.
+/// For each model the simulator predicts overlapped steps on 8 x 4 of the paper's TPUv3. The rows
+/// are the hand-written schedules, then automatic ones with the memory of the fastest of these. If
+/// tiling along the searched axis cannot make the arguments fit in that memory, a line says so, and
+/// another row searches with the memory of the hand-written schedule that keeps them unsharded.
+/// `axes` measures a search of T32 over 32 devices in one to five axes.
 ///
 /// Source    PartIR, section 7.4 and figures 10 and 11
 #include <algorithm>
@@ -34,7 +34,8 @@ class comparison {
  public:
   comparison(const char* model, pt::program p) : model_(model), p_(std::move(p)) {}
 
-  /// By hand; gives the bytes at the peak. The fastest says how much memory there is.
+  /// Prints a hand-written schedule and returns its peak in bytes. The fastest schedule's peak
+  /// becomes the memory of the device.
   template <class... T>
   double by_hand(const char* name, const T&... tactics) {
     const pt::partitioned r = pt::partition(p_, paper_mesh, pt::schedule(tactics...));
@@ -46,8 +47,8 @@ class comparison {
     on_.memory = peak;
     return peak;
   }
-  /// Do arguments fit behind some tactics, with a piece of each along "model"? Else says by how
-  /// much they do not, and allows so many bytes.
+  /// True if the arguments fit in memory after `tactics` when each is also sharded along "model".
+  /// Otherwise prints their size and sets the memory to `bytes`.
   template <class... T>
   bool fits(double bytes, const T&... tactics) {
     const pt::partitioned r = pt::partition(p_, paper_mesh, pt::schedule(tactics...));
@@ -55,13 +56,14 @@ class comparison {
         static_cast<double>(r.cost.argument_bytes) / static_cast<double>(paper_mesh.size(1));
     if (least <= on_.memory) return true;
     std::printf(
-        "%-5s arguments take %.0f MB whatever is sliced along \"model\"; allowed: %.0f MB\n",
+        "%-5s arguments take at least %.0f MB with any tiling along \"model\"; allowed: %.0f MB\n",
         model_, least / 1e6, bytes / 1e6);
     on_.memory = bytes;
     return false;
   }
-  /// What a schedule sends along "batch" it sends whatever is sliced along "model": as many
-  /// messages, of a piece at least. (Links carry one collective at a time.)
+  /// Prints a lower bound of the step time. A schedule's collectives along "batch" remain with any
+  /// tiling along "model": the number of messages stays, and each is at least a shard along
+  /// "model". A link carries one collective at a time.
   template <class... T>
   void sends(const char* name, const T&... tactics) const {
     const pt::partitioned r = pt::partition(p_, paper_mesh, pt::schedule(tactics...));
@@ -75,7 +77,8 @@ class comparison {
   pt::automatic automatic(std::initializer_list<std::string_view> axes) {
     return {axes, on_, {.seconds = 0, .result = &found_}};
   }
-  /// What was found may leave dimensions that a tactic behind it cannot slice.
+  /// Prints a schedule with a search, or its error: the search may tile dimensions that a later
+  /// tactic needs.
   template <class... T>
   void searched(const char* name, const T&... tactics) try {
     const std::clock_t began = std::clock();
@@ -147,7 +150,7 @@ void gns(const paper::gns_sizes& sizes) {
   c.searched("ES+AutoMP", ES, c.automatic({"model"}));
   c.searched("AutoBP", c.automatic({"batch"}));
 }
-/// The same number of evaluations over more and more axes.
+/// Searches with the same number of evaluations over one to five axes.
 void axes(const paper::language_model_sizes& sizes) {
   const pt::program p = paper::trace_training_step(sizes);
   pt::device on = pt::tpu_v3_partir;
@@ -174,9 +177,9 @@ void axes(const paper::language_model_sizes& sizes) {
 int main(int argc, char** argv) {
   const bool inferred = argc > 1 && std::string_view(argv[1]) == "--inferred";
   const bench::paper_sizes& m = inferred ? bench::inferred_sizes : bench::default_sizes;
-  std::vector<std::string> wanted(argv + 1 + inferred, argv + argc);
-  if (wanted.empty()) wanted = {"T32", "T48", "IT32", "UNet", "GNS", "axes"};
-  for (const std::string& each : wanted) {
+  std::vector<std::string> models(argv + 1 + inferred, argv + argc);
+  if (models.empty()) models = {"T32", "T48", "IT32", "UNet", "GNS", "axes"};
+  for (const std::string& each : models) {
     if (each == "T32") language_model("T32", m.t32);
     if (each == "T48") language_model("T48", m.t48);
     if (each == "IT32") serving(m.it32);

@@ -1,11 +1,13 @@
-/// What a device sends in a step, and the same step for XLA's partitioner: models whose schedules
-/// ask for other collectives each (examples/models/small), and the paper's, with fewer layers.
+/// Counts the bytes that a device sends in a step, and writes the same step for XLA's partitioner.
+/// The models are small ones with different collectives (examples/models/small), and the paper's
+/// with fewer layers. xla_bytes.py reads the result.
 ///
-///   bench_sent_bytes FOLDER   writes MODEL.SCHEDULE.mlir, the whole program with the shardings
-///                             that its arguments and results have, MODEL.SCHEDULE.inside.mlir,
-///                             with those of tagged values too, and sent.csv: model, schedule,
-///                             devices; bytes that a device sends and its peak as the schedule is,
-///                             then with shared gathers; collectives of both. See xla_bytes.py.
+///   bench_sent_bytes FOLDER   writes to FOLDER:
+///       MODEL.SCHEDULE.mlir         the global program with shardings of arguments and results
+///       MODEL.SCHEDULE.inside.mlir  the same with shardings of tagged values, too
+///       sent.csv                    model, schedule, devices; bytes that a device sends and its
+///       peak
+///                                   memory, without and with shared gathers; collectives of both
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -67,7 +69,7 @@ class figure {
   pt::program p_;
   pt::mesh mesh_;
 
-  /// all-gather, all-reduce, reduce-scatter, all-to-all, permute
+  /// Returns the numbers of all-gather, all-reduce, reduce-scatter, all-to-all and permute.
   static std::string kinds(const pt::collectives& c) {
     std::string all;
     for (const auto n : {c.all_gather, c.all_reduce, c.reduce_scatter, c.all_to_all, c.permute})
@@ -145,7 +147,7 @@ void add_small(figure& f) {
 
 constexpr pt::mesh paper_mesh{{"batch", 8}, {"model", 4}};
 
-/// Layers but for their number as in the paper.
+/// Returns the paper's sizes with another number of layers.
 template <class Sizes>
 Sizes with_layers(Sizes s, int layers) {
   s.layers = layers;

@@ -1,7 +1,7 @@
-"""What a module that XLA compiled sends: how many collectives of each kind run, and the bytes that a device sends.
+"""Counts the collectives of a module that XLA compiled, by kind, and the bytes that a device sends for them.
 
-In the bodies of loops they count as often as they run. A device sends (n-1)/n of the result of an all-gather and of the
-operand of a reduce-scatter or all-to-all among n, twice that of an all-reduce, and all that is permuted.
+Collectives in loop bodies count once per iteration. In a group of n a device sends (n-1)/n of the result of an
+all-gather and of the operand of a reduce-scatter or all-to-all, 2(n-1)/n of an all-reduce, and all of a permute.
 """
 import collections as counting
 import re
@@ -9,7 +9,7 @@ import re
 import jax
 import numpy as np
 
-BITS = {"pred": 8, "bf16": 16}  # of others the number in the name
+BITS = {"pred": 8, "bf16": 16}  # for other types, the number in the name
 KINDS = ["all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute"]
 
 
@@ -23,7 +23,7 @@ def group_size(line):
     written = re.search(r"replica_groups=\{\{([\d,]*)\}", line)
     counted = re.search(r"replica_groups=\[(\d+),(\d+)\]<=", line)
     axes = re.search(r"replica_groups=mesh\[(.*?)\].*? \{(.*?)\}", line)
-    if axes:  # whole axes, or parts of them as 'a':(1)2
+    if axes:  # full axes, or sub-axes such as 'a':(1)2
         sizes = dict(re.findall(r"('[^']*')=(\d+)", axes[1]))
         parts = re.findall(r"('[^']*')(?::\(\d+\)(\d+))?", axes[2])
         return int(np.prod([int(part or sizes[name]) for name, part in parts]))
@@ -31,14 +31,14 @@ def group_size(line):
 
 
 def sent_by(kind, size, n):
-    """Bytes that a device sends; size: bytes of the result."""
+    """Returns the bytes that a device sends. `size` is the bytes of the result."""
     if kind == "collective-permute":
         return size
     return {"all-gather": size, "all-to-all": size, "all-reduce": 2 * size, "reduce-scatter": size * n}[kind] * (n - 1) / n
 
 
 def collectives(hlo):
-    """How many of each kind run, and the bytes that a device sends for each."""
+    """Returns the number of collectives of each kind that run, and the bytes that a device sends for each kind."""
     bodies, name = {}, None
     for line in hlo.split("\n"):
         head = re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\{$", line)

@@ -1,4 +1,4 @@
-/// How well predictions fit what was measured.
+/// Statistics of how well predictions fit measurements.
 #pragma once
 
 #include <cmath>
@@ -7,14 +7,14 @@
 
 namespace bench {
 
-/// Ranks, equal values sharing theirs.
+/// Returns the rank of each value; equal values share their mean rank.
 inline std::vector<double> ranks(const std::vector<double>& v) {
   std::vector<double> r(v.size());
   for (std::size_t i = 0; i < v.size(); ++i)
     for (double other : v) r[i] += other < v[i] ? 1 : other == v[i] ? 0.5 : 0;
   return r;
 }
-/// Correlation of the ranks, -1 to 1; 0 where one of both is constant.
+/// Returns the correlation of the ranks, from -1 to 1, or 0 if either list is constant.
 inline double spearman(const std::vector<double>& a, const std::vector<double>& b) {
   const auto x = ranks(a), y = ranks(b);
   double mx = 0, my = 0, xy = 0, xx = 0, yy = 0;
@@ -27,7 +27,7 @@ inline double spearman(const std::vector<double>& a, const std::vector<double>& 
   }
   return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
-/// Mean of |predicted / measured - 1|.
+/// Returns the mean of |predicted / measured - 1|.
 inline double mean_error(const std::vector<double>& predicted,
                          const std::vector<double>& measured) {
   double sum = 0;

@@ -1,9 +1,10 @@
-/// The collectives of the paper's models under the paper's schedules, at full size: Table 2.
+/// Counts the collectives of the paper's models under the paper's schedules at full size: Table 2.
 ///
-///   bench_table2                  model,schedule,all_gather,all_reduce,reduce_scatter,all_to_all
-///   bench_table2 --compare FILE   and how many more than in a file of this form; exit status 1 if
-///                                 a row differs that should not, or is not known here
-///   bench_table2 --inferred ...   with the sizes that were inferred from other tables
+///   bench_table2                  prints
+///   model,schedule,all_gather,all_reduce,reduce_scatter,all_to_all bench_table2 --compare FILE
+///   also prints the differences from a file in this format; the exit
+///                                 status is 1 if an exact row differs or a row of FILE is unknown
+///   bench_table2 --inferred ...   uses the sizes inferred from other tables
 ///
 /// Source    PartIR, arXiv:2401.11202, section 7.3; the mesh is that of figure 6
 #include <array>
@@ -28,7 +29,8 @@ constexpr pt::mesh mesh{{"batch", 8}, {"model", 4}};
 
 using counts = std::array<std::int64_t, 4>;
 
-/// Is a row to be that of the paper? Where the paper leaves the model open, it may differ.
+/// Whether a row has to equal the paper's (exact) or may differ, since the paper leaves the model
+/// open.
 enum class expectation { exact, open };
 
 struct row {
@@ -67,8 +69,8 @@ void add_language_model(table& t, std::string_view name, const pt::program& step
   t.add(name, "EMB", expected, step, MP, EMB);
 }
 
-/// Multi-query sharding says how the attention lies before Megatron does: tactics never undo what
-/// earlier ones did.
+/// MQ comes before MP: it decides how the attention is sharded, and no tactic undoes what an
+/// earlier one did.
 void add_serving(table& t, const paper::serving_sizes& sizes) {
   using namespace paper::serving;
   const pt::program p = paper::trace_serving(sizes);
@@ -96,7 +98,7 @@ table table2(const bench::paper_sizes& m) {
   return t;
 }
 
-/// The rows of a file, by "model,schedule".
+/// Reads the rows of a file, keyed by "model,schedule".
 std::map<std::string, counts> read(const char* file) {
   std::map<std::string, counts> rows;
   std::ifstream in(file);
@@ -109,7 +111,8 @@ std::map<std::string, counts> read(const char* file) {
     if (model.empty() || model[0] == '#' || model == "model") continue;
     counts& c = rows[model + ',' + schedule];
     for (auto& each : c) {
-      if (!std::getline(fields, number, ',')) throw std::runtime_error("four numbers in " + line);
+      if (!std::getline(fields, number, ','))
+        throw std::runtime_error("expected four numbers: " + line);
       each = std::stoll(number);
     }
   }

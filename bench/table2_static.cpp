@@ -1,5 +1,6 @@
-// The compiler checks a strategy at full size: the row "T32, BP+MP+Z3" of the paper's Table 2.
-// Built on request only (target table2_static): it takes the compiler about a minute and a few GiB.
+// Lets the compiler check a strategy at full size: the row "T32, BP+MP+Z3" of the paper's Table 2.
+// Only the target table2_static builds this file: it takes the compiler about a minute and a few
+// GiB.
 #include "../examples/models/language_model.hpp"
 
 namespace pt = partita;

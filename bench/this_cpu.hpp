@@ -1,9 +1,9 @@
-/// The CPU that this program runs on as a device of the simulator, measured.
+/// Measures this machine's CPU as a device of the simulator.
 ///
-/// What is measured is what programs get that run here (run/): one thread, products and elementwise
-/// kernels of the library, collectives of an emulated mesh. The machine may be busy with other
-/// things, so times are CPU times of the thread, and medians of many; `measure` can be called again
-/// and again between other things.
+/// The figures are those that programs get when they run here (run/): one thread, the library's
+/// products and elementwise kernels, and the collectives of an emulated mesh. The machine may be
+/// busy, so times are medians of many CPU times of the thread. `measure` can be called repeatedly,
+/// between other measurements.
 #pragma once
 
 #include <time.h>
@@ -28,18 +28,20 @@ namespace bench {
 
 namespace pt = partita;
 
-/// CPU time of this thread.
+/// Returns the CPU time of this thread, in seconds.
 inline double thread_seconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
-/// CPU times of runs. Their median stands for all, of short programs and of long ones: beside
-/// other work on the machine the least of many short runs is one that nothing disturbed, which long
-/// runs never are.
+/// CPU times of runs, summarized by their median.
+///
+/// The minimum would favour short programs on a busy machine: the fastest of many short runs is
+/// undisturbed, while every long run is disturbed.
 class run_times {
  public:
-  /// Runs `f` once without measuring, then as often as fits, and at least so many times.
+  /// Runs `f` once without measuring, then at least `times` times and until `in_all` seconds have
+  /// passed.
   template <class F>
   void measure(F&& f, double in_all = 0.1, int times = 5) {
     f();
@@ -61,7 +63,7 @@ class run_times {
   std::vector<double> seconds_;
 };
 
-/// Numbers that are neither tiny nor large, the same in each run.
+/// Returns numbers between 0.5 and 0.75, the same in each run.
 inline pt::array plain_numbers(const pt::tensor_type& t) {
   pt::array a(pt::tensor_type{pt::dtype::f32, t.shape});
   auto* x = a.mutable_data<float>();
@@ -70,7 +72,7 @@ inline pt::array plain_numbers(const pt::tensor_type& t) {
   return pt::as_type(a, t.element);
 }
 
-/// A program, and what it takes here.
+/// A program and its measured time on this CPU.
 class measured_program {
  public:
   measured_program(std::string_view name, pt::program p)
@@ -84,7 +86,7 @@ class measured_program {
   }
   double seconds() const { return times_.median(); }
   double predicted(const pt::device& d) const { return pt::simulate(made_.device, d).time; }
-  /// FLOP/s of its products.
+  /// Returns the FLOP/s of its products.
   double rate() const { return pt::simulate(made_.device, pt::a100_80).product_flops / seconds(); }
   std::string name() const {
     std::string s = name_;
@@ -126,7 +128,7 @@ inline measured_program convolution(const extents<4>& x, const extents<4>& w) {
   return {"convolution", pt::trace([=](auto a, auto b) { return pt::conv<same>(a, b); },
                                    input_of<float>("a", x), input_of<float>("b", w))};
 }
-/// Derivatives of the convolution above, from that of its result.
+/// Returns the derivative of a convolution with respect to its images.
 inline measured_program input_derivative(const extents<4>& x, const extents<4>& w) {
   const auto f = [](auto a, auto b, auto g) {
     return pt::grad([&](auto each) { return pt::sum(pt::conv<same>(each, b) * g); }, a);
@@ -134,6 +136,7 @@ inline measured_program input_derivative(const extents<4>& x, const extents<4>& 
   return {"by images",
           pt::trace(f, input_of<float>("a", x), input_of<float>("b", w), input_of<float>("g", x))};
 }
+/// Returns the derivative of a convolution with respect to its weights.
 inline measured_program weight_derivative(const extents<4>& x, const extents<4>& w) {
   const auto f = [](auto a, auto b, auto g) {
     return pt::grad([&](auto each) { return pt::sum(pt::conv<same>(a, each) * g); }, b);
@@ -141,7 +144,7 @@ inline measured_program weight_derivative(const extents<4>& x, const extents<4>&
   return {"by weights",
           pt::trace(f, input_of<float>("a", x), input_of<float>("b", w), input_of<float>("g", x))};
 }
-/// `count` multiplications and additions of vectors.
+/// Returns a program of `count` multiplications and additions of vectors.
 inline measured_program arithmetic(std::int64_t elements, int count) {
   const auto f = [=](auto a, auto b) {
     auto x = a * b;
@@ -151,7 +154,7 @@ inline measured_program arithmetic(std::int64_t elements, int count) {
   const extents<1> e{elements};
   return {"arithmetic", pt::trace(f, input_of<float>("a", e), input_of<float>("b", e))};
 }
-/// A chain of so many products of 1 x 1.
+/// Returns a chain of `count` products of 1 x 1 matrices.
 inline measured_program tiny_kernels(int count) {
   const auto f = [=](auto a) {
     auto x = a;
@@ -160,7 +163,7 @@ inline measured_program tiny_kernels(int count) {
   };
   return {"tiny", pt::trace(f, input_of<float>("a", extents<2>{1, 1}))};
 }
-/// All-reduces of so many bytes on each of some devices, one after the other.
+/// An all-reduce of `elements` floats on each of `devices` emulated devices.
 class emulated_sum {
  public:
   emulated_sum(std::int64_t devices, std::int64_t elements)
@@ -192,8 +195,9 @@ class emulated_sum {
   pt::scratch messages_;
 };
 
-// ---- What a device is ---------------------------------------------------------------------------
+// ---- The device ---------------------------------------------------------------------------------
 
+/// The measurements from which a device of the simulator is fitted.
 class cpu_calibration {
  public:
   cpu_calibration() {
@@ -211,7 +215,7 @@ class cpu_calibration {
     short_sum_.measure(one);
     long_sum_.measure(many);
   }
-  /// The device that what was measured tells of.
+  /// Returns the device that fits the measurements.
   pt::device device() const {
     pt::device d;
     d.memory =
@@ -237,7 +241,7 @@ class cpu_calibration {
 
  private:
   static constexpr int chain = 100;
-  /// Vectors that no cache holds, and vectors that lie in the nearest one.
+  /// Sizes of vectors that exceed every cache, and of vectors that fit in the nearest one.
   static constexpr std::int64_t large = std::int64_t{1} << 24, small = std::int64_t{1} << 13;
   static constexpr std::int64_t sum_devices = 4, sum_elements = std::int64_t{1} << 18;
 
@@ -250,11 +254,11 @@ class cpu_calibration {
   std::vector<measured_program> products_, convolutions_;
   run_times short_sum_, long_sum_;
 
-  /// Of each further one: what starts and ends a run is not counted.
+  /// Returns the seconds of each further op, without the start and end of a run.
   static double per_unit(const measured_program& one, const measured_program& many, int count) {
     return std::max(1e-9, (many.seconds() - one.seconds()) / (count - 1));
   }
-  /// As a model and its derivatives have them.
+  /// Adds products in the layouts of a model and its derivatives.
   void square_products() {
     for (std::int64_t n : {8, 16, 32, 64, 128, 256, 512, 768}) {
       const extents<2> e{n, n};
@@ -277,7 +281,7 @@ class cpu_calibration {
       products_.push_back(product<"bhqt,bthk->bqhk">(four{8, 8, n, n}, {8, n, 8, 32}));
     }
   }
-  /// Of images of one size and their halves, by more and more channels, with their derivatives.
+  /// Adds convolutions of several image sizes, channels and windows, with their derivatives.
   void convolutions() {
     for (std::int64_t side : {8, 16, 32})
       for (std::int64_t channels : {4, 16, 64})
@@ -294,7 +298,7 @@ class cpu_calibration {
     for (const auto& p : list) error += std::abs(std::log(p.predicted(d) / p.seconds()));
     return error;
   }
-  /// What a line of a window takes, with the least mean error on convolutions.
+  /// Fits the time of a line of a window by the minimum mean error on the convolutions.
   pt::device with_fitted_convolutions(const pt::device& from) const {
     pt::device best = from;
     double least = 1e300;
@@ -305,8 +309,8 @@ class cpu_calibration {
     }
     return best;
   }
-  /// The size of blocks, and the part of the peak that products attain, with the least mean error
-  /// on the products.
+  /// Fits the tile size, and the fraction of the peak that products attain, by the minimum mean
+  /// error on the products.
   pt::device with_fitted_products(const pt::device& from) const {
     pt::device best = from;
     double least = 1e300;
@@ -321,7 +325,7 @@ class cpu_calibration {
   }
 };
 
-/// The device as `read_system` takes it.
+/// Returns the device in the format that `read_system` reads.
 inline std::string system_text(const pt::device& d) {
   char line[512];
   std::snprintf(line, sizeof line,

@@ -1,13 +1,17 @@
-/// The simulator against formulas and against what others measured.
+/// Validates the simulator against formulas and against published measurements.
 ///
 ///   bench_validate [--table1 FILE] [--table3 FILE] [--megatron FILE] [--korthikanti FILE]
 ///                  [--memory FILE] [--memory-parts FILE]
 ///
-/// FLOPs of a transformer against their formula; PartIR's Table 1 (memory and MFU measured) and
-/// Table 3 (its simulator's estimates), their rows as CSV; steps of GPT models on A100s as
-/// published, of which every other row fits the part of the peak that products attain, and the
-/// others are predicted; what layers keep for their derivatives, with and without remat, against
-/// figures 1 and 7 of Korthikanti et al.
+/// It compares
+///
+/// * the FLOPs of a transformer with their formula,
+/// * our estimates with PartIR's Table 1 (measured memory and MFU) and Table 3 (its simulator's
+///   estimates); the files have the tables' rows as CSV,
+/// * predicted with published steps of GPT models on A100s: every other row serves to fit the
+///   fraction of the peak that products attain, and the remaining rows are predicted,
+/// * the bytes that layers keep for their derivatives, with and without remat, with figures 1 and 7
+///   of Korthikanti et al.
 ///
 /// Source    Narayanan et al., arXiv:2104.04473 (Table 1, equation 3), Korthikanti et al.,
 ///           arXiv:2205.05198 (Table 5), PartIR, arXiv:2401.11202 (Tables 1 and 3)
@@ -35,7 +39,7 @@ namespace {
 
 using row = std::map<std::string, std::string>;
 
-/// The rows of a CSV file, by the names of its first line; lines with # are comments.
+/// Reads the rows of a CSV file. Its first line names the columns; lines with # are comments.
 std::vector<row> read_csv(const std::string& file) {
   std::ifstream in(file);
   if (!in) throw std::runtime_error("cannot read " + file);
@@ -67,8 +71,7 @@ double number(const row& r, const char* name) { return std::stod(r.at(name)); }
 void check_flops() {
   std::puts(
       "FLOPs of a training step: products of the program, and 72 B L s h^2 (1 + s/6h + V/12hL); "
-      "with "
-      "layers computed again, but for their last product, 16 B L s h^2 (1 + s/4h) more");
+      "recomputing the layers except their last product adds 16 B L s h^2 (1 + s/4h)");
   std::puts(
       "layers,width,sequence,vocabulary,batch,program,formula,ratio,with remat,formula,ratio");
   for (const auto& [layers, width, context, vocabulary, batch] :
@@ -93,8 +96,7 @@ void check_flops() {
   }
 }
 
-// ---- PartIR's Tables 1 and 3
-// ----------------------------------------------------------------------
+// ---- PartIR's Tables 1 and 3 --------------------------------------------------------------------
 
 double percent(double ours, double theirs) { return 100 * (ours / theirs - 1); }
 
@@ -118,7 +120,7 @@ class partir_table {
     for (const row& r : theirs) {
       const std::string name = r.at("model") + "," + r.at("schedule");
       const auto found = rows_.find(name);
-      if (found == rows_.end()) continue;  // of a search
+      if (found == rows_.end()) continue;  // a row of an automatic schedule
       const double mib = number(r, "mem_mb"), ms = number(r, "runtime_ms");
       const estimate_row& e = found->second;
       std::printf("%s,%.0f,%.0f,%+.1f %%,%.1f,%+.1f %%,%.1f,%+.1f %%,%.1f\n", name.c_str(),
@@ -131,7 +133,7 @@ class partir_table {
   }
 
  private:
-  /// Ours and theirs.
+  /// Our figures and the paper's, row by row.
   struct paired {
     std::vector<double> mib, their_mib, ms, their_ms;
 
@@ -186,7 +188,7 @@ class partir_table {
   }
 };
 
-/// Parameters of a program, in billions.
+/// Returns the number of parameters of a program, in billions.
 double billions_of_parameters(const pt::program& p) {
   double n = 0;
   for (int i = 0; i < p.input_count(); ++i)
@@ -194,7 +196,8 @@ double billions_of_parameters(const pt::program& p) {
       n += static_cast<double>(p.input_type(i).shape.elements());
   return 1e-9 * n;
 }
-/// BP+MP+Z3+EMB as the paper ran it: what a device used of its memory, and the part of its peak.
+/// Compares BP+MP+Z3+EMB with the paper's runs: memory of a device, and its MFU (fraction of the
+/// peak FLOP/s).
 void compare_runs(const bench::paper_sizes& m, const std::vector<row>& theirs) {
   using namespace paper::transformers;
   std::printf(
@@ -222,7 +225,8 @@ void compare_runs(const bench::paper_sizes& m, const std::vector<row>& theirs) {
 
 // ---- Published steps of GPT models on A100s -----------------------------------------------------
 
-/// The programs are of 32-bit numbers; steps with 16-bit ones move half of the bytes.
+/// Returns the device for 16-bit steps: our programs have 32-bit numbers, so the device's rates
+/// double.
 pt::device in_half(pt::device d) {
   d.f32 = d.f16;
   d.bandwidth *= 2;
@@ -232,7 +236,7 @@ pt::device in_half(pt::device d) {
 }
 struct gpt {
   std::int64_t layers, width, heads, context, vocabulary, tensor, pipeline, devices, batch, micro;
-  int interleaved;  ///< pieces of a stage
+  int interleaved;  ///< model chunks per stage of an interleaved pipeline
   double parameters() const {
     const double h = static_cast<double>(width), L = static_cast<double>(layers);
     return 12 * L * h * h + static_cast<double>(vocabulary + context) * h;
@@ -241,7 +245,7 @@ struct gpt {
 struct step_times {
   double forward = 0, both = 0;  ///< seconds
 };
-/// Loss and gradients, without an optimizer.
+/// Traces loss and gradients, without an optimizer.
 pt::program trace_gradients(const transformer::sizes& s) {
   const pt::tensor<std::int32_t, pt::dyn, pt::dyn> tokens(s.batch, s.context);
   return pt::trace(
@@ -253,7 +257,7 @@ pt::program trace_gradients(const transformer::sizes& s) {
       pt::input("params", transformer::params_for<transformer::dynamic>(s)),
       pt::input("tokens", tokens), pt::input("targets", tokens));
 }
-/// Of a model with so many layers, for one microbatch on `tensor` devices.
+/// Simulates a model with `layers` layers, for one microbatch on `g.tensor` devices.
 step_times simulated(const gpt& g, std::int64_t layers, const pt::device& on) {
   const transformer::sizes s{layers,      g.width,      g.heads,   g.width / g.heads,
                              4 * g.width, g.vocabulary, g.context, g.micro};
@@ -263,9 +267,9 @@ step_times simulated(const gpt& g, std::int64_t layers, const pt::device& on) {
   };
   return {time(transformer::trace_logits<transformer::dynamic>(s)), time(trace_gradients(s))};
 }
-/// A step with full recomputation, pipelined one forward, one backward (the last stage, which has
-/// the head, sets the pace); gradients are summed over the data-parallel groups at the end, as
-/// 32-bit numbers.
+/// Returns the seconds of a step with full recomputation and a 1F1B pipeline. The last stage, which
+/// has the head, sets the pace. The data-parallel groups sum the gradients at the end, as 32-bit
+/// numbers.
 double seconds_of_step(const gpt& g, const pt::device& device) {
   const pt::device on = in_half(device);
   const step_times one = simulated(g, 1, on), two = simulated(g, 2, on);
@@ -278,8 +282,8 @@ double seconds_of_step(const gpt& g, const pt::device& device) {
   const double local = g.parameters() / static_cast<double>(g.tensor * g.pipeline);
   const double gradients =
       data > 1 ? 2 * (data - 1) / data * 4 * local / (device.far.bandwidth * device.link_part) : 0;
-  // Adam with a 32-bit copy: reads gradient, parameter and two moments, writes three and a 16-bit
-  // one.
+  // Adam with a 32-bit copy reads gradient, parameter and two moments; it writes the latter three
+  // and a 16-bit parameter.
   const double update = 30 * local / (device.bandwidth * device.memory_part);
   return (microbatches + (stages - 1) / g.interleaved) * stage + gradients + update;
 }
@@ -295,7 +299,7 @@ std::vector<published> read_published(const std::string& megatron, const std::st
   };
   if (!megatron.empty())
     for (const row& r : read_csv(megatron)) {
-      // Equation 3 gives the time from the throughput. The table does not tell the microbatch.
+      // Equation 3 converts throughput to time. The table does not state the microbatch size.
       gpt g{whole(r, "layers"), whole(r, "hidden"), whole(r, "heads"), 2048, 51200, whole(r, "tp"),
             whole(r, "pp"),     whole(r, "gpus"),   whole(r, "batch"), 1,    1};
       const double h = static_cast<double>(g.width), L = static_cast<double>(g.layers), s = 2048;
@@ -319,7 +323,7 @@ void compare_published(const std::vector<published>& list) {
   const auto error = [&](std::size_t i) {
     return seconds_of_step(list[i].model, d) / list[i].seconds - 1;
   };
-  // One constant, fitted on rows 0, 2, 4, ...: the part of the peak that large products attain.
+  // Fits one constant on rows 0, 2, 4, ...: the fraction of the peak that large products attain.
   double best = 1e9, part = d.product_part;
   for (double p = 0.5; p <= 1.0001; p += 0.025) {
     d.product_part = p < 1 ? p : 1;
@@ -354,7 +358,7 @@ void compare_published(const std::vector<published>& list) {
 
 // ---- Activation memory --------------------------------------------------------------------------
 
-/// The two models of figures 1 and 7 whose sizes are in Table 5; 8 tensor-parallel devices.
+/// A model of figures 1 and 7 whose sizes Table 5 states, on 8 tensor-parallel devices.
 struct kept_model {
   std::string_view name;
   megatron::sizes sizes;
@@ -368,7 +372,7 @@ const kept_model& model_of(const row& r) {
     if (m.name == r.at("model")) return m;
   throw std::runtime_error("the sizes of model " + r.at("model") + " are not known");
 }
-/// Bytes that the layers of a model keep on one device.
+/// Returns the bytes that the layers of a model keep on one device.
 template <class... Tactics>
 double kept_by(const kept_model& m, const Tactics&... tactics) {
   return m.in_flight * static_cast<double>(m.sizes.layers) *
@@ -387,7 +391,7 @@ void compare_kept(const std::string& file) {
 }
 void compare_parts(const std::string& file) {
   using namespace megatron;
-  std::puts("\nThe same in percent of what is kept without recomputation: ours and published");
+  std::puts("\nThe same in percent of the bytes kept without recomputation: ours and published");
   std::puts("model,selective,published,sequence parallel and selective,published,full,published");
   for (const row& r : read_csv(file)) {
     const kept_model& m = model_of(r);

@@ -1,13 +1,13 @@
-"""Bytes that a device sends in a step: ours beside XLA's partitioner, given the same shardings.
+"""Compares the bytes that a device sends in a step: ours, and XLA's partitioner with the same shardings.
 
     bench_sent_bytes FOLDER && python bench/xla_bytes.py FOLDER [--only llama,T32] [--free-results]
 
-XLA (with Shardy, CPU backend; nothing is run) partitions the whole program by the shardings of its arguments and results
-(--free-results: of its arguments alone), and once more with those of the values that the schedule speaks of ("inside"). Its
-collectives are counted in the compiled module, ours are those of the device-local program, as the schedule is and with
-shared gathers (`passes share_gathers`, what our report recommends where gathers repeat). Columns: bytes sent by a device,
-the best of ours over each of XLA's, memory (arguments and temporaries; ours: peak), and collectives: all-gather,
-all-reduce, reduce-scatter, all-to-all, permute. Needs jax 0.10.
+XLA (Shardy, CPU backend; nothing is run) partitions the global program twice: with the shardings of its arguments and
+results (--free-results: arguments only), and with those of tagged values, too ("inside"). XLA's collectives are counted
+in the compiled module, ours in the device-local program, without and with shared gathers (`passes share_gathers`, which
+our report recommends if gathers repeat). Columns: bytes sent by a device, the better of ours over each of XLA's, memory
+(arguments and temporaries; ours: peak), and collectives: all-gather, all-reduce, reduce-scatter, all-to-all, permute.
+Needs jax 0.10.
 """
 import argparse
 import csv
@@ -27,14 +27,14 @@ from sent_bytes import collectives
 
 
 def without_results(text):
-    """Shardings of results are left to the partitioner."""
+    """Removes the shardings of results, so that the partitioner chooses them."""
     head, results = next(line for line in text.split("\n") if "@main(" in line).split(") -> (", 1)
     free = re.sub(r'(, )?sdy\.sharding = #sdy\.sharding<@mesh, .*?>(?=[,}])', "", results)
     return text.replace(results, free)
 
 
 def partitioned(text, count):
-    """What XLA makes for one device: collectives, bytes that it sends, and memory."""
+    """Compiles a module and returns the numbers of collectives, the bytes that a device sends, and its memory."""
     options = compiler.get_compile_options(num_replicas=1, num_partitions=count,
                                            device_assignment=np.arange(count).reshape(1, -1))
     devices = jax.devices()[:count]

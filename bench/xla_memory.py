@@ -1,17 +1,16 @@
-"""Memory of a device: our estimate beside XLA's buffer assignment for the same program.
+"""Compares our estimate of a device's memory with XLA's buffer assignment for the same program.
 
     bench_figure8 FOLDER && python bench/xla_memory.py FOLDER [--only T32,GNS] [--donated-only] [--memory-first]
 
-XLA compiles the device-local module for its CPU backend (32 devices of the host stand for those of the mesh; nothing
-is run) and says what it allocates. As in the estimate, arguments are donated whose next state is a result of that name
-and type; what counts is arguments, temporaries, and results beyond those that lie where such arguments do. Beside it
-stand arguments and temporaries of the module without donation: a lower figure, since XLA keeps temporaries in the
-buffers of results until these are made. XLA merges equal gathers, so the estimate is that of the program in which
-gathers are shared. Needs jax 0.10.
+XLA compiles the device-local module for its CPU backend, with 32 host devices as the mesh, and reports its allocations;
+nothing is run. As in the estimate, an argument is donated if a result of the same name and type is its next state. The
+figure counts arguments, temporaries, and results that do not reuse a donated argument's buffer. The last column has the
+arguments and temporaries of the module without donation. It is lower, since XLA keeps temporaries in the buffers of
+results until those are computed. XLA merges equal gathers, so the estimate is that of the program with shared gathers.
+Needs jax 0.10.
 
-`--memory-first`: XLA's CPU backend runs a program breadth first unless told otherwise, to give its threads work, so what
-needs only arguments (copies of weights in another order) lies there from the start; with this it takes the order that
-needs little memory.
+`--memory-first` selects the order that needs little memory. By default XLA's CPU backend runs a program breadth first,
+to keep its threads busy, so ops that need only arguments (transposed copies of weights) run early and occupy memory.
 """
 import argparse
 import csv
@@ -32,18 +31,18 @@ from jaxlib.mlir import ir
 
 
 def name_of(argument):
-    """The name in an argument's location, or ""."""
+    """Returns the name in an argument's location, or ""."""
     found = re.search(r'"(.*)"', str(argument.location))
     return found[1] if found else ""
 
 
 def dictionaries(function, name):
-    """One for each argument or result, by name of attribute."""
+    """Returns a dictionary of attributes for each argument or result."""
     return [{a.name: a.attr for a in ir.DictAttr(each)} for each in ir.ArrayAttr(function.attributes[name])]
 
 
 def donate(module):
-    """Gives the buffers of arguments to the results that have their names and types."""
+    """Donates the buffers of arguments to the results with the same name and type."""
     main = next(o for o in module.body.operations if o.attributes["sym_name"].value == "main")
     results = {ir.StringAttr(r["jax.result_info"]).value.removeprefix("result."): k
                for k, r in enumerate(dictionaries(main, "res_attrs")) if "jax.result_info" in r}
@@ -56,7 +55,7 @@ def donate(module):
 
 
 def memory_of(path, count, donated):
-    """XLA's statistics of a module on so many devices."""
+    """Returns XLA's memory statistics of a module compiled for `count` devices."""
     devices = jax.devices()[:count]
     options = compiler.get_compile_options(num_replicas=count, num_partitions=1,
                                            device_assignment=np.arange(count).reshape(-1, 1))
@@ -68,7 +67,7 @@ def memory_of(path, count, donated):
 
 
 def bytes_of(memory):
-    """Arguments, temporaries, and results that lie nowhere else."""
+    """Returns the bytes of arguments, temporaries, and results with their own buffers."""
     return (memory.argument_size_in_bytes + memory.temp_size_in_bytes + memory.output_size_in_bytes
             - memory.alias_size_in_bytes)
 

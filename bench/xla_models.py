@@ -1,20 +1,19 @@
-"""Public models on eight CPU devices: our device-local modules beside what XLA's own partitioner makes.
+"""Compares public models on eight CPU devices: our device-local modules, and the output of XLA's own partitioner.
 
     PARTITA=build/examples/partita python bench/xla_models.py [--models gpt2,lstm] [--schedules BP,BP+Z3]
                                                               [--full [--batch 8] [--length 128]]
 
 For each model (bench/jax_models.py) and schedule, on a mesh B=4, M=2: JAX lowers the training step; `partita` writes
 the program of one device, which XLA compiles as eight replicas; JAX's jit partitions the same step with the shardings
-of arguments and results that `partita --json` reports (--free-results: with those of arguments only). Printed are
+of arguments and results that `partita --json` reports (--free-results: arguments only). The columns are
 
-    ours, XLA's   collectives in the compiled module, in the bodies of loops as often as they run: all-gather,
-                  all-reduce, reduce-scatter, all-to-all, permute
-    bytes         what a device sends, ours over XLA's: (n-1)/n of the result of an all-gather and of the operand of a
-                  reduce-scatter or all-to-all among n, twice that of an all-reduce, all that is permuted
-    time          ours over XLA's: the median over pairs of runs, one after the other; of the seconds until all is there,
-                  and of those that all threads computed, which other programs disturb less
-    worst         the greatest difference from the step on one device, relative to the greatest number of a result (at
-                  least 1), ours and XLA's
+    ours, XLA's   collectives in the compiled module, counted once per iteration in loop bodies: all-gather, all-reduce,
+                  reduce-scatter, all-to-all, permute
+    bytes         bytes that a device sends, ours over XLA's, counted as in sent_bytes.py
+    time          ours over XLA's, the median over pairs of runs: of the seconds until all results are ready, and of the
+                  CPU seconds of all threads, which other programs disturb less
+    worst         the maximum difference from the step on one device, ours and XLA's, relative to the maximum magnitude
+                  of the result (at least 1)
 
 --keep DIR keeps modules and compiled HLO. --no-time compiles and runs once.
 """
@@ -43,14 +42,14 @@ AXES = {"B": 4, "M": 2}
 # ---- Running -----------------------------------------------------------------------------------
 
 class Run:
-    """An executable, and its arguments on their devices."""
+    """An executable and its arguments on their devices."""
 
     def __init__(self, executable, arguments):
         self.executable, self.arguments = executable, arguments
         self.hlo = executable.hlo_modules()[0].to_string()
 
     def __call__(self):
-        """Results by their pieces, and the seconds until all were there, of the clock and of all threads."""
+        """Returns the shards of each result, and the wall-clock and CPU seconds until all were ready."""
         began = np.array([time.perf_counter(), time.process_time()])
         results = self.executable.execute_sharded(self.arguments).disassemble_into_single_device_arrays()
         for pieces in results:
@@ -75,7 +74,7 @@ def ours(module, arguments, devices):
 
 
 def worst(results, shardings, expected):
-    """Every device's piece against the step on one device."""
+    """Returns the largest relative difference of any device's shard from the step on one device."""
     greatest = 0.0
     for pieces, sharding, whole in zip(results, shardings, expected):
         scale = max(1.0, float(np.abs(whole).max())) if whole.size else 1.0
@@ -97,7 +96,7 @@ def partita(folder, *words):
 
 
 class Model:
-    """A step of training as JAX computes it on one device, and as text."""
+    """A training step as JAX computes it on one device, and its module as text."""
 
     def __init__(self, name, *size):
         self.name = name
@@ -110,7 +109,7 @@ class Model:
                       for path, _ in jax.tree_util.tree_leaves_with_path(self.arguments)]
 
     def write(self, folder, schedule=None):
-        """What `partita` reads: the module, names, and with a schedule that and the mesh."""
+        """Writes the input of `partita`: the module, the names and, given a schedule, the schedule and the mesh."""
         texts = {"module.mlir": self.module, "names": "\n".join(self.names) + "\n"}
         if schedule:
             texts |= {"schedule": self.schedules[schedule], "system": "".join(f'axis "{a}" {n}\n' for a, n in AXES.items())}
@@ -119,7 +118,7 @@ class Model:
                 out.write(content)
 
     def partitioned(self, schedule):
-        """The program of one device, and the shardings of arguments and of results."""
+        """Returns the program of one device, and the shardings of arguments and of results."""
         with tempfile.TemporaryDirectory() as folder:
             self.write(folder, schedule)
             facts = json.loads(partita(folder, "schedule", "system", "--json"))
@@ -129,7 +128,7 @@ class Model:
                         for kind in ("inputs", "outputs")]
 
     def both(self, schedule, options):
-        """Our run, XLA's, and the shardings of the results."""
+        """Returns our run, XLA's run, and the shardings of the results of each."""
         local, inputs, outputs = self.partitioned(schedule)
         placed = [jax.device_put(x, s) for x, s in zip(self.leaves, inputs)]
         tree = jax.tree.structure(self.arguments)
@@ -169,11 +168,11 @@ def main():
     parser.add_argument("--models", default=",".join(jax_models.MODELS))
     parser.add_argument("--schedules", default="")
     parser.add_argument("--full", action="store_true")
-    parser.add_argument("--batch", type=int, help="examples, where the machine is smaller than the model's own number asks")
-    parser.add_argument("--length", type=int, help="tokens of an example, or pixels of a side")
+    parser.add_argument("--batch", type=int, help="number of examples, if the default needs too much memory")
+    parser.add_argument("--length", type=int, help="tokens per example, or pixels per side")
     parser.add_argument("--free-results", action="store_true")
     parser.add_argument("--no-time", action="store_true")
-    parser.add_argument("--seconds", type=float, default=10, help="of runs in pairs, at least")
+    parser.add_argument("--seconds", type=float, default=10, help="minimum duration of the paired runs")
     parser.add_argument("--keep", default="")
     options = parser.parse_args()
     print("| model, schedule | ours | XLA's | bytes | time | worst |\n|---|---|---|---|---|---|", flush=True)

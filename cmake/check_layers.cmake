@@ -1,10 +1,14 @@
-# Checks the include order of design: a header includes only headers of its own folder or of an earlier one, and
-# Eigen and xtensor appear only under run/, MPI only under backend/. Headers outside the folders (partita.hpp, cpu.hpp) may include
-# anything, but partita.hpp must not lead to Eigen, xtensor or MPI. The parts of run/ have an order too: grouping and
-# memory know nothing of transports, and neither do they of the device that uses all. prove/ leads to nothing that makes
-# what it checks. What leads to ops leads to their registry, so that a header compiles alone without warnings.
-# What is private to a folder is in the namespace
-# FOLDER_detail (to partita::nn in nn::detail).
+# Checks the include order of the headers:
+#   - a header includes only headers of its own folder or of an earlier one in `layers`
+#   - Eigen and xtensor are included only under run/, MPI only under backend/
+#   - headers outside the folders (partita.hpp, cpu.hpp) may include anything, but partita.hpp must not include Eigen,
+#     xtensor or MPI, directly or not
+#   - the parts of run/ have an order too: groups and memory do not depend on transports, and none of these depends on
+#     the device that uses them
+#   - prove/ does not include the code that makes the programs it checks
+#   - a header that includes an op also includes the registry of ops, directly or not, so that it compiles alone without
+#     warnings
+#   - names that are private to a folder are in the namespace FOLDER_detail (those of partita::nn in nn::detail)
 #
 #   cmake [-DROOT=include/partita] -P cmake/check_layers.cmake
 cmake_minimum_required(VERSION 3.25)
@@ -40,7 +44,7 @@ foreach(header IN LISTS headers)
   file(STRINGS ${ROOT}/${header} private_names REGEX "namespace .*detail {")
   foreach(line IN LISTS private_names)
     if(NOT line MATCHES "namespace (partita::)?${folder}_detail {" AND NOT header MATCHES "^dsl/nn/")
-      fault("partita/${header}: ${line}\n    what is private to ${folder}/ is in partita::${folder}_detail")
+      fault("partita/${header}: ${line}\n    names private to ${folder}/ belong in partita::${folder}_detail")
     endif()
   endforeach()
   file(STRINGS ${ROOT}/${header} lines REGEX "^[ \t]*#[ \t]*include[ \t]*[<\"]")
@@ -72,7 +76,7 @@ foreach(header IN LISTS headers)
     endif()
     set(included ${CMAKE_MATCH_1})
     if(NOT EXISTS ${ROOT}/${included})
-      fault("partita/${header}: ${line}\n    there is no such header")
+      fault("partita/${header}: ${line}\n    this header does not exist")
       continue()
     endif()
     list(APPEND reaches_${header} ${included})
@@ -85,7 +89,7 @@ foreach(header IN LISTS headers)
       list(FIND layers ${CMAKE_MATCH_1} included_layer)
     endif()
     if(included_layer EQUAL -1)
-      fault("partita/${header}: ${line}\n    ${folder}/ must not include a header that stands outside the folders")
+      fault("partita/${header}: ${line}\n    ${folder}/ must not include a header outside the folders")
     elseif(included_layer GREATER layer)
       fault("partita/${header}: ${line}\n    ${folder}/ comes before ${CMAKE_MATCH_1}/")
     endif()
@@ -102,7 +106,8 @@ foreach(header IN LISTS headers)
   endforeach()
 endforeach()
 
-# Sets `seen` to the headers that some lead to (`edges`: reaches), or that lead to some (reached_by), these included.
+# Sets `seen` to the headers that the given ones include, directly or not (`edges`: reaches), or that include them
+# (reached_by). `seen` contains the given ones.
 function(find_seen edges)
   set(queue ${ARGN})
   set(seen ${ARGN})
@@ -121,7 +126,7 @@ endfunction()
 find_seen(reaches partita.hpp)
 foreach(header IN LISTS seen)
   if(DEFINED heavy_${header})
-    fault("partita/${header}: ${heavy_${header}}\n    partita.hpp leads to it; only cpu.hpp may")
+    fault("partita/${header}: ${heavy_${header}}\n    partita.hpp includes it, directly or not; only cpu.hpp may")
   endif()
 endforeach()
 
@@ -130,17 +135,17 @@ list(FILTER checker INCLUDE REGEX "^prove/")
 find_seen(reaches ${checker})
 foreach(header IN LISTS seen)
   if(header MATCHES "^(dsl|core|schedule)/|^spmd/lower")
-    fault("partita/${header}\n    prove/ leads to it; it shares no code with what it checks")
+    fault("partita/${header}\n    prove/ includes it, directly or not; prove/ shares no code with what it checks")
   endif()
 endforeach()
 
-# An op names others, which the registry defines all: without it Clang warns of functions that nobody defines.
+# An op names other ops, which only the registry defines: without it Clang warns of undefined functions.
 find_seen(reached_by op/registry.hpp)
 set(complete ${seen})
 find_seen(reached_by op/vocabulary.hpp)
 foreach(header IN LISTS seen)
   if(NOT header MATCHES "^op/" AND NOT header IN_LIST complete)
-    fault("partita/${header}\n    leads to ops, but not to op/registry.hpp, which defines what they name")
+    fault("partita/${header}\n    includes ops, but not op/registry.hpp, which defines the functions that they name")
   endif()
 endforeach()
 

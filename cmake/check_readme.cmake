@@ -1,10 +1,10 @@
-# Every README.md is true as far as text can be compared:
-#   the first C++ block of the top one is the test tests/golden/readme.cpp, letter by letter, the project that it shows
-#   tests/package/first/CMakeLists.txt; it has at most 160 lines of at most 120 columns
-#   a block below "<!-- printed in FILE -->" is a text that this test compares with what is printed
-#   a C++ block stands below "<!-- from FILE -->": each of its paragraphs stands in FILE, which is compiled, but for
-#   comments and blanks
-#   what is linked is there
+# Compares every README.md, and every page of examples/guide, with the files that it quotes:
+#   - README.md shows tests/golden/readme.cpp and tests/package/first/CMakeLists.txt unchanged, and has at most 160
+#     lines of at most 120 columns
+#   - a block below "<!-- printed in FILE -->" is a raw string in FILE, a test that compares it with printed text
+#   - every C++ block is below "<!-- from FILE -->", and FILE, which is compiled, contains each of its paragraphs (apart
+#     from comments and blanks)
+#   - every link has a target
 #
 #   cmake [-DROOT=folder] -P cmake/check_readme.cmake
 cmake_minimum_required(VERSION 3.25)
@@ -27,14 +27,14 @@ endif()
 string(REGEX REPLACE "[^\n]" "" lines "${readme}")
 string(LENGTH "${lines}" count)
 if(count GREATER 160)
-  message(FATAL_ERROR "README.md has ${count} lines; 160 are what one reads: move some to the README.md of a folder")
+  message(FATAL_ERROR "README.md has ${count} lines, the limit is 160; move some to the README.md of a folder")
 endif()
 string(REPEAT "[^\n]" 121 long_line)
 if(readme MATCHES "${long_line}")
   message(FATAL_ERROR "README.md has a line of more than 120 columns:\n${CMAKE_MATCH_0}")
 endif()
 
-# The texts of blocks below "<!-- printed in FILE -->" stand in FILE, as raw strings.
+# Checks that the blocks below "<!-- printed in FILE -->" are raw strings in FILE.
 function(check_printed file readme)
   set(mark "\n<!-- printed in ")
   string(FIND "${readme}" "${mark}" at)
@@ -44,7 +44,7 @@ function(check_printed file readme)
     string(SUBSTRING "${readme}" ${at} -1 readme)
     string(FIND "${readme}" " -->\n```\n" size)
     if(size EQUAL -1)
-      message(FATAL_ERROR "${file}: a mark without a block")
+      message(FATAL_ERROR "${file}: a line \"<!-- printed in FILE -->\" without a block")
     endif()
     string(SUBSTRING "${readme}" 0 ${size} test)
     math(EXPR at "${size} + 9")
@@ -54,13 +54,13 @@ function(check_printed file readme)
     file(READ ${ROOT}/${test} code)
     string(FIND "${code}" "R\"(${block})\"" at)
     if(at EQUAL -1)
-      message(FATAL_ERROR "${file} does not show what ${test} compares with:\n${block}")
+      message(FATAL_ERROR "${file} shows a block that ${test} does not contain:\n${block}")
     endif()
     string(FIND "${readme}" "${mark}" at)
   endwhile()
 endfunction()
 
-# Code without comments and blanks.
+# Sets `result` to code without comments and blanks.
 function(bare_code code result)
   string(REGEX REPLACE "[ \t]+//[^\n]*" "" code "\n${code}")
   string(REGEX REPLACE "\n//[^\n]*" "" code "${code}")
@@ -68,7 +68,7 @@ function(bare_code code result)
   set(${result} "${code}" PARENT_SCOPE)
 endfunction()
 
-# The paragraphs of C++ blocks stand in the files that are named above them.
+# Checks that the files named above C++ blocks contain their paragraphs.
 function(check_code file readme)
   string(FIND "${readme}" "\n```cpp\n" at)
   while(NOT at EQUAL -1)
@@ -78,7 +78,7 @@ function(check_code file readme)
     string(FIND "${readme}" "```" size)
     string(SUBSTRING "${readme}" 0 ${size} block)
     if(NOT before MATCHES "\n<!-- from ([^\n]+) -->$")
-      message(FATAL_ERROR "${file}: no \"<!-- from FILE -->\" above this, so that nothing compiles it:\n${block}")
+      message(FATAL_ERROR "${file}: a block without \"<!-- from FILE -->\" above it, which nothing compiles:\n${block}")
     endif()
     file(READ ${ROOT}/${CMAKE_MATCH_1} code)
     bare_code("${code}" code)
@@ -88,7 +88,7 @@ function(check_code file readme)
       bare_code("${paragraph}" bare)
       string(FIND "${code}" "${bare}" found)
       if(found EQUAL -1)
-        message(FATAL_ERROR "${file} shows what does not stand in ${CMAKE_MATCH_1}:\n${paragraph}")
+        message(FATAL_ERROR "${file} shows code that ${CMAKE_MATCH_1} does not contain:\n${paragraph}")
       endif()
       if(end EQUAL -1)
         break()
@@ -101,7 +101,7 @@ function(check_code file readme)
   endwhile()
 endfunction()
 
-# Without blocks and inline code, in which brackets mean something else.
+# Sets `result` to a text without blocks and inline code, in which brackets are not links.
 function(prose_of readme result)
   set(prose "")
   string(FIND "${readme}" "```" at)
@@ -120,7 +120,7 @@ function(prose_of readme result)
   set(${result} "${prose}" PARENT_SCOPE)
 endfunction()
 
-# [text](target) and [name]: target.
+# Checks the targets of [text](target) and [name]: target.
 function(check_links file readme)
   prose_of("${readme}" prose)
   get_filename_component(folder ${ROOT}/${file} DIRECTORY)
@@ -131,13 +131,16 @@ function(check_links file readme)
     string(SUBSTRING "${link}" 1 -1 link)
     string(REGEX REPLACE "#.*" "" link "${link}")
     if(NOT link MATCHES "^https?:" AND NOT EXISTS ${folder}/${link})
-      message(FATAL_ERROR "${file}: there is no ${link}")
+      message(FATAL_ERROR "${file}: ${link} does not exist")
     endif()
   endforeach()
 endfunction()
 
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/bench/README.md ${ROOT}/examples/README.md ${ROOT}/include/README.md
   ${ROOT}/tests/README.md)
+file(GLOB pages RELATIVE ${ROOT} ${ROOT}/examples/guide/*.md)
+list(APPEND files ${pages})
+list(REMOVE_DUPLICATES files)
 list(PREPEND files README.md)
 foreach(file IN LISTS files)
   file(READ ${ROOT}/${file} readme)

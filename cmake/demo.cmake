@@ -1,4 +1,4 @@
-# Installs what is missing, builds the training example for this machine and runs it:
+# Installs missing packages, builds the training example for this machine and runs it:
 #
 #   cmake -P cmake/demo.cmake
 #   cmake -P cmake/demo.cmake -- --steps 100      (arguments of the example)

@@ -1,5 +1,5 @@
-# partita::mpi -- partita::cpu with MPI, if one is found (Open MPI, MPICH). Used together with partita::separate if that
-# is linked, too. (MPI's own C++ bindings do not compile as C++20; the macros switch them off.)
+# partita::mpi -- partita::cpu with MPI, if an MPI is found (Open MPI, MPICH). It can be linked together with
+# partita::separate. (MPI's own C++ bindings do not compile as C++20; the macros switch them off.)
 find_package(MPI QUIET COMPONENTS CXX)
 if(TARGET MPI::MPI_CXX)
   add_library(partita_mpi INTERFACE)

@@ -1,7 +1,7 @@
-# For the scripts of this folder: what a step needs, and how to get it.
+# Functions for the scripts of this folder that find and install the packages of a step.
 
-# partita_require(NAME...)  looks for each by its header or program; on Debian and Ubuntu installs what is missing,
-# elsewhere names it and stops. Known: compiler boost eigen xtensor doctest gcc clang build.
+# partita_require(NAME...)  Looks for each package by its header or program. Installs missing packages on Debian and
+# Ubuntu; on other systems, names them and stops. NAME: compiler boost eigen xtensor doctest gcc clang build.
 function(partita_require)
   set(compiler_programs c++ g++ clang++)
   set(compiler_package g++)
@@ -45,14 +45,14 @@ function(partita_require)
   list(JOIN missing " " names)
   find_program(apt apt-get NO_CACHE)
   if(NOT apt)
-    message(FATAL_ERROR "missing, by their Debian names: ${names}; install them and run this again")
+    message(FATAL_ERROR "missing packages (Debian names): ${names}; install them and run this script again")
   endif()
   set(as_root)
   execute_process(COMMAND id -u OUTPUT_VARIABLE uid OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(NOT uid STREQUAL "0")
     find_program(sudo sudo NO_CACHE)
     if(NOT sudo)
-      message(FATAL_ERROR "missing: ${names}; as root: apt-get install ${names}")
+      message(FATAL_ERROR "missing packages: ${names}; run as root: apt-get install ${names}")
     endif()
     set(as_root ${sudo})
   endif()
@@ -60,7 +60,7 @@ function(partita_require)
   set(apt ${as_root} env DEBIAN_FRONTEND=noninteractive ${apt})
   execute_process(COMMAND ${apt} -q update INPUT_FILE /dev/null RESULT_VARIABLE failed)
   if(failed)
-    message(WARNING "apt-get update failed; going on with the package lists that are there")
+    message(WARNING "apt-get update failed; continuing with the existing package lists")
   endif()
   execute_process(COMMAND ${apt} -q install -y --no-install-recommends ${missing}
     INPUT_FILE /dev/null RESULT_VARIABLE failed)
@@ -69,7 +69,7 @@ function(partita_require)
   endif()
 endfunction()
 
-# partita_generator(VAR)  Ninja if it is there, else make.
+# partita_generator(VAR)  Sets VAR to Ninja if it is installed, otherwise to make.
 function(partita_generator var)
   find_program(ninja NAMES ninja ninja-build NO_CACHE)
   if(ninja)
@@ -79,7 +79,7 @@ function(partita_generator var)
   endif()
 endfunction()
 
-# partita_jobs(VAR)  how many compilers at once: one per core, and 2 GB of memory for each.
+# partita_jobs(VAR)  Sets VAR to the number of compilers to run in parallel: one per core, with 2 GB of memory each.
 function(partita_jobs var)
   cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
   cmake_host_system_information(RESULT megabytes QUERY TOTAL_PHYSICAL_MEMORY)
@@ -92,7 +92,7 @@ function(partita_jobs var)
   set(${var} ${jobs} PARENT_SCOPE)
 endfunction()
 
-# partita_arguments(VAR)  the script's arguments: those after "--".
+# partita_arguments(VAR)  Sets VAR to the script's arguments, which follow "--".
 function(partita_arguments var)
   set(arguments)
   set(seen FALSE)
@@ -107,8 +107,8 @@ function(partita_arguments var)
   set(${var} "${arguments}" PARENT_SCOPE)
 endfunction()
 
-# partita_python(VAR)  a Python with the packages of tests/xla/requirements.txt, which is made in build/python; empty,
-# with a line that says so, where it cannot be made.
+# partita_python(VAR)  Sets VAR to a Python with the packages of tests/xla/requirements.txt, in an environment that it
+# creates in build/python. If that fails, prints a line and sets VAR to "".
 function(partita_python var)
   cmake_path(GET CMAKE_CURRENT_FUNCTION_LIST_DIR PARENT_PATH source)
   set(requirements ${source}/tests/xla/requirements.txt)
@@ -121,7 +121,7 @@ function(partita_python var)
   find_program(found python3 NO_CACHE)
   set(failed TRUE)
   if(found)
-    message(STATUS "Making a Python environment for the tests with label xla")
+    message(STATUS "Creating a Python environment for the tests with label xla")
     execute_process(COMMAND ${found} -m venv ${folder} RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
   endif()
   if(NOT failed)
@@ -135,13 +135,13 @@ function(partita_python var)
   file(TOUCH ${folder}/${hash})
 endfunction()
 
-# partita_try_install(WHAT PACKAGE...)  installs Debian packages if that needs no password; what fails is left out.
-function(partita_try_install what)
+# partita_try_install(NAME PACKAGE...)  Installs Debian packages if that needs no password; ignores failures.
+function(partita_try_install name)
   find_program(apt apt-get NO_CACHE)
   if(NOT apt)
     return()
   endif()
-  message(STATUS "Installing ${what}")
+  message(STATUS "Installing ${name}")
   execute_process(COMMAND id -u OUTPUT_VARIABLE uid OUTPUT_STRIP_TRAILING_WHITESPACE)
   set(as_root)
   if(NOT uid STREQUAL "0")
@@ -154,7 +154,8 @@ function(partita_try_install what)
   endforeach()
 endfunction()
 
-# partita_mpi()  installs Open MPI if there is no MPI. Without one a line says so, and what needs it is left out.
+# partita_mpi()  Installs Open MPI if no MPI is installed. If that fails, prints a line; the targets that need MPI are
+# then not defined.
 function(partita_mpi)
   find_program(found NAMES mpirun mpiexec NO_CACHE)
   find_program(compiler NAMES mpicxx mpic++ mpicc NO_CACHE)
@@ -164,17 +165,17 @@ function(partita_mpi)
   partita_try_install("Open MPI" openmpi-bin libopenmpi-dev)
   find_program(found NAMES mpirun mpiexec NO_CACHE)
   if(NOT found)
-    message(STATUS "No MPI: the tests with label mpi are left out")
+    message(STATUS "No MPI: the tests with label mpi are not built")
   endif()
 endfunction()
 
-# partita_chromium(VAR)  a Chromium for the test `page`; on Debian it is installed if that needs no password. Empty, with a
-# line that says so, where there is none.
+# partita_chromium(VAR)  Sets VAR to a Chromium for the test `page`. Installs one on Debian if that needs no password.
+# If none is found, prints a line and sets VAR to "".
 function(partita_chromium var)
   set(names chromium chromium-browser google-chrome google-chrome-stable)
   find_program(found NAMES ${names} NO_CACHE)
   set(release "")
-  if(EXISTS /etc/os-release)  # (Ubuntu's package is only a hint to another one.)
+  if(EXISTS /etc/os-release)  # (Ubuntu's package only refers to a snap.)
     file(STRINGS /etc/os-release release REGEX "^ID=debian")
   endif()
   if(NOT found AND release)
@@ -182,7 +183,7 @@ function(partita_chromium var)
     find_program(found NAMES ${names} NO_CACHE)
   endif()
   if(NOT found)
-    message(STATUS "No Chromium: the test page does not open its pages")
+    message(STATUS "No Chromium: the test page is skipped")
     set(found "")
   endif()
   set(${var} "${found}" PARENT_SCOPE)

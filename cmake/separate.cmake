@@ -1,5 +1,5 @@
-# partita::separate -- partita::cpu with the engine, the proof, what runs programs and the kernels compiled once, in a
-# static library of the project that uses them, instead of in every translation unit: see partita/support/separate.hpp.
+# partita::separate -- partita::cpu with the engine, the proof, the executor and the kernels compiled once, in a static
+# library of the project that uses them, instead of in every translation unit: see partita/support/separate.hpp.
 # (partita::cpu_separate is its old name.)
 set(partita_separate_sources)
 foreach(part IN ITEMS separate_engine separate_prove separate_run run/kernels/table)

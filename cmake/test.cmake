@@ -1,10 +1,10 @@
-# Installs what is missing, builds everything and runs all tests with the default compiler, $CXX or g++:
+# Installs missing packages, builds everything and runs all tests with the default compiler, $CXX or g++:
 #
 #   cmake -P cmake/test.cmake
 #   cmake -P cmake/test.cmake -- --compiler all      GCC, then Clang 19; or gcc, or clang
 #   cmake -P cmake/test.cmake -- --random-cases 1000
 #
-# The sources of a folder are compiled together (PARTITA_UNITED): a whole build takes a third of the time.
+# The sources of a folder are compiled together (PARTITA_UNITED), so that a full build takes a third of the time.
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/packages.cmake)
 
@@ -20,7 +20,8 @@ while(arguments)
   elseif(name STREQUAL "--random-cases" AND value MATCHES "^[0-9]+$")
     set(random_cases ${value})
   else()
-    message(FATAL_ERROR "test.cmake: \"${name} ${value}\" is none of --compiler gcc|clang|all, --random-cases N")
+    message(FATAL_ERROR "test.cmake: \"${name} ${value}\" is not an option; known: --compiler gcc|clang|all, "
+      "--random-cases N")
   endif()
 endwhile()
 
@@ -32,7 +33,7 @@ if(NOT compilers STREQUAL "default")
 elseif("$ENV{CXX}" STREQUAL "")
   set(compilers gcc)
   partita_require(build gcc boost eigen xtensor doctest)
-else()  # CMake reads CXX; its build tree is its own, since a tree keeps its compiler
+else()  # CMake reads CXX; this compiler has its own build tree, since a tree keeps its compiler
   string(MAKE_C_IDENTIFIER "$ENV{CXX}" compilers)
   partita_require(build boost eigen xtensor doctest)
 endif()
@@ -42,7 +43,7 @@ partita_mpi()
 partita_jobs(jobs)
 partita_generator(generator)
 
-# Sums "test cases: 12 | 11 passed | 1 failed" over the outputs of all doctest programs.
+# Sets VAR to the sum of the passed or failed cases ("test cases: 12 | 11 passed | 1 failed") of all doctest programs.
 function(count_cases junit what var)
   set(sum 0)
   string(REGEX MATCHALL "test cases:[^\n]*" lines "${junit}")
@@ -71,8 +72,8 @@ foreach(compiler IN LISTS compilers)
       -DPARTITA_CHROMIUM=${browser} -DPARTITA_HEADERS_ALONE=${headers_alone}
       -DPARTITA_BUILD_TESTS=ON -DPARTITA_BUILD_EXAMPLES=ON -DPARTITA_BUILD_BENCH=ON -DPARTITA_UNITED=ON
     RESULT_VARIABLE failed)
-  set(python)  # all compilers write the same text: what XLA makes of it is tried with the first one
-  set(headers_alone OFF)  # and all have the same standard library: see tests/package
+  set(python)  # all compilers write the same modules, so XLA runs only those of the first
+  set(headers_alone OFF)  # all compilers have the same standard library: see tests/package
   if(NOT failed)
     execute_process(COMMAND ${CMAKE_COMMAND} --build ${build} --parallel ${jobs} RESULT_VARIABLE failed)
   endif()

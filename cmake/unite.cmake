@@ -1,7 +1,7 @@
-# partita_unite(VAR NAME UNITS SOURCE...)  the sources of a folder as UNITS translation units, each in a namespace of
-# its own, behind all that any of them includes: what they include is compiled once per unit instead of once per
-# source. Where PARTITA_UNITED is off, the sources themselves.
-option(PARTITA_UNITED "Compile sources of a folder together: quick to build as a whole, slow after a change" OFF)
+# partita_unite(VAR NAME UNITS SOURCE...)  Sets VAR to UNITS translation units that contain the sources of a folder. A
+# unit first includes every header that any of its sources includes, then each source in a namespace of its own, so
+# that headers are compiled once per unit instead of once per source. If PARTITA_UNITED is off, sets VAR to the sources.
+option(PARTITA_UNITED "Compile the sources of a folder together: fast full builds, slow builds after a change" OFF)
 
 function(partita_unite var name units)
   if(NOT PARTITA_UNITED)
@@ -45,10 +45,10 @@ function(partita_unite var name units)
   set(${var} ${made} PARENT_SCOPE)
 endfunction()
 
-# partita_precompile(TARGET)  What programs with the CPU's kernels include is compiled once for all that are UNOPTIMIZED
-# (others have other flags). With Clang, which then takes 10 s in place of 16 for a unit that needs little else; GCC
-# gains a tenth, since it instantiates templates in each unit. Where PARTITA_UNITED is off, nothing: then a source shows
-# that it includes what it names.
+# partita_precompile(TARGET)  Precompiles the headers of programs with the CPU's kernels, once for all UNOPTIMIZED
+# targets (other targets have other flags). Only with Clang, for which a unit with little else then takes 10 s instead
+# of 16; GCC saves only a tenth, since it instantiates templates in each unit. Does nothing if PARTITA_UNITED is off, so
+# that such a build shows that each source includes the headers that it needs.
 function(partita_precompile target)
   get_target_property(unoptimized ${target} UNOPTIMIZED)
   if(NOT PARTITA_UNITED OR NOT unoptimized OR NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")

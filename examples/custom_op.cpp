@@ -1,6 +1,7 @@
-/// An op of your own, all of it in one file: a rotary position embedding. Checks its laws and its
-/// derivative, partitions a model that uses it, runs the model on four emulated devices, and shows
-/// what becomes of a tile map that is wrong.
+/// A user-defined op in one file: a rotary position embedding.
+///
+/// Checks the op's laws and derivative, partitions a model that uses it, runs the model on four
+/// emulated devices, and shows the error for a wrong tile map.
 // ctest:
 #include <cmath>
 #include <iostream>
@@ -12,18 +13,18 @@
 
 namespace pt = partita;
 
-/// Turns the pair of elements (2 i, 2 i + 1) of the last dimension, of size n, by the angle
-/// position / base^(2 i / n). Positions belong to one dimension of x.
+/// Rotates each pair of elements (2 i, 2 i + 1) of the last dimension, of size n, by the angle
+/// position / base^(2 i / n). The positions index one dimension of x.
 ///
 /// Shapes    x (..., p, ..., n), positions (p) -> (..., p, ..., n)
-/// Tile map  ([b, p, n], [p]) -> ([b, p, n]), n whole: pairs stay together
+/// Tile map  ([b, p, n], [p]) -> ([b, p, n]); n is not tiled, since pairs stay together
 /// Cost      6 flop per pair
-/// Errors    U001 types, U002 dimension of the positions, U003 n is odd
+/// Errors    U001 element types, U002 dimension of the positions, U003 n is odd
 struct rope {
   static constexpr std::string_view name = "rope";
   static constexpr int operand_count = 2;
 
-  /// As text `{dim=1, base=500, backwards}`, stored as [1, 500, 1].
+  /// The attributes, as text `{dim=1, base=500, backwards}` and stored as [1, 500, 1].
   template <class Fields>
   static constexpr void attributes(Fields& f) {
     f.number("dim");
@@ -41,19 +42,19 @@ struct rope {
         !pt::same_extent(positions.shape[0], x.shape[static_cast<int>(dim)]))
       return c.fail("U002", "rope: positions ", positions, " do not fit dimension ", dim, " of ",
                     x);
-    const std::int64_t n = x.shape[x.shape.rank - 1];  // pt::dyn: not known while compiling
+    const std::int64_t n = x.shape[x.shape.rank - 1];  // pt::dyn if it is known only at run time
     if (n != pt::dyn && n % 2 != 0)
       return c.fail("U003", "rope: the last dimension of ", x, " is odd");
     c.result = x;
   }
-  /// Every dimension but the last may be cut; the positions are cut with theirs.
+  /// Every dimension except the last can be tiled; tiling dimension `dim` tiles the positions, too.
   static constexpr void tile_map(pt::tile_map_context& c) {
     for (int d = 0; d < c.result.shape.rank - 1; ++d) {
       c.tile(c.result.shape[d], d).operand(0, d);
       if (d == c.attrs[0]) c.operand(1, 0);
     }
   }
-  /// The transpose of a rotation turns back; so this rule can be derived again.
+  /// The transpose of a rotation is the inverse rotation, so this op differentiates itself.
   static constexpr void derive(pt::derive_context& c) {
     const auto attrs = c.b.p.attrs(c.op);
     const std::int64_t back[] = {attrs[0], attrs[1], attrs[2] == 0};
@@ -65,7 +66,7 @@ struct rope {
   }
 };
 
-/// The kernel: buffers are row-major.
+/// The kernel for element type T. Buffers are row-major.
 template <class T>
 void turn(const pt::kernel_context& c) {
   const T* x = c.operand<T>(0);
@@ -73,7 +74,7 @@ void turn(const pt::kernel_context& c) {
   T* y = c.output<T>();
   const pt::shape& s = c.result.shape;
   const std::int64_t n = s[s.rank - 1];
-  std::int64_t inner = 1;  // how many rows have one position
+  std::int64_t inner = 1;  // the number of rows per position
   for (int d = static_cast<int>(c.attrs[0]) + 1; d < s.rank - 1; ++d) inner *= s[d];
   for (std::int64_t i = 0; i + 1 < s.elements(); i += 2) {
     const double frequency = std::pow(static_cast<double>(c.attrs[1]),
@@ -89,17 +90,17 @@ void rope_kernel(const pt::kernel_context& c) {
   c.result.element == pt::dtype::f64 ? turn<double>(c) : turn<float>(c);
 }
 
-/// The op in a model: a function of typed tensors, checked where it is called.
+/// The op as a function of typed tensors. The compiler checks its operands where it is called.
 template <int Dim, pt::Tensor X, pt::Tensor P>
 constexpr auto rotate(const X& x, const P& positions) {
   return pt::apply_op<rope, Dim, 10000, 0>(x, positions);
 }
 
-// Scores of attention: all heads of all positions with each other.
+// Attention scores of all positions with each other, summed over the heads.
 constexpr auto scores = [](auto x, auto at, auto wq, auto wk) {
   const auto q = rotate<1>(pt::einsum<"bpd,dhn->bphn">(x, wq), at);
   const auto k = rotate<1>(pt::einsum<"bpd,dhn->bphn">(x, wk), at);
-  return pt::einsum<"bphn,brhn->bpr">(q, k);  // summed over the heads
+  return pt::einsum<"bphn,brhn->bpr">(q, k);
 };
 
 constexpr pt::mesh mesh{{"B", 2}, {"M", 2}};
@@ -110,11 +111,11 @@ constexpr auto step = [] {
       f, mesh,
       pt::schedule(pt::manual("B", {{"x", 0}}, "batch"), pt::manual("M", {{"wq", 1}}, "heads")));
 };
-// The op is cut along batch and heads without a collective; the sum over heads needs one.
+// Tiling the op along batch and heads needs no collective; the sum over heads needs one.
 static_assert(pt::check<step>.collectives == pt::collectives{.all_reduce = 1});
 static_assert(pt::check<step>.input("wk").local_shape == pt::shape{8, 1, 4});
 
-/// The same op with an entry too many: the last dimension may not be cut.
+/// The same op with a wrong entry in its tile map: it tiles the last dimension.
 struct torn_rope : rope {
   static constexpr void tile_map(pt::tile_map_context& c) {
     rope::tile_map(c);
@@ -138,7 +139,7 @@ int main() {
   pt::derivative_options derivative;
   derivative.run = run;
 
-  // Every entry of the tile map, for every number of slices; and the derivative, element by
+  // Checks every entry of the tile map, for every number of tiles, and the derivative of every
   // element.
   const pt::tensor_type x32{pt::dtype::f32, {2, 6, 3, 8}}, x64{pt::dtype::f64, {2, 6, 3, 8}},
       at{pt::dtype::i32, {6}};
@@ -147,7 +148,7 @@ int main() {
   std::cout << "the tile map holds for " << slices << " loops, the derivative for " << slopes
             << " elements\n\n";
 
-  // What is printed can be read again, given the op.
+  // `parse` reads the printed program if it knows the op.
   const pt::partitioned p = step();
   const pt::op_def* const own[] = {&pt::def<rope>};
   const bool read = pt::equivalent(pt::parse(pt::print(p.source), own), p.source);
@@ -159,7 +160,7 @@ int main() {
   const bool same = pt::all_close(pt::emulate(p, run, inputs), pt::evaluate(p.source, run, inputs));
   std::cout << "four devices compute " << (same ? "what one does" : "something else") << "\n\n";
 
-  // A wrong tile map is refused, with the entry that is wrong and the values that differ.
+  // The error for a wrong tile map names the entry and the values that differ.
   std::string refusal;
   try {
     pt::check_laws(pt::def<torn_rope>, {x32, at}, {1, 10000, 0}, {}, laws);

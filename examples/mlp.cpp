@@ -1,6 +1,7 @@
-/// The program of design section 1: a model, a strategy, and a check of the strategy by the
-/// compiler. Prints what the schedule does and the program of one device, and runs it on eight
-/// emulated ones.
+/// The README's example: a model, a strategy, and checks of the strategy by the compiler.
+///
+/// Prints the effect of the schedule and the program of one device, and runs the program on eight
+/// emulated devices.
 // ctest:
 #include <cstdint>
 #include <iostream>
@@ -11,28 +12,28 @@
 
 namespace pt = partita;
 
-// The model: no word of devices.
+// The model does not mention devices.
 constexpr auto mlp = [](auto x, auto w1, auto w2) { return matmul(matmul(x, w1), w2); };
 
-// The strategy: no word of the model's inside.
+// The strategy names only inputs of the model.
 constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
 constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");   // batch parallelism
 constexpr auto MP = pt::manual("M", {{"w1", 1}}, "MP");  // Megatron; w2 follows by propagation
 constexpr auto Z3 = pt::manual("B", {{"w1", 0}, {"w2", 1}}, "Z3");  // fully sharded parameters
 
-// A thunk: the same call serves the compiler and the run.
+// A thunk: the compiler calls it for the checks, and main calls it to run the program.
 constexpr auto step = [] {
   const auto f = pt::trace(mlp, pt::input<float, 256, 8>("x"), pt::input<float, 8, 16>("w1"),
                            pt::input<float, 16, 8>("w2"));
   return pt::partition(f, mesh, pt::schedule(BP, MP, Z3));
 };
 
-// Checked before anything runs.
+// The compiler checks these before anything runs.
 static_assert(pt::check<step>.collectives == pt::collectives{.all_gather = 2, .all_reduce = 1});
 static_assert(pt::check<step>.input("x").local_shape == pt::shape{64, 8});
 static_assert(pt::check<step>.input("w1").local_shape == pt::shape{2, 8});
 
-// Small integers: their products and sums are exact, so that equal means equal.
+// Returns small integers. Their products and sums are exact, so results can be compared exactly.
 pt::array numbers(const pt::shape& shape, std::int64_t factor) {
   pt::array a(pt::tensor_type{pt::dtype::f32, shape});
   float* out = a.mutable_data<float>();

@@ -1,7 +1,7 @@
-/// Somebody's own optimizer plays the partitioning of a training step.
+/// Searches for the partitioning of a training step with user-defined optimizers.
 ///
-/// An environment has states, actions and costs; nothing else of the library is needed. Two
-/// policies play it here: one takes any action, one takes the best of all.
+/// An optimizer needs only the environment's states, actions and costs. This program compares two:
+/// one applies random actions, the other always the best action.
 // ctest:
 #include <iostream>
 
@@ -14,7 +14,7 @@ namespace {
 
 namespace pt = partita;
 
-/// Ten games of up to six actions that are drawn.
+/// Plays ten episodes of up to six random actions.
 struct random_policy {
   void operator()(pt::environment& e) const {
     pt::search_detail::random_numbers draw(e.options().seed);
@@ -25,7 +25,7 @@ struct random_policy {
     }
   }
 };
-/// Of all actions the one that costs least, until none costs less.
+/// Repeats the action with the lowest resulting cost until no action lowers the cost.
 struct greedy_policy {
   void operator()(pt::environment& e) const {
     double now = e.cost();
@@ -48,9 +48,9 @@ void play(const char* name, const pt::program& step) {
   pt::search_result r;
   const pt::basic_automatic<Policy> tactic({"B", "M"}, pt::a100_80, {.result = &r}, name);
   const auto p = pt::partition(step, pt::mesh{{"B", 4}, {"M", 2}}, pt::schedule(tactic));
-  std::cout << name << ": " << r.evaluations << " costs; a step takes " << r.after * 1e3 << " ms, "
-            << r.before * 1e3 << " ms on one device, no partitioning less than " << r.bound * 1e3
-            << " ms\n"
+  std::cout << name << ": " << r.evaluations << " evaluations; a step takes " << r.after * 1e3
+            << " ms, " << r.before * 1e3 << " ms on one device; lower bound of any partitioning "
+            << r.bound * 1e3 << " ms\n"
             << pt::print_specification(r) << "collectives: " << p.collectives.total() << '\n';
 }
 

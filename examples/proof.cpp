@@ -1,5 +1,5 @@
-/// A proof of a program that somebody wrote by hand: Megatron's MLP for one device, read from text,
-/// against the model that `trace` gave. A mistake in it is said where it is, and shown by numbers.
+/// Proves a hand-written program: Megatron's MLP for one device, read from text, computes the
+/// traced model. A wrong variant is refuted; the message names the op and shows values that differ.
 // ctest:
 #include <iostream>
 #include <string>
@@ -11,12 +11,13 @@
 
 namespace pt = partita;
 
-// What is to be computed: no word of devices.
+// The source program, which does not mention devices.
 constexpr auto mlp = [](auto x, auto w1, auto b1, auto w2, auto b2) {
   return matmul(maximum(matmul(x, w1) + b1, 0), w2) + b2;
 };
 
-// What each of 2 x 4 devices does: columns of w1, rows of w2, and one reduction in between.
+// The program of each of 2 x 4 devices: columns of w1, rows of w2, and one reduction of the
+// product.
 constexpr std::string_view by_hand =
     R"(func @main(%x: tensor<4x8xf32>, %w1: tensor<8x8xf32>, %b1: tensor<8xf32>, %w2: tensor<8x8xf32>, %b2: tensor<8xf32>) attributes {mesh = {"B":2, "M":4}} {
   %h = matmul(%x, %w1) : tensor<4x8xf32>
@@ -31,7 +32,7 @@ constexpr std::string_view by_hand =
   return %y : tensor<4x8xf32>
 }
 )";
-// The layouts of its arguments: batch by "B", features between the matrices by "M".
+// The layouts of its arguments: "B" shards the batch, "M" the features between the matrices.
 constexpr std::string_view layouts[] = {R"([{"B"}, {}])", R"([{}, {"M"}])", R"([{"M"}])",
                                         R"([{"M"}, {}])", R"([{}])"};
 
@@ -60,7 +61,7 @@ int main() {
                                        pt::input<float, 8, 32>("w1"), pt::input<float, 32>("b1"),
                                        pt::input<float, 32, 8>("w2"), pt::input<float, 8>("b2"));
   const std::string right(by_hand);
-  std::string wrong = right;  // the bias is added on every device, and then reduced with the rest
+  std::string wrong = right;  // adds the bias on every device before the reduction
   const auto swap = [&](std::string_view from, std::string_view to) {
     wrong.replace(wrong.find(from), from.size(), to);
   };

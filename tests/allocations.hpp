@@ -1,11 +1,11 @@
-/// Counted work: whatever is linear in a program asks for memory that is.
+/// Counted allocations: work that is linear in a program allocates a linear amount of memory.
 #pragma once
 
 #include <cstddef>
 
 namespace allocations {
 
-/// What `new` was asked for by this thread, so far; counted in main.cpp.
+/// Returns the number of bytes that this thread has requested from `new`; counted in main.cpp.
 std::size_t bytes();
 
 }  // namespace allocations

@@ -27,7 +27,7 @@ namespace pt = partita;
 using pt::dyn, pt::input, pt::manual, pt::schedule, pt::trace;
 
 /// Real numbers, whose sums depend on their order; 0 for the state of an optimizer; integers that
-/// are indices of at least 4 rows.
+/// are indices below 4.
 inline std::vector<pt::array> arguments(const pt::program& p) {
   data::random r{3};
   std::vector<pt::array> list;
@@ -234,8 +234,8 @@ inline const pt::stage_list two_stages{{"embedding", "layers.0", "layers.1"},
                                        {"layers.2", "layers.3", "head"}},
     four_stages{{"embedding", "layers.0"}, {"layers.1"}, {"layers.2"}, {"layers.3", "head"}};
 
-/// A training step on two meshes, each of half the ranks; of 8 ranks the meshes have their axes in
-/// different orders.
+/// A training step on two meshes of half the ranks each. With 8 ranks, the meshes have their axes
+/// in different orders.
 inline pt::pipelined pipeline(int ranks, const pt::pipeline_order& order,
                               const pt::stage_list& stages) {
   const pt::program f = tied::tied_training();
@@ -268,7 +268,7 @@ void check_pipelines(Test& t) {
           x);
 }
 
-/// A state whose next value has another layout than the run takes.
+/// A state whose next value has another layout than the run accepts.
 template <class Test>
 void check_next_state(Test& t) {
   const auto model = [](auto x) {

@@ -1,5 +1,5 @@
-// A training step with a loop over microbatches of its own, which carries from one to the next: a
-// mean of what the first stage saw, a key that is split, what the second stage made, and sums.
+// A training step with a loop of its own over microbatches. The loop carries a mean of the first
+// stage's input, a key that is split, the result of the second stage, and sums.
 #pragma once
 
 #include <array>

@@ -15,7 +15,7 @@ namespace data {
 
 namespace pt = partita;
 
-/// A generator that gives the same numbers everywhere (splitmix64).
+/// A generator that gives the same numbers on every machine (splitmix64).
 struct random {
   std::uint64_t state = 1;
   std::uint64_t next() {
@@ -25,7 +25,7 @@ struct random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  /// Uniform in [low, high].
+  /// Returns a number, uniform in [low, high].
   std::int64_t in(std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(high - low + 1));
   }
@@ -42,7 +42,7 @@ inline pt::array fill(const pt::tensor_type& type, auto value) {
   for (std::int64_t i = 0; i < a.size(); ++i) x[i] = static_cast<double>(value(i));
   return pt::as_type(a, type.element);
 }
-/// Integers in [low, high]; for unsigned types from 0, for i1 0 and 1.
+/// Returns integers in [low, high]; for unsigned types from 0, for i1 0 and 1.
 inline pt::array integers(const pt::tensor_type& type, random& r, std::int64_t low = -2,
                           std::int64_t high = 2) {
   if (pt::is_unsigned(type.element) && low < 0) low = 0;
@@ -57,7 +57,7 @@ inline std::vector<pt::array> arguments(const pt::program& p, std::uint64_t seed
 }
 
 inline std::string str(const pt::text& t) { return std::string(t.view()); }
-/// What an error says that f throws, or "".
+/// Returns the message of the error that f throws, or "".
 inline std::string thrown(const auto& f) {
   try {
     f();

@@ -1,5 +1,5 @@
-/// The law of transports: over each of them every collective gives the bits that a process computes
-/// that holds all devices. Random collectives, their operands, and the comparison.
+/// The law of transports: over each transport, every collective gives the bits that a process with
+/// all devices computes. Random collectives, their operands, and the comparison.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ using namespace partita;
 
 inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// A random collective, its operands, and their values on all devices of a mesh; the same for
-/// a seed in every process.
+/// A random collective, its operands, and their values on all devices of a mesh; the same for a
+/// seed in every process.
 struct random_exchange {
   std::mt19937 random;
   mesh m;
@@ -33,7 +33,7 @@ struct random_exchange {
     for (int k = 0; k < count; ++k) operands.push_back(draw_operand());
     draw_values();
   }
-  /// The memory of an operand of a device.
+  /// Returns the memory of a device's operand.
   const std::byte* copy(std::size_t k, const run_detail::coordinates& c) const {
     const auto& x = operands[k];
     return values_[k].get() + run_detail::device_set::all(m).copy_at(x.from_axes, c) *
@@ -102,8 +102,8 @@ struct random_exchange {
     x.to_axes = varies_after(m, what, x.from_axes);
     return x;
   }
-  /// Any bits; of every second operand of floats numbers that are alike, whose sum depends on the
-  /// order.
+  /// Draws any bits. For every second floating-point operand, draws numbers of similar size, whose
+  /// sum depends on the order.
   void draw_values() {
     for (const auto& x : operands) {
       const std::int64_t bytes =
@@ -131,7 +131,7 @@ struct random_exchange {
 
 using memory = std::vector<run_detail::buffer>;
 
-/// The results of one process, by operand: all copies.
+/// Returns the results of one process, by operand: all copies.
 inline memory run_one(const random_exchange& e, run_detail::transport& t) {
   const auto& devices = t.devices();
   memory in, out;
@@ -156,7 +156,7 @@ inline memory run_one(const random_exchange& e, run_detail::transport& t) {
   return out;
 }
 
-/// True if a process with these devices has computed the bits of the one with all devices.
+/// True if a process with these devices has computed the bits of the process with all devices.
 inline bool same_bits(const random_exchange& e, const run_detail::device_set& devices,
                       const memory& got, const memory& want) {
   for (std::size_t k = 0; k < e.operands.size(); ++k) {

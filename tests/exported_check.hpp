@@ -1,4 +1,4 @@
-// Does the exported list of a pipeline hold together? Said anew, from the list alone.
+// Checks the exported list of a pipeline for consistency, from the list alone.
 #pragma once
 
 #include <set>
@@ -18,7 +18,7 @@ class checker {
   checker(const pt::pipelined& p, const pt::exported_pipeline& e)
       : p_(p), e_(e), behind_(e.steps.size()) {}
 
-  /// What is wrong, or nothing.
+  /// Returns the first inconsistency, or "".
   std::string run() {
     last_.assign(static_cast<std::size_t>(p_.topology.count()), -1);
     made_by_.assign(e_.buffers.size(), -1);
@@ -76,7 +76,7 @@ class checker {
     for (const int b : e_.outputs) last_use_[at(b)] = static_cast<int>(e_.steps.size());
   }
   bool used_behind(int buffer, int step) const { return last_use_[at(buffer)] > step; }
-  /// Is it an argument without a next state?
+  /// True for an argument without a next state.
   bool is_kept(int buffer) const {
     for (int i = 0; i < p_.source.input_count(); ++i) {
       if (e_.inputs[i] != buffer) continue;
@@ -86,7 +86,7 @@ class checker {
     }
     return false;
   }
-  /// Has a copy of a buffer arrived when a call begins?
+  /// True if a copy of a buffer has arrived when a call begins.
   bool arrived(int copied, int call) const {
     for (int i = 0; i < static_cast<int>(e_.steps.size()); ++i)
       for (const auto& each : e_.steps[i].takes)
@@ -153,7 +153,7 @@ class checker {
       if (!again) live_.erase(each.buffer);
     }
   }
-  /// What nobody needs any more goes, but for arguments.
+  /// Drops buffers that no later step needs, except arguments.
   void drop_unneeded(int i) {
     for (auto b = live_.begin(); b != live_.end();) {
       const bool argument = e_.buffers[*b].is_argument && e_.buffers[*b].first < 0;
@@ -162,7 +162,7 @@ class checker {
   }
 };
 
-/// `export_calls` of a pipeline, with what it says of every step.
+/// Checks `export_calls` of a pipeline, with its statements about every step.
 inline std::string fault_of(const pt::pipelined& p) {
   const pt::exported_pipeline e = pt::export_calls(p);
   if (e.error) return data::str(e.error.message);

@@ -1,10 +1,10 @@
-/// Is a text well-formed JSON?
+/// A checker of well-formed JSON.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-/// Reads one value (RFC 8259) and what is in it. Gives what is wrong, or nothing.
+/// Reads one value (RFC 8259) and the values in it, and returns the first error, or "".
 class json_checker {
  public:
   explicit json_checker(std::string_view s) : s_(s) {}

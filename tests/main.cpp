@@ -12,7 +12,7 @@ thread_local std::size_t asked_for = 0;
 
 std::size_t allocations::bytes() { return asked_for; }
 
-// Not inline: GCC 12 takes malloc and free for a mismatched pair where it sees only one of them.
+// Not inline: GCC 12 reports malloc and free as a mismatched pair where it sees only one of them.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   asked_for += size;
   if (void* p = std::malloc(size > 0 ? size : 1)) return p;

@@ -1,4 +1,4 @@
-/// What is true of every page of HTML that reports write.
+/// Properties of every HTML page that reports write.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ inline std::size_t count(std::string_view all, std::string_view words) {
   for (std::size_t at = 0; (at = all.find(words, at)) != all.npos; at += words.size()) ++n;
   return n;
 }
-/// Each picture is well-formed, and elements are closed.
+/// Checks that each picture is well-formed and that elements are closed.
 inline void check_page(std::string_view page) {
   REQUIRE(page.starts_with("<!DOCTYPE html>\n"));
   CHECK(page.ends_with("</html>\n"));

@@ -1,4 +1,4 @@
-/// Orders of calls drawn by lot.
+/// Random orders of calls.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 #include <partita/mpmd/pipeline_order.hpp>
 
-/// Rows of calls that follow the flow of data, each such order of all calls as likely as its steps:
-/// of the calls whose results are there one is drawn. `random.in(a, b)`: a number from a to b.
+/// Returns rows of calls in an order that follows the data flow. Each step draws one of the calls
+/// whose operands are available. `random.in(a, b)` returns a number from a to b.
 template <class Random>
 partita::order_table random_table(const partita::call_graph& g, Random& random) {
   std::vector<int> waiting(g.calls.size(), 0), ready;

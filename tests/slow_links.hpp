@@ -1,4 +1,4 @@
-/// A machine for tests of what runs beside what.
+/// A machine for tests of overlapped collectives.
 #pragma once
 
 #include <partita/cost/device.hpp>
@@ -7,7 +7,8 @@ namespace data {
 
 namespace pt = partita;
 
-/// Products take time, memory and starting a kernel none; a device sends so many bytes a second.
+/// Products take time; memory and the start of a kernel take none; a device sends `bandwidth` bytes
+/// a second.
 constexpr pt::machine slow_links(double bandwidth) {
   pt::device d;
   d.memory = d.bandwidth = 1e15;

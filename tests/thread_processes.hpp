@@ -1,4 +1,4 @@
-/// Device programs on several processes, each of which is a thread that holds a block of devices.
+/// Device programs on several processes; each process is a thread with a block of devices.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using namespace partita;
 
 inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// True if so many processes can share the devices of a mesh.
+/// True if this number of processes can share the devices of a mesh.
 inline bool divides(const mesh& m, std::int64_t count) {
   try {
     run_detail::device_set::block(m, 0, count);
@@ -31,12 +31,12 @@ inline bool same_bits(const array& a, const array& b) {
   return a.type() == b.type() && std::memcmp(a.bytes(), b.bytes(), at(a.type().bytes())) == 0;
 }
 
-/// An input with the padding that its shards have.
+/// Returns an input with the padding of its shards.
 inline array padded(const device_program& d, int input, const array& global) {
   return run_detail::resized(global,
                              d.inputs[input].global(d.local.input_type(input).shape, d.mesh));
 }
-/// What each process of `count` gets of the outputs: [process][output], from shards of the inputs.
+/// Returns the outputs of each of `count` processes: [process][output], from shards of the inputs.
 /// Runs twice, since memory is used again.
 inline std::vector<std::vector<run_detail::distributed_array>> run_in_threads(
     const device_program& d, const std::vector<array>& inputs, std::int64_t count) {
@@ -70,7 +70,7 @@ inline std::vector<std::vector<run_detail::distributed_array>> run_in_threads(
   return made;
 }
 
-/// The global outputs; "" in `problem`, or what is wrong: replicas that differ.
+/// Returns the global outputs. `problem` is "" or names replicas that differ.
 inline std::vector<array> global_outputs(
     const device_program& d, const std::vector<std::vector<run_detail::distributed_array>>& made,
     std::string& problem) {
@@ -98,7 +98,8 @@ inline std::vector<array> global_outputs(
   }
   return outputs;
 }
-/// Runs a device program with `count` processes: "", or which output has other bits than `want`.
+/// Runs a device program with `count` processes. Returns "" or the output whose bits differ from
+/// `want`.
 inline std::string problem_of(const device_program& d, const std::vector<array>& inputs,
                               const std::vector<array>& want, std::int64_t count) {
   std::string problem;
@@ -108,8 +109,8 @@ inline std::string problem_of(const device_program& d, const std::vector<array>&
   return problem.empty() ? problem : std::to_string(count) + " processes: " + problem;
 }
 
-/// Runs a pipeline with a process, here a thread, for each device of each mesh: "", or which output
-/// has other bits than `want`.
+/// Runs a pipeline with a process, here a thread, for each device of each mesh. Returns "" or the
+/// output whose bits differ from `want`.
 inline std::string problem_of(const pipelined& p, const std::vector<array>& inputs,
                               const results& want) {
   const exported_pipeline list = export_calls(p);
@@ -150,7 +151,7 @@ inline std::string problem_of(const pipelined& p, const std::vector<array>& inpu
               p.output_layout[i].global(list.buffers[list.outputs[i]].local.shape, p.meshes[m]);
           const auto mine = run_detail::cut(run_detail::resized(want[i], padded),
                                             p.output_layout[i], sites[at(m)].devices);
-          // What is padding may be anything.
+          // Padding may have any value.
           shape real = mine.copies[0].shape();
           const auto begin = run_detail::start_of(p.meshes[m], p.output_layout[i], real,
                                                   sites[at(m)].devices.coordinates_of({}, 0));

@@ -1,5 +1,5 @@
-// A training step that pipelines are tried on: a small transformer whose embedding and head are one
-// table, with dropout behind each layer; the gradient is clipped by its norm over all parameters.
+// A training step for tests of pipelines: a small transformer whose embedding and head are one
+// table, with dropout after each layer. Gradients are clipped by the global norm.
 #pragma once
 
 #include <array>
@@ -78,7 +78,7 @@ inline std::vector<partita::array> tied_arguments(const partita::program& f) {
 }
 
 inline constexpr std::string_view mesh_names[] = {"m0", "m1", "m2", "m3"};
-/// The model in two or four stages, which lie on the meshes as an order has them.
+/// The model in two or four stages, assigned to the meshes as an order requires.
 inline partita::assignment stages(int count, const partita::pipeline_order& order, int meshes) {
   constexpr std::string_view parts[] = {"embedding", "layers.0", "layers.1",
                                         "layers.2",  "layers.3", "head"};

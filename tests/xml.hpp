@@ -1,4 +1,4 @@
-/// Is a text well-formed XML, as far as our pictures go?
+/// A checker of well-formed XML, for the subset that pictures use.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 #include <vector>
 
 /// Checks tags (each closed in its order, attributes in double quotes and each once), references
-/// (of the five entities that XML has) and characters (UTF-8, no control characters but line ends).
-/// No document types, comments or sections of characters. Gives what is wrong, or nothing.
+/// (to XML's five entities) and characters (UTF-8, no control characters but line ends). Document
+/// types, comments and CDATA sections are errors. Returns the first error, or "".
 class xml_checker {
  public:
   explicit xml_checker(std::string_view s) : s_(s) {}
@@ -43,7 +43,7 @@ class xml_checker {
       i += size;
     }
   }
-  /// Up to `end`.
+  /// Reads up to `end`.
   void words(char end) {
     for (; i_ < s_.size() && s_[i_] != end; ++i_) {
       if (s_[i_] == '<' || (s_[i_] == '>' && end == '<')) return fail("a mark in words");

@@ -1,27 +1,28 @@
-"""Automatic partitioning as an environment in Gymnasium's interface.
+"""Automatic partitioning as a Gymnasium environment.
 
     python partita_gym.py PARTITA module.mlir schedule.spec system.conf [--policy random] [--episodes 20]
 
-`partita --environment` plays the program after the tactics of the specification; the system names a device. An episode
-begins without actions (`reset`). An action slices values along an axis of the mesh and propagates, as one `manual`
-tactic does. The reward is log(cost before / cost after): positive if a simulated step becomes faster, and over an
-episode their sum is log(first cost / last cost). (A cost is the seconds of a step, more if memory is exceeded.) An
-action that is not legal, or is refused, changes nothing and has reward 0; info["taken"] is False then. An episode
-terminates when no action is legal, and is truncated after `steps` actions.
+`partita --environment` serves the program, starting after the tactics of the specification; the system names a device.
+An episode begins without actions (`reset`). An action tiles values along an axis of the mesh and propagates, like one
+`manual` tactic. The reward is log(cost before / cost after): it is positive if a simulated step becomes faster. The
+rewards of an episode sum to log(first cost / last cost). A cost is the seconds of a step, increased if memory is
+exceeded. An action that is not legal, or is refused, changes nothing and has reward 0; info["taken"] is then False. An
+episode terminates when no action is legal, and is truncated after `steps` actions.
 
-An observation has the same shapes in all states of a program of N ops (inputs among them), E edges, K actions, A axes:
+An observation has the same shapes in all states of a program of N ops (including inputs), E edges, K actions, P pairs
+of an action and an op, and A axes:
 
-    nodes    float32 [N, 6 + 3 A]  kind of the op, 1 for inputs (2: tags), rank, log(1 + elements, bytes, flops); then for
-                                   each axis: its result is sliced (dimension + 1, or 0), is a sum (1), is kept whole (1)
-    edges    int32 [E, 2]          an op, and one that reads its result
-    actions  float32 [K, 4]        axis, dimension (-1: the first that divides), number of values, log(1 + their bytes)
-    members  int32 [P, 2]          an action, and an op whose result it slices
-    mask     int8 [K]              1: the action is legal (also action_masks(), as maskable learners ask for it)
+    nodes    float32 [N, 6 + 3 A]  kind of op, role (1: input, 2: tag), rank, log(1 + elements, bytes, flops); then per
+                                   axis: tiled dimension of the result + 1 (or 0), 1 if a sum, 1 if replicated
+    edges    int32 [E, 2]          an op, and an op that reads its result
+    actions  float32 [K, 4]        axis, dimension (-1: the first that it divides), number of values, log(1 + bytes)
+    members  int32 [P, 2]          an action, and an op whose result it tiles
+    mask     int8 [K]              1 if the action is legal (action_masks() returns the same for maskable learners)
     figures  float32 [9]           log(cost / first cost), peak / memory, log(1 + bytes sent), log(1 + number) of
                                    all_gather, all_reduce, reduce_scatter, all_to_all, permute, and actions / steps
 
-With gymnasium these are arrays, and spaces (action_space, observation_space); without it the class has the same methods,
-and observations are lists. `shapes` has the shapes.
+With gymnasium, observations are arrays, and the class has spaces (action_space, observation_space). Without it the
+class has the same methods, and observations are lists. `shapes` has the shapes.
 """
 import argparse
 import json
@@ -55,7 +56,7 @@ class PartitionEnv(Base):
         graph = self.ask(do="graph")
         self.axes, self.kinds = graph["axes"], graph["kinds"]
         self.nodes = [node[:3] + logs(node[3:]) for node in graph["nodes"]]
-        # (A program without actions gets one that is never legal, since spaces must not be empty.)
+        # Spaces must not be empty, so a program without actions gets one that is never legal.
         actions = [action[:3] + logs(action[3:]) for action in graph["actions"]] or [[0, 0, 0, 0]]
         self.constant = {"edges": graph["edges"], "actions": actions, "members": graph["members"]}
         self.count = len(actions)
@@ -105,7 +106,7 @@ class PartitionEnv(Base):
         return self.go_to([])
 
     def go_to(self, state):
-        """Goes to the state that these actions lead to."""
+        """Goes to the state after these actions."""
         answer = self.ask(do="go_to", state=list(state))
         self.taken, self.cost = answer["state"], answer["cost"]
         return self.observation(), {"cost": self.cost}

@@ -1,27 +1,30 @@
-"""A JAX function, partitioned by Partita and run on jax.devices().
+"""Partitions a JAX function with Partita and runs it on jax.devices().
 
     step = partita_jit.jit(f, 'BP: manual "B" {x: 0}', {"B": 4, "M": 2}, donate_argnames="params")
-    params, loss = step(params, x, scale=0.5)   # arrays with NamedShardings come out; those that go in may have any
-    print(step.report(params, x, scale=0.5))    # what each tactic did
+    params, loss = step(params, x, scale=0.5)   # accepts arrays with any sharding; returns arrays with NamedShardings
+    print(step.report(params, x, scale=0.5))    # the effect of each tactic
     step.metadata(params, x, scale=0.5)         # the same as a dict: "tactics", each with its "figures", layouts, ...
 
-A schedule is the text of a specification (include/partita/spec/README.md), or a list of tactics: texts, ManualPartition,
-AutomaticPartition. With device="A100-80" the report has times, and AutomaticPartition searches for that device;
-system="memory 16 GiB" adds lines to the system. The mesh is a jax.sharding.Mesh, or a dict of sizes over jax.devices().
+A schedule is the text of a specification (include/partita/spec/README.md), or a list of tactics: texts,
+ManualPartition, AutomaticPartition. With device="A100-80" the report has times, and AutomaticPartition searches for
+that device; system="memory 16 GiB" adds lines to the system. The mesh is a jax.sharding.Mesh, or a dict of sizes over
+jax.devices().
 
-Arguments are named as in f, leaves of trees by their paths: `params['w']` is "params.w". `tag(value, "h")` names an inner
-value of f. `report` and `metadata` take jax.ShapeDtypeStructs, too. Donation and static arguments are those of jax.jit.
+Arguments have the names of f's parameters; leaves of trees have paths: `params['w']` is "params.w". `tag(value, "h")`
+names an inner value of f. `report` and `metadata` also accept jax.ShapeDtypeStructs. Donation and static arguments work
+as in jax.jit.
 
-- A part of an axis is an axis of the results' mesh, "A:(1)4": the layout "A":(1)4 as a NamedSharding.
-- A padded argument is padded here, in its global shape, and a padded result is sliced to its own: JAX has no uneven
-  shardings, so that a dimension of the result that was padded may be replicated.
-- A partitioned function is not called inside of jax.jit, and has no derivative: partition the function that has both.
+- A sub-axis in a layout becomes an axis of the results' mesh: the layout "A":(1)4 becomes the mesh axis "A:(1)4".
+- JAX has no uneven shardings. This module pads an argument in its global shape and slices a padded result; JAX may then
+  replicate the padded dimension of the result.
+- A partitioned function cannot be called inside jax.jit and has no derivative. Partition the outer function instead.
 
-Needs the program `partita` (on the path, or PARTITA) and as many devices as the mesh has:
+Requires the program `partita` (on the path, or in PARTITA), and as many devices as the mesh:
 
     XLA_FLAGS=--xla_force_host_platform_device_count=8 python partita_jit.py      # tries it on eight CPU devices
 
-JAX has no public way to run a module for each device: compile_and_load and execute_sharded are those of jaxlib's client.
+JAX has no public interface to run one module per device, so this uses compile_and_load and execute_sharded of jaxlib's
+client.
 """
 import functools
 import inspect
@@ -46,7 +49,7 @@ def quoted(name):
 
 
 def ManualPartition(inputs, axis, name="manual"):
-    """Dimensions by name; names below others are nested dicts: {"x": 0, "params": {"w": FIRST_DIVISIBLE_DIM}}."""
+    """Returns a manual tactic. `inputs` maps names to dimensions and can be nested: {"x": 0, "params": {"w": 1}}."""
     def entries(tree, prefix):
         for key, where in tree.items():
             yield from entries(where, f"{prefix}{key}.") if isinstance(where, dict) else [f"{quoted(prefix + key)}: {where}"]
@@ -54,7 +57,7 @@ def ManualPartition(inputs, axis, name="manual"):
 
 
 def AutomaticPartition(axis=(), name="automatic", axes=(), **options):
-    """A search along one or several axes, for the device of `jit`; options: evaluations, seconds, memory, seed, ..."""
+    """Returns a search along axes, for the device of `jit`. Options: evaluations, seconds, memory, seed, ..."""
     axes = axes or ([axis] if isinstance(axis, str) else axis)
     text = lambda value: str(value).lower() if isinstance(value, bool) else value
     given = ", ".join(f"{key}: {text(value)}" for key, value in options.items())
@@ -63,7 +66,7 @@ def AutomaticPartition(axis=(), name="automatic", axes=(), **options):
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def tag(x, name):
-    """x, under a name that tactics can use."""
+    """Returns x under a name that tactics can use."""
     return jax.lax.composite(lambda x, *, name: x, "partita.tag")(x, name=name)
 
 
@@ -92,7 +95,7 @@ def is_key(x):
 
 
 class Layout:
-    """How an argument or result is laid out: its sharding, and its extents with padding."""
+    """The layout of an argument or result: its sharding, and its shapes without and with padding."""
 
     def __init__(self, fact, parts, mesh):
         def axes_of(part):
@@ -113,7 +116,7 @@ class Layout:
 
 
 def layouts_of(facts, devices):
-    """Layouts of the inputs and outputs, over one mesh; an axis that any of them splits becomes several axes there."""
+    """Returns the layouts of inputs and outputs on one mesh; an axis that any of them splits becomes several axes."""
     cuts = {name: {1, size} for name, size in facts["axes"].items()}
     for value in facts["inputs"] + facts["outputs"]:
         for part in itertools.chain(*value["dims"]):
@@ -129,7 +132,7 @@ def layouts_of(facts, devices):
 
 
 class Program:
-    """A partitioned function of arguments of fixed types; it is compiled at the first call."""
+    """A partitioned function for fixed argument types. The first call compiles it."""
 
     def __init__(self, lowered, results, folder, devices):
         self.facts = json.loads(run_partita(folder, "--json", "--emit", "local", "--out", "local.mlir"))
@@ -153,20 +156,20 @@ class Program:
         pieces = self.executable.execute_sharded(placed).disassemble_into_single_device_arrays()
         for x, donate in zip(leaves, self.donated):
             if donate and isinstance(x, jax.Array) and not x.is_deleted():
-                x.delete()  # whether or not XLA could use its memory
+                x.delete()  # even if XLA could not reuse its memory
 
         def result(layout, pieces, t):
             x = layout.joined(pieces)
             if is_key(t):
                 return jax.random.wrap_key_data(x, impl=keys.get(t.dtype))
-            # (No public function makes a weak type.)
+            # No public function returns a weak type.
             weak = dict(new_dtype=x.dtype, weak_type=True, sharding=None)
             return jax.lax.convert_element_type_p.bind(x, **weak) if t.weak_type else x
         return jax.tree.unflatten(self.tree, map(result, self.outputs, pieces, self.results))
 
 
 class Partitioned:
-    """The result of `jit`. It makes a Program for each set of argument types and static values."""
+    """The result of `jit`. Makes a Program for each combination of argument types and static values."""
 
     def __init__(self, function, schedule, mesh, device=None, system="", **options):
         self.schedule = schedule if isinstance(schedule, str) else "\n".join(schedule)
@@ -179,7 +182,7 @@ class Partitioned:
         self.system = "".join(f"axis {quoted(name)} {size}\n" for name, size in axes.items())
         self.system += (f"device {quoted(device)}\n" if device else "") + system
         self.jitted = jax.jit(function, keep_unused=True, **options)
-        # Static arguments by number and by name; where one of the two is given, the other follows, as in jax.jit.
+        # Static arguments by number and by name; as in jax.jit, one determines the other if only one is given.
         names = list(inspect.signature(function).parameters)
         as_list = lambda given: [given] if isinstance(given, (int, str)) else list(given or ())
         numbers, words = as_list(options.get("static_argnums")), as_list(options.get("static_argnames"))
@@ -192,7 +195,7 @@ class Partitioned:
         return key in self.static or isinstance(key, int) and key - len(args) in self.static
 
     def write(self, folder, args, kwargs):
-        """Writes the files that `partita` reads; returns the lowered function and the types of its results."""
+        """Writes the input files of `partita`; returns the lowered function and the types of its results."""
         types = lambda key, x: x if self.is_static(key, args) else jax.tree.map(type_of, x)
         kwargs = {key: types(key, x) for key, x in kwargs.items()}
         args = [types(*each) for each in enumerate(args)]
@@ -204,13 +207,13 @@ class Partitioned:
         return lowered, self.jitted.eval_shape(*args, **kwargs)
 
     def program(self, args, kwargs):
-        """The Program for these arguments, and the leaves that it accepts."""
+        """Returns the Program for these arguments, and the leaves to pass to it."""
         given = [(key, x, self.is_static(key, args)) for key, x in [*enumerate(args), *sorted(kwargs.items())]]
         static = tuple((key, type(x), x) for key, x, fixed in given if fixed)
         leaves, tree = jax.tree.flatten([x for _, x, fixed in given if not fixed])
         tree = tree, tuple(key for key, _, fixed in given if not fixed)
         if any(isinstance(x, jax.core.Tracer) for x in leaves):
-            raise TypeError("a partitioned function is called inside of jit, grad or vmap; partition what is around it, too")
+            raise TypeError("a partitioned function cannot run inside jit, grad or vmap; partition the outer function")
         key = (tree, static, tuple(map(type_of, leaves)))
         if key not in self.programs:
             with tempfile.TemporaryDirectory() as folder:
@@ -222,11 +225,11 @@ class Partitioned:
         return program(leaves)
 
     def metadata(self, *args, **kwargs):
-        """The JSON of `partita --json` as a dict."""
+        """Returns the output of `partita --json` as a dict."""
         return self.program(args, kwargs)[0].facts
 
     def report(self, *args, **kwargs):
-        """Text that reports what each tactic did."""
+        """Returns a text that reports the effect of each tactic."""
         with tempfile.TemporaryDirectory() as folder:
             self.write(folder, args, kwargs)
             return run_partita(folder)
@@ -262,7 +265,7 @@ def main():
     difference = max(float(np.abs(mine[k] - theirs[k]).max()) for k in params)
     print("w1 is laid out as", mine["w1"].sharding.spec, "- loss", float(my_loss), "- largest difference", difference)
     if not (difference < 1e-4 and abs(my_loss - loss) < 1e-3 * abs(loss)):
-        raise SystemExit("the partitioned function computes something else")
+        raise SystemExit("the partitioned function differs from the source")
 
 
 if __name__ == "__main__":

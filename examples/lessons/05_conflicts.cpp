@@ -1,11 +1,10 @@
-/// Lesson 5: conflicts, and how to settle them.
+/// Lesson 5: What happens if propagation has a choice? It does not guess: it records a conflict.
 ///
-/// Learnt: where an op could be sliced along one axis in two ways, propagation does not guess:
-/// it leaves a conflict, and the values are gathered. The order of tactics settles it, or
-/// `replicated`; inner values get names by `tag`.
+/// A conflict means that one axis could tile an op in two ways. The op then stays replicated along
+/// this axis, and its operands are gathered. You learn to resolve a conflict by an earlier tactic,
+/// or by `replicated`, and to name inner values with `tag`.
 ///
-/// Printed: the report with the conflict and what would settle it; then the collectives of
-/// three schedules.
+/// Output: the report with the conflict and two suggestions, then the programs of three schedules.
 // ctest:
 #include <iostream>
 
@@ -13,7 +12,7 @@
 
 namespace pt = partita;
 
-// Scores of all rows with all rows, and their sums over columns.
+// Similarity scores of all rows of x with each other. `tag` names the inner value h for tactics.
 constexpr auto scores = [](auto x, auto w) {
   const auto h = pt::tag("h", tanh(matmul(x, w)));
   return matmul(h, pt::transpose<1, 0>(h));
@@ -23,31 +22,35 @@ constexpr auto traced = [] {
 };
 constexpr pt::mesh mesh{{"M", 2}};
 
-// Rows of x make rows of h, and so rows of the result by its left factor, but columns by its right
-// one: a conflict.
+// Sharding the rows of x shards the rows of h. The left factor of the last product then suggests to
+// shard the rows of the result; the right factor, its columns. An axis can do only one of these.
 constexpr auto rows = pt::manual("M", {{"x", 0}}, "rows");
 constexpr auto unsettled = [] { return pt::partition(traced(), mesh, pt::schedule(rows)); };
 static_assert(pt::check<unsettled>.conflicts == 1);
 static_assert(pt::check<unsettled>.input("x").local_shape == pt::shape{8, 8});
 
-// Settled by an earlier tactic that says how the result is to lie.
+// First resolution: an earlier tactic decides the layout of the result, here by rows.
 constexpr auto result = pt::manual("M", {{"result", 0}}, "result");
 constexpr auto settled = [] { return pt::partition(traced(), mesh, pt::schedule(result, rows)); };
 static_assert(pt::check<settled>.conflicts == 0);
 static_assert(pt::check<settled>.output("result").local_shape == pt::shape{8, 16});
 
-// Or by a name for the inner value: made in rows, it is then gathered, once for both factors.
+// Second resolution: place the tagged value `replicated`. h is computed by rows and gathered once,
+// for both factors.
 constexpr auto whole = pt::manual("M", {{"h", pt::replicated}}, "whole");
 constexpr auto kept = [] { return pt::partition(traced(), mesh, pt::schedule(whole, rows)); };
 static_assert(pt::check<kept>.conflicts == 0);
 
-// The price: both factors gathered, or one.
+// The conflict costs a second all_gather.
 static_assert(pt::check<unsettled>.collectives == pt::collectives{.all_gather = 2});
 static_assert(pt::check<settled>.collectives == pt::collectives{.all_gather = 1});
 static_assert(pt::check<kept>.collectives == pt::collectives{.all_gather = 1});
 
 int main() {
+  // Look for "conflicts: 1": the report names the op, both choices, and tactics that would decide.
   std::cout << pt::report(unsettled()) << '\n';
   for (const auto& p : {unsettled(), settled(), kept()}) std::cout << pt::print(p) << '\n';
   return 0;
 }
+
+// Read more: examples/guide/4_conflicts.md. Next lesson: 06_training_step.cpp

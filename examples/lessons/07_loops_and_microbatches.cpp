@@ -1,10 +1,9 @@
-/// Lesson 7: loops in the model, and a batch in steps.
+/// Lesson 7: How does a batch fit that needs too much memory? Microbatches run it in several steps.
 ///
-/// Learnt: `for_loop` stays a loop in the program, shardings flow through it, and its
-/// collectives count as often as it runs; `microbatch` runs what is computed from a batch in
-/// steps, with less memory and no more reductions of gradients.
+/// You learn to write a loop with `for_loop`, to count the collectives inside it, and to split a
+/// batch with the tactic `microbatch`.
 ///
-/// Printed: peak memory of a device, with the batch at once and in eight steps.
+/// Output: the peak bytes of a device, with the batch at once (51,716) and in eight steps (17,416).
 // ctest:
 #include <iostream>
 #include <tuple>
@@ -18,7 +17,8 @@ constexpr auto training_step = [](auto x, auto w1, auto w2) {
     const auto block = [&](auto, auto h) {
       return h + matmul(tanh(matmul(h, std::get<0>(w))), std::get<1>(w));
     };
-    const auto y = pt::for_loop(0, 6, block, x);  // six times the same block
+    // The program has a loop op with one body, not six copies. Shardings propagate into the body.
+    const auto y = pt::for_loop(0, 6, block, x);
     return sum(y * y);
   };
   const auto [value, g] = pt::value_and_grad(loss, std::tuple{w1, w2});
@@ -34,17 +34,19 @@ constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
 constexpr auto MP = pt::manual("M", {{"w1", 1}}, "MP");
 constexpr auto MB = pt::microbatch(8, {{"x", 0}}, "MB");
 
-// Gradients and loss are summed over the batch once, behind the loop: three sums, wherever they are
-// made.
+// Batch parallelism: two gradients and the loss are reduced once each, after the loops. A gradient
+// accumulates in the backward loop; reducing it there would send it six times.
 constexpr auto batch = [] { return with(BP); };
 static_assert(pt::check<batch>.collectives == pt::collectives{.all_reduce = 3});
 
-// Megatron's sum is inside of the loops, forward and backward: written twice, run six times each.
+// Megatron's reduction is inside the loops, one forward and one backward. `collectives_as_written`
+// counts the ops in the program text; `collectives` counts each as often as its loop runs.
 constexpr auto model = [] { return with(BP, MP); };
 static_assert(pt::check<model>.tactic("MP").collectives_as_written.all_reduce == 3 + 2);
 static_assert(pt::check<model>.tactic("MP").collectives.all_reduce == 3 + 2 * 6);
 
-// In eight steps: the same sums over the batch, and an eighth of the activations.
+// Microbatches: the batch runs in eight steps, each with an eighth of the activations. The
+// gradients of the steps are added locally and still reduced only once.
 constexpr auto in_steps = [] { return with(BP, MB); };
 static_assert(pt::check<in_steps>.collectives == pt::collectives{.all_reduce = 3});
 static_assert(pt::check<in_steps>.peak_bytes < pt::check<batch>.peak_bytes / 2);
@@ -54,3 +56,5 @@ int main() {
             << ", in eight steps: " << pt::check<in_steps>.peak_bytes << '\n';
   return 0;
 }
+
+// Read more: examples/guide/5_training.md. Next lesson: 08_proof.cpp

@@ -1,10 +1,10 @@
-/// Lesson 8: is a program for one device, written by hand, right?
+/// Lesson 8: Is a hand-written program of one device correct? `prove` answers it for all inputs.
 ///
-/// Learnt: `parse` reads what `print` shows; `prove` decides whether a local program computes
-/// its source, for all inputs, from nothing but the two programs and the layouts;
-/// `prove_or_refute` finds inputs for which a wrong one differs.
+/// You learn to read a program from text with `parse`, and to prove that it computes its source, or
+/// to refute it, with `prove_or_refute`. The proof uses only the two programs and the layouts.
 ///
-/// Printed: what is said of a right program and of a wrong one.
+/// Output: "proved" for the correct program. For the wrong one: an element that differs, its two
+/// values, and the op where the proof fails.
 // ctest:
 #include <iostream>
 #include <string>
@@ -16,11 +16,12 @@
 
 namespace pt = partita;
 
-// What is to be computed: attention's weights and what they select.
+// The source: the weights of attention, applied to values.
 constexpr auto mix = [](auto s, auto v) { return matmul(pt::nn::softmax(s), v); };
 
-// By hand, on four devices with a quarter of the columns of s and of the rows of v each: greatest
-// element and sums are reduced over the devices.
+// The hand-written program. Each of four devices has a quarter of the columns of s and of the rows
+// of v. The softmax needs the maximum and the sum of full rows, so both are reduced over "M"; the
+// partial products are reduced at the end.
 constexpr std::string_view by_hand =
     R"(func @main(%s: tensor<4x2xf32>, %v: tensor<2x3xf32>) attributes {mesh = {"M":4}} {
   %m = reduce(%s) {max, dims=[1]} : tensor<4xf32>
@@ -38,6 +39,7 @@ constexpr std::string_view by_hand =
 }
 )";
 
+/// Reads a program of one device, with the layouts of its inputs and output, and judges it.
 pt::judgement judge(const pt::program& source, std::string_view text) {
   pt::device_program d;
   pt::failure wrong;
@@ -45,7 +47,7 @@ pt::judgement judge(const pt::program& source, std::string_view text) {
   d.inputs.push_back(pt::parse_layout(R"([{}, {"M"}])", d.mesh, source.input_type(0).shape, wrong));
   d.inputs.push_back(pt::parse_layout(R"([{"M"}, {}])", d.mesh, source.input_type(1).shape, wrong));
   d.outputs.push_back(pt::parse_layout("[{}, {}]", d.mesh, source.output_type(0).shape, wrong));
-  if (d.local.error) wrong = d.local.error;  // what could not be read
+  if (d.local.error) wrong = d.local.error;  // a syntax error
   wrong.raise();
   return pt::prove_or_refute(source, d);
 }
@@ -57,10 +59,14 @@ int main() {
   std::cout << "by hand: "
             << (right.kind == pt::verdict_kind::proved ? "proved\n" : "not proved\n");
 
-  std::string text(by_hand);  // somebody forgot that the sum is over all devices
+  // The same program without the all_reduce of the sums: each device then divides by the sum of its
+  // own columns. The message says that an all_reduce <"M"> is missing.
+  std::string text(by_hand);
   text.erase(text.find("  %all ="), text.find("  %c =") - text.find("  %all ="));
   text.replace(text.find("(%all)"), 6, "(%n)");
   const pt::judgement wrong = judge(source, text);
   std::cout << "without the second sum: " << wrong.error.message.view() << '\n';
   return right.kind == pt::verdict_kind::proved && wrong.kind == pt::verdict_kind::refuted ? 0 : 1;
 }
+
+// Read more: examples/guide/7_proof.md. Next lesson: 09_pipelines.cpp

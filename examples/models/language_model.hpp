@@ -1,4 +1,4 @@
-/// T32 and T48: the language models of the paper, after Chinchilla, and the tactics for them.
+/// T32 and T48: the paper's language models, after Chinchilla, and their tactics.
 ///
 /// Source    PartIR, arXiv:2401.11202, sections 7.1 and 7.3, appendices A.3 and A.6; Hoffmann et
 ///           al., arXiv:2203.15556 (Chinchilla)
@@ -34,15 +34,16 @@ inline constexpr language_model_sizes T48{.layers = 48,
                                           .context = 2048,
                                           .batch = 64};
 
-/// The same with what the appendix leaves open inferred from the paper's figures, so that these are
-/// explained (`bench_validate --table1 FILE --table3 FILE`):
+/// T32 with the sizes that the appendix leaves open, inferred from the paper's figures. They
+/// explain these figures (`bench_validate --table1 FILE --table3 FILE`).
 ///
-/// Hidden    Table 3's estimate loses 9,702.00 from BP+MP to BP+MP+Z2, 7/8 of two moments of what
-///           the model axis leaves: with vocabulary d + layers (4 d d + 2 d f) / 4 = 1,386 Mi
-///           numbers and MiB as its unit, f = 11,936 (11,984 with 32,000 tokens). T32 then has 5.4B
-///           parameters; T48 with twice that 31.9B, and the paper says 5B and 32B (4
-///           d: 6.6B, 38.9B)
-/// Context   512 tokens: peaks of Table 1 within 5 %, and of Table 3's BP and MP
+/// Hidden    Table 3's estimate drops by 9,702.00 MiB from BP+MP to BP+MP+Z2: 7/8 of the two
+/// moments
+///           of a device's parameters under MP. These are vocabulary d + layers (4 d d + 2 d f) / 4
+///           = 1,386 Mi numbers, so f = 11,936 (11,984 with 32,000 tokens). T32 then has 5.4B
+///           parameters, and T48 with twice that f 31.9B; the paper states 5B and 32B. With f = 4 d
+///           they are 6.6B and 38.9B
+/// Context   512 tokens: the peaks of Table 1, and those of BP and MP in Table 3, are explained
 inline constexpr language_model_sizes T32_inferred = [] {
   language_model_sizes s = T32;
   s.hidden = 11936;
@@ -92,7 +93,7 @@ constexpr language_model language_model_of(const language_model_sizes& s) {
 
 // ---- The model --------------------------------------------------------------------------------
 
-/// Queries, keys and values, each (b, s, heads, k), of x (b, s, d).
+/// Returns queries, keys and values, each (b, s, heads, k), of x (b, s, d).
 constexpr auto project = [](const auto& qkv, const auto& x) {
   const auto all = pt::einsum<"bsd,cdhk->cbshk">(x, qkv);
   return std::tuple{pt::squeeze<0>(pt::slice<0, 0, 1>(all)),
@@ -105,7 +106,7 @@ constexpr auto dense = [](const auto& p, const auto& x) {
   return pt::nn::linear(hidden, p.dense_down, p.dense_down_bias);                    // (b, s, d)
 };
 
-/// A vector of queries or keys turned by its position; takes no parameters.
+/// Applies a rotary position embedding to queries or keys, which has no parameters.
 constexpr auto rotated = [](const auto& x, const auto& first) {
   return pt::nn::rotary<pt::nn::rotary_pairs::halves>(x, first);
 };
@@ -118,8 +119,8 @@ constexpr auto transformer_block = [](const auto& layer, const auto& in) {
   return x + dense(layer, pt::nn::rms_norm(x, layer.dense_norm));
 };
 
-/// Tokens (b, s) -> logits (b, s, vocabulary). The embedding is the last layer, too. The parts have
-/// names, by which they are put on meshes: "embedding", "layers.0", ..., "head".
+/// Tokens (b, s) -> logits (b, s, vocabulary). The embedding is also the last layer. The parts have
+/// names by which a pipeline assigns them to meshes: "embedding", "layers.0", ..., "head".
 constexpr auto language_model_logits = [](const auto& p, const auto& tokens) {
   auto x = pt::named("embedding", [](const auto& table, const auto& t) {
     return pt::nn::embedding(table, t);
@@ -144,7 +145,7 @@ constexpr pt::program trace_training_step(const language_model_sizes& s) {
 
 namespace transformers {
 
-/// Is it one of the four matrices of a layer, or the embedding?
+/// True if `name` is one of the four matrices of a layer, or the embedding.
 constexpr bool is_matrix(std::string_view name) {
   for (std::string_view each : {".qkv", ".attended", ".dense_up", ".dense_down", ".embedding"})
     if (name.ends_with(each)) return true;
@@ -153,7 +154,7 @@ constexpr bool is_matrix(std::string_view name) {
 constexpr auto matrices = [](std::string_view name, const pt::shape&) -> pt::placement {
   return is_matrix(name) ? pt::placement(pt::first_divisible_dim) : pt::placement(pt::unknown);
 };
-/// Whole heads, and columns of the first matrix of the dense layers; the rest follows.
+/// Shards heads, and the columns of the dense layers' first matrix; propagation infers the rest.
 constexpr auto megatron = [](std::string_view name, const pt::shape&) -> pt::placement {
   if (name.ends_with(".qkv")) return 2;
   if (name.ends_with(".dense_up")) return 1;
@@ -164,12 +165,12 @@ constexpr auto megatron = [](std::string_view name, const pt::shape&) -> pt::pla
 constexpr auto BP = pt::manual("batch", {{"tokens", 0}, {"targets", 0}}, "BP");
 /// Megatron's model parallelism.
 constexpr auto MP = pt::manual("model", {{"params", megatron}}, "MP");
-/// The optimizer's state sharded over the batch axis, the parameters whole.
+/// ZeRO-2: the optimizer's state sharded along the batch axis, the parameters replicated.
 constexpr auto Z2 =
     pt::manual("batch", {{"params", pt::replicated}, {"opt_state", matrices}}, "Z2");
-/// The parameters sharded, too.
+/// ZeRO-3: the parameters sharded, too.
 constexpr auto Z3 = pt::manual("batch", {{"params", matrices}, {"opt_state", matrices}}, "Z3");
-/// The embedding by columns, and with it the activations between the layers.
+/// Shards the columns of the embedding, and with them the activations between the layers.
 constexpr auto EMB = pt::manual("model", {{"params.embedding", 1}}, "EMB");
 
 }  // namespace transformers

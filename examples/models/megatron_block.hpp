@@ -1,5 +1,6 @@
-/// Layers of a GPT model as Korthikanti et al. count what they keep for the backward pass: 16-bit
-/// numbers, one byte for an element of a dropout mask; norms, GELU and softmax keep what they read.
+/// Layers of a GPT model as Korthikanti et al. count the memory for the backward pass: 16-bit
+/// numbers, and one byte per element of a dropout mask. Norms, GELU and softmax keep their
+/// operands.
 ///
 /// Source    Korthikanti et al., arXiv:2205.05198, section 4
 #pragma once
@@ -48,7 +49,7 @@ constexpr blocks blocks_of(const sizes& z) {
   return {std::vector<block>(static_cast<std::size_t>(z.layers), one)};
 }
 
-/// Dropout whose masks lie in memory, each of a key of its own.
+/// Dropout whose masks are stored; each mask has its own random key.
 class dropout {
  public:
   constexpr auto operator()(const auto& x) {
@@ -66,8 +67,9 @@ constexpr auto norm = [](const auto& x, const auto& scale, const auto& bias) {
   return pt::call("norm", f, x, scale, bias);
 };
 
-/// (batch, sequence, width) -> the same. Tags: "core.N.scores" and "core.N.weights" are the first
-/// and the last value of the attention's core, "residual.N..." lie between its parallel parts.
+/// (batch, sequence, width) -> the same. The tags "core.N.scores" and "core.N.weights" name the
+/// first and last value of the attention core; "residual.N..." names values between the parallel
+/// parts.
 constexpr auto layer = [](const block& p, const auto& x, dropout& drop, const std::string& number) {
   const auto core = [&](const char* name, const auto& v) {
     return pt::tag("core." + number + name, v);
@@ -95,11 +97,11 @@ constexpr auto layer = [](const block& p, const auto& x, dropout& drop, const st
   return residual(".end", h + drop(down));
 };
 
-/// Gradients of the sum of what the layers give: inputs params, x; outputs gradients.
+/// Traces the gradients of the sum of the last layer's result: inputs params, x; output gradients.
 constexpr pt::program trace_gradients(const sizes& s) {
   const auto model = [](const auto& params, const auto& x) {
     const auto loss = [&](const auto& p) {
-      auto v = pt::tag("residual.begin", x * 2);  // (what the embedding gives)
+      auto v = pt::tag("residual.begin", x * 2);  // in place of the embedding's result
       dropout drop;
       for (std::size_t i = 0; i < p.layers.size(); ++i)
         v = layer(p.layers[i], v, drop, std::to_string(i));
@@ -111,7 +113,8 @@ constexpr pt::program trace_gradients(const sizes& s) {
                    pt::input("x", half3(s.batch, s.sequence, s.width)));
 }
 
-/// Tensor parallelism along "M", sequence parallelism, and what is computed again.
+/// Placements of tensor parallelism (TP). SP is sequence parallelism; `selective` and `full` select
+/// the values that are recomputed.
 constexpr auto megatron_placement = [](std::string_view name, const pt::shape&) -> pt::placement {
   if (name.ends_with(".qkv")) return 2;
   if (name.ends_with(".up")) return 1;
@@ -122,7 +125,7 @@ constexpr auto SP = pt::manual("M", {{"residual", 1}}, "SP");
 constexpr auto selective = pt::remat({"core"}, "selective");
 constexpr auto full = pt::remat({"params.layers"}, "full");
 
-/// Bytes that one layer on one of `tensor` devices keeps for its derivative.
+/// Returns the bytes that one layer keeps for its derivative on one of `tensor` devices.
 template <class... Tactics>
 std::int64_t bytes_of_layer(sizes s, std::int64_t tensor, const Tactics&... tactics) {
   const auto kept = [&](std::int64_t layers) {

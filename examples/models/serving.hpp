@@ -1,8 +1,7 @@
-/// IT32: a language model that writes text, with a cache of keys and values, and the tactics for
-/// it.
+/// IT32: a language model that writes text with a cache of keys and values, and its tactics.
 ///
-/// All heads of queries share one head of keys and values (multi-query attention). The prompt is
-/// read in one step, then each step of a loop writes one token.
+/// All heads of queries share one head of keys and values (multi-query attention). One step reads
+/// the prompt; then each step of a loop writes one token.
 ///
 /// Source    PartIR, arXiv:2401.11202, sections 7.1 and 7.3; Pope et al., arXiv:2211.05102,
 ///           section 3.3; Shazeer, arXiv:1911.02150 (multi-query attention)
@@ -20,8 +19,8 @@ namespace paper {
 
 struct serving_sizes {
   std::int64_t layers, width, heads, key, hidden, vocabulary, batch;
-  std::int64_t prompt;  ///< tokens to read
-  std::int64_t tokens;  ///< to write: one by the step that reads the prompt, one by each other step
+  std::int64_t prompt;  ///< number of tokens to read
+  std::int64_t tokens;  ///< number of tokens to write, one per step
 };
 
 inline constexpr serving_sizes IT32{.layers = 32,
@@ -34,9 +33,9 @@ inline constexpr serving_sizes IT32{.layers = 32,
                                     .prompt = 512,
                                     .tokens = 1536};
 
-/// What the paper's Table 3 tells of its sizes: the hidden layer is that of T32_inferred, and MQ
-/// saves 168.00 MiB, three quarters of the cache of an eighth of the batch, if batch times tokens
-/// are 57,344: 32 examples of 1,792 tokens, of which 1,536 are written.
+/// Sizes inferred from the paper's Table 3. The hidden layer is that of T32_inferred. MQ saves
+/// 168.00 MiB, three quarters of the cache for an eighth of the batch, if batch times tokens is
+/// 57,344: 32 examples of 1,792 tokens each; 1,536 of the tokens are written.
 inline constexpr serving_sizes IT32_inferred = [] {
   serving_sizes s = IT32;
   s.hidden = T32_inferred.hidden;
@@ -90,16 +89,16 @@ inline cache cache_of(const serving_sizes& s) {
 
 // ---- The model --------------------------------------------------------------------------------
 
-/// x under the name "phase.what", for strategies.
+/// Tags x with the name "phase.what", so that tactics can name it.
 constexpr auto named = [](const pt::text& phase, std::string_view what, const auto& x) {
   return pt::tag(pt::concat(phase, '.', what).view(), x);
 };
 
-/// One layer on x (b, s, d), whose first position is `first`; `phase` stands before its names.
+/// Applies one layer to x (b, s, d), whose first position is `first`; `phase` prefixes its names.
 ///
-/// What enters and leaves the attention has two names: the layers around it make and take it head
-/// by head, the attention itself may also be done example by example. It is one value; the names
-/// let a strategy lay it out in two ways.
+/// The attention's queries and result have two names each, "by_head" and "by_example". The layers
+/// around the attention compute head by head; the attention can also be computed example by
+/// example. Both names are of one value; a tactic can thus give it two layouts.
 constexpr auto serve_layer = [](const serving_layer& p, const auto& x, layer_cache& past,
                                 const auto& first, const pt::text& phase) {
   const auto normed = pt::nn::rms_norm(x, p.attention_norm);
@@ -117,7 +116,7 @@ constexpr auto serve_layer = [](const serving_layer& p, const auto& x, layer_cac
   return y + dense(p, pt::nn::rms_norm(y, p.dense_norm));
 };
 
-/// The greatest logit (b) behind tokens (b, s), and its token (b).
+/// Returns the maximum logit (b) after tokens (b, s), and its token (b).
 constexpr auto next_token = [](const served_model& p, const auto& tokens, cache& past,
                                const auto& first, std::string_view phase) {
   auto x = pt::nn::embedding(p.embedding, tokens);  // (b, s, d)
@@ -127,8 +126,8 @@ constexpr auto next_token = [](const served_model& p, const auto& tokens, cache&
   return pt::max_with_position<1>(pt::einsum<"bd,vd->bv">(last, p.embedding));
 };
 
-/// Reads the prompts (b, prompt) and writes `tokens` tokens each: the first (b), and the others
-/// (tokens - 1, b); with the logit of each.
+/// Reads the prompts (b, prompt) and writes `tokens` tokens for each. Returns the first token (b)
+/// and the others (tokens - 1, b), each with its logit.
 struct serve {
   serving_sizes sizes;
 
@@ -175,11 +174,12 @@ constexpr auto whole_cache = [](std::string_view name, const pt::shape&) -> pt::
 constexpr auto BP = pt::manual("batch", {{"tokens", 0}}, "BP");
 /// Megatron's model parallelism.
 constexpr auto MP = pt::manual("model", {{"params", megatron}}, "MP");
-/// Multi-query sharding: along the model axis, too, the cache is sharded by examples. Writing a
-/// token, the attention is done example by example; queries and results change sides by an
-/// all-to-all each. Reading the prompt it is done head by head, on gathered keys and values.
+/// Multi-query sharding: the cache is sharded by examples along the model axis, too. While tokens
+/// are written, the attention is computed example by example, with one all-to-all for the queries
+/// and one for the result. While the prompt is read, it is computed head by head, on gathered keys
+/// and values.
 ///
-/// Stands before MP, which lays out what is left.
+/// MQ comes before MP, which shards the remaining values.
 constexpr auto MQ =
     pt::manual("model", {{"cache", 0}, {"decode", border}, {"prefill", whole_cache}}, "MQ");
 

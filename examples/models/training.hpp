@@ -1,8 +1,7 @@
-/// What the models of the paper share: tensors of run-time extents, layers, the training
-/// step.
+/// Shared parts of the paper's models: tensors with run-time extents, layers, the training step.
 ///
-/// A model is run-time code; its sizes come from a struct, so that the same code is small in a test
-/// and as large as in the paper where only its types are traced.
+/// A model takes its sizes from a struct at run time. The same code is small in a test, and has the
+/// paper's size where it is only traced.
 ///
 /// Source    PartIR, arXiv:2401.11202, section 7 and appendix A
 #pragma once
@@ -36,8 +35,9 @@ constexpr auto linear = [](const linear_params& p, const auto& x) {
   return pt::nn::linear(x, p.weights, p.bias);
 };
 
-/// A training step of `loss(params, batch...)` with Adam: inputs "params", "opt_state" and those of
-/// the batch; outputs the next "params" and "opt_state", and "loss".
+/// Traces a training step of `loss(params, batch...)` with Adam. Its inputs are "params",
+/// "opt_state" and those of the batch; its outputs are the next "params" and "opt_state", and
+/// "loss".
 template <class Loss, pt::Tree Params, class... Batch>
 constexpr pt::program trace_training_step(const Loss& loss, const Params& params,
                                           const pt::input_spec<Batch>&... batch) {

@@ -1,7 +1,7 @@
-/// A decoder-only transformer language model, its training step, and the schedules for it.
+/// A decoder-only transformer language model, its training step, and its schedules.
 ///
-/// The model has no word of devices; the schedules have no word of the model's inside. One model
-/// function serves static sizes (checked by the compiler) and sizes from a configuration.
+/// The model does not mention devices, and the schedules name only inputs. One model function
+/// serves static sizes, which the compiler checks, and sizes that are known only at run time.
 ///
 /// Source    Vaswani et al., arXiv:1706.03762, with the norm first: Radford et al., 2019 (GPT-2)
 #pragma once
@@ -21,7 +21,7 @@ namespace transformer {
 
 namespace pt = partita;
 
-/// Extents of the model; `dyn` for what is known only when the program is traced.
+/// Extents of the model; `dyn` for an extent that is known only when the program is traced.
 struct sizes {
   std::int64_t layers, width, heads, key, hidden, vocabulary, context, batch;
 };
@@ -57,7 +57,7 @@ struct layer_params {
                            (mlp_params<D, Hidden>, mlp));
 };
 
-/// A fixed number of layers is an array, any number a vector.
+/// The type of the layers: an array if their number is static, otherwise a vector.
 template <class Layer, std::int64_t N>
 struct layer_list {
   using type = std::array<Layer, static_cast<std::size_t>(N)>;
@@ -81,7 +81,7 @@ struct model_params {
 template <sizes S>
 using params = model_params<S.layers, S.width, S.heads, S.key, S.hidden, S.vocabulary, S.context>;
 
-/// A tensor (unbound) of type T with these extents.
+/// Returns an unbound tensor of type T with these extents.
 template <pt::Tensor T>
 constexpr T with_extents(const pt::shape& extents) {
   constexpr auto is_dynamic = [](int d) { return T::static_type.shape.extents[d] == pt::dyn; };
@@ -98,7 +98,7 @@ constexpr T with_extents(const pt::shape& extents) {
   (std::make_index_sequence<static_cast<std::size_t>(count)>{});
 }
 
-/// The parameters (unbound) of a model of these sizes, for `pt::input("params", ...)`.
+/// Returns the unbound parameters of a model of these sizes, for `pt::input("params", ...)`.
 template <sizes S>
 constexpr params<S> params_for(const sizes& s = S) {
   const auto set = []<class T>(T& tensor, const pt::shape& extents) {
@@ -152,7 +152,7 @@ constexpr auto head = [](const auto& p, const auto& weight, const auto& x) {
   return matmul(norm(p, x), weight);  // (b, s, v)
 };
 
-/// Its parts have names, by which they are given to meshes: embedding, layers.0 and so on, head.
+/// The parts have names by which a pipeline assigns them to meshes: embedding, layers.0, ..., head.
 constexpr auto logits = [](const auto& p, const auto& tokens) {
   auto x = pt::named("embedding", embedded)(p.token_embedding, p.position_embedding, tokens);
   for (std::size_t i = 0; i < p.layers.size(); ++i)
@@ -164,7 +164,7 @@ constexpr auto loss = [](const auto& p, const auto& tokens, const auto& targets)
   return pt::nn::cross_entropy(logits(p, tokens), targets);
 };
 
-/// One step of Adam: the next parameters, the next state of the optimizer, the loss before it.
+/// One step of Adam; returns the next parameters, the next optimizer state, and the loss before it.
 struct training_step {
   pt::adam_options adam;
 
@@ -178,7 +178,7 @@ struct training_step {
   }
 };
 
-/// The training step as a program: inputs params, opt_state, tokens, targets.
+/// Traces the training step: inputs params, opt_state, tokens, targets.
 template <sizes S>
 constexpr pt::program trace_training_step(const sizes& s = S, const pt::adam_options& adam = {}) {
   const auto p = params_for<S>(s);
@@ -189,7 +189,7 @@ constexpr pt::program trace_training_step(const sizes& s = S, const pt::adam_opt
                    pt::input("targets", tokens));
 }
 
-/// The model alone as a program: inputs params, tokens; output logits.
+/// Traces the model without training: inputs params, tokens; output logits.
 template <sizes S>
 constexpr pt::program trace_logits(const sizes& s = S) {
   const auto tokens =
@@ -198,33 +198,33 @@ constexpr pt::program trace_logits(const sizes& s = S) {
                    pt::input("params", params_for<S>(s)), pt::input("tokens", tokens));
 }
 
-/// Number of parameter tensors.
+/// Returns the number of parameter tensors.
 constexpr int parameter_count(std::int64_t layers) { return 5 + 10 * static_cast<int>(layers); }
 
-// ---- Strategies: each a named tactic ----------------------------------------------------------
+// ---- Tactics ----------------------------------------------------------------------------------
 
-/// Megatron's placement of one parameter: whole heads of the attention, and columns of the MLP's
-/// first matrix. The rest follows by propagation: the rows of the second matrices, the optimizer.
+/// Megatron's placement of one parameter: shards the heads of the attention, and the columns of the
+/// MLP's first matrix. Propagation infers the rest: the rows of the second matrices, the optimizer.
 constexpr auto megatron = [](std::string_view name, const pt::shape&) -> pt::placement {
   if (name.ends_with(".attention.qkv")) return 2;
   if (name.ends_with(".mlp.up")) return 1;
   return pt::unknown;
 };
 
-/// Batch parallelism: every device of "B" has a part of the batch.
+/// Batch parallelism: every device along "B" has a shard of the batch.
 constexpr auto BP = pt::manual("B", {{"tokens", 0}, {"targets", 0}}, "BP");
 /// Model parallelism (Shoeybi et al., arXiv:1909.08053).
 constexpr auto MP = pt::manual("M", {{"params", megatron}}, "MP");
-/// ZeRO: the state of the optimizer sharded along "B" (Rajbhandari et al., arXiv:1910.02054).
+/// ZeRO-2: the optimizer's state sharded along "B" (Rajbhandari et al., arXiv:1910.02054).
 constexpr auto Z2 =
     pt::manual("B", {{"params", pt::replicated}, {"opt_state", pt::first_divisible_dim}}, "Z2");
-/// Fully sharded: the parameters as well.
+/// ZeRO-3: the parameters sharded, too.
 constexpr auto Z3 = pt::manual(
     "B", {{"params", pt::first_divisible_dim}, {"opt_state", pt::first_divisible_dim}}, "Z3");
 
 // ---- Initial values ---------------------------------------------------------------------------
 
-/// Random numbers that depend on the seed alone (SplitMix64: Steele, Lea and Flood, 2014).
+/// Random numbers that depend only on the seed (SplitMix64: Steele, Lea and Flood, 2014).
 class random_stream {
  public:
   constexpr explicit random_stream(std::uint64_t seed) : state_(seed) {}
@@ -234,11 +234,12 @@ class random_stream {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  /// In [0, 1).
+  /// Returns a number in [0, 1).
   constexpr double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
-  /// In [0, n).
+  /// Returns a number in [0, n).
   constexpr std::uint64_t below(std::uint64_t n) { return bits() % n; }
-  /// Nearly normal, mean 0 and variance 1: a sum of twelve, which is the same on every machine.
+  /// Returns a nearly normal number with mean 0 and variance 1: a sum of twelve uniform ones, which
+  /// is the same on every machine.
   constexpr double normal() {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += uniform();
@@ -249,13 +250,14 @@ class random_stream {
   std::uint64_t state_;
 };
 
-/// Standard deviation of the initial values of a parameter; 0 for biases, -1 for scales (all one).
+/// Returns the standard deviation of a parameter's initial values: 0 for biases, and -1 for scales,
+/// whose values are all one.
 ///
-/// Weights have 1 / sqrt(inputs), the projections onto the residual stream 1 / sqrt(2 layers) of
-/// it, embeddings 0.02 (GPT-2).
+/// Weights have 1 / sqrt(inputs); projections onto the residual stream have 1 / sqrt(2 layers)
+/// times that; embeddings have 0.02 (GPT-2).
 inline double initial_deviation(std::string_view name, const pt::shape& s, std::int64_t layers) {
   if (!name.starts_with("params.") || name.ends_with("bias"))
-    return 0;  // zeros of the optimizer too
+    return 0;  // the optimizer's state is zero, too
   if (name.ends_with("scale")) return -1;
   if (name.ends_with("embedding")) return 0.02;
   const bool residual = name.ends_with(".out") || name.ends_with(".down");
@@ -263,8 +265,8 @@ inline double initial_deviation(std::string_view name, const pt::shape& s, std::
   return 1 / std::sqrt(static_cast<double>(inputs * (residual ? 2 * layers : 1)));
 }
 
-/// Fills an input of the training step (a parameter, or a zero of the optimizer's state). Depends
-/// on seed and name, not on the order of the parameters.
+/// Fills an input of the training step: a parameter, or the optimizer's state with zeros. The
+/// values depend on seed and name, not on the order of the parameters.
 inline void initialise(std::string_view name, const pt::shape& s, std::int64_t layers,
                        std::uint64_t seed, float* out) {
   for (char c : name) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3u;

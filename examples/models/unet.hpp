@@ -1,10 +1,10 @@
-/// UNet: the diffusion model of the paper, and the tactics for it.
+/// UNet: the paper's diffusion model, and its tactics.
 ///
-/// Three levels: three residual blocks each on the way down, four on the way up, two and an
-/// attention between them. A block is two pairs of convolutions, the first of each to four times
-/// as many channels. The paper does not say how many pairs there are; with two, and without a bias
-/// in the shortcuts where the channels change, the model has the 502 parameter tensors that its
-/// Table 2 tells of.
+/// The network has three levels: three residual blocks per level on the way down, four on the way
+/// up, and two blocks with an attention in the middle. A block is two pairs of convolutions; the
+/// first convolution of a pair has four times the channels. The paper does not state the number of
+/// pairs. With two, and without a bias in the shortcuts where the channels change, the model has
+/// the 502 parameter tensors that Table 2 implies.
 ///
 /// Source    PartIR, arXiv:2401.11202, sections 7.1 and 7.3, appendices A.3 and A.6; Ho et al.,
 ///           arXiv:2006.11239, appendix B (the layout of the network)
@@ -21,11 +21,11 @@ namespace paper {
 
 struct unet_sizes {
   std::int64_t batch;
-  std::int64_t height, width;  ///< of the images, multiples of 4
+  std::int64_t height, width;  ///< of the images; multiples of 4
   std::int64_t channels;       ///< of the images
-  std::int64_t base;           ///< channels of the first level, a multiple of 8; then twice as many
-  std::int64_t blocks;         ///< of a level on the way down; one more on the way up
-  std::int64_t pairs;          ///< of convolutions in a block
+  std::int64_t base;    ///< channels of the first level, a multiple of 8; they double per level
+  std::int64_t blocks;  ///< per level on the way down; one more on the way up
+  std::int64_t pairs;   ///< pairs of convolutions per block
   std::int64_t heads;
 };
 
@@ -38,9 +38,8 @@ inline constexpr unet_sizes UNet{.batch = 64,
                                  .pairs = 2,
                                  .heads = 16};
 /// Sizes that explain the paper's Table 3 (memory within 10 %): images of 16 x 8 x 4, the
-/// resolution that appendix A.3 names, one on each device, and 72 channels. The table alone tells
-/// that there are at most 200 Mi parameters (three copies of them fit into BP's peak) and few
-/// activations.
+/// resolution of appendix A.3, one per device, and 72 channels. The table alone implies at most 200
+/// Mi parameters, since three copies of them fit into BP's peak, and few activations.
 inline constexpr unet_sizes UNet_inferred = [] {
   unet_sizes s = UNet;
   s.batch = 8;
@@ -60,14 +59,14 @@ struct conv_params {
                            (vector, bias));
 };
 
-/// Norm and convolution twice, by way of more channels; the time comes in between.
+/// A norm and a convolution, twice; the time embedding is added after the first convolution.
 struct conv_pair {
   BOOST_HANA_DEFINE_STRUCT(conv_pair, (norm_params, norm_in), (conv_params, widen),
                            (linear_params, time), (norm_params, norm_wide), (conv_params, narrow));
 };
 struct residual_block {
   BOOST_HANA_DEFINE_STRUCT(residual_block, (std::vector<conv_pair>, pairs),
-                           (std::vector<matrix>, shortcut));  // one if the channels change
+                           (std::vector<matrix>, shortcut));  // empty if the channels stay
 };
 
 struct attention_params {
@@ -89,7 +88,7 @@ struct unet {
                            (conv_params, output));
 };
 
-/// Makes the (unbound) parameters of a network of these sizes.
+/// Makes the unbound parameters of a network of these sizes.
 struct unet_maker {
   unet_sizes sizes;
 
@@ -129,7 +128,7 @@ struct unet_maker {
     u.time = {linear_params_of(sizes.base, time_features()),
               linear_params_of(time_features(), time_features())};
     u.input = conv(sizes.channels, sizes.base);
-    std::vector<std::int64_t> kept{sizes.base};  // channels of what the way up takes
+    std::vector<std::int64_t> kept{sizes.base};  // channels of the skip connections
     std::int64_t c = sizes.base;
     for (int level = 0; level < unet_levels; ++level) {
       auto& blocks = u.down.emplace_back();
@@ -172,7 +171,7 @@ inline images activated(const norm_params& p, const images& x) {
   return pt::nn::silu(pt::nn::group_norm<8>(x, p.scale, p.bias));
 }
 
-/// Times (b) as sines and cosines (b, features), then through two layers.
+/// Embeds times (b) as sines and cosines (b, features), followed by two layers.
 inline matrix embed_times(const unet& p, const vector& times, std::int64_t features) {
   const auto step = pt::iota<float, 0>(times, features / 2);
   const auto angle =
@@ -198,7 +197,7 @@ inline images apply_block(const residual_block& p, images x, const matrix& time)
   return x;
 }
 
-/// All positions of an image attend to one another.
+/// Applies attention over all positions of an image.
 inline images apply_attention(const attention_params& p, const images& x) {
   const images normed = pt::nn::group_norm<8>(x, p.norm.scale, p.norm.bias);
   const pt::extent<pt::dyn> positions = x.shape()[1] * x.shape()[2];
@@ -213,7 +212,7 @@ inline images apply_attention(const attention_params& p, const images& x) {
   return x + pt::reshape(y, pt::dim<0>(x), pt::dim<1>(x), pt::dim<2>(x), pt::dim<3>(x));
 }
 
-/// Each pixel four times.
+/// Returns the images at twice the height and width; each pixel is repeated four times.
 inline images doubled(const images& x) {
   using extent = pt::extent<pt::dyn>;
   const pt::shape& s = x.shape();
@@ -222,7 +221,7 @@ inline images doubled(const images& x) {
                      extent(s[0]), extent(2 * s[1]), extent(2 * s[2]), extent(s[3]));
 }
 
-/// The noise in images (b, height, width, c) at times (b).
+/// Predicts the noise in images (b, height, width, c) at times (b).
 inline images predict_noise(const unet& p, const images& noisy, const vector& times) {
   const matrix time = embed_times(p, times, p.time[0].weights.shape()[0]);
   images x = convolve(p.input, noisy);
@@ -257,7 +256,7 @@ inline pt::program trace_training_step(const unet_sizes& s) {
 
 namespace diffusion {
 
-/// As Megatron does: the channels between the convolutions of a pair, the heads of the attention.
+/// Megatron's placement: shards the channels between the convolutions of a pair, and the heads.
 constexpr auto megatron = [](std::string_view name, const pt::shape&) -> pt::placement {
   if (name.ends_with(".widen.weights")) return 3;
   if (name.ends_with(".queries")) return 1;
@@ -268,12 +267,12 @@ constexpr auto megatron = [](std::string_view name, const pt::shape&) -> pt::pla
 constexpr auto BP = pt::manual("batch", {{"images", 0}, {"times", 0}, {"noise", 0}}, "BP");
 /// Model parallelism.
 constexpr auto MP = pt::manual("model", {{"params", megatron}}, "MP");
-/// The rows of the images: convolutions exchange borders. Not in the paper.
+/// Shards the rows of the images; convolutions exchange halos. Not in the paper.
 constexpr auto space = pt::manual("space", {{"images", 1}, {"noise", 1}}, "space");
-/// The optimizer's state sharded over the batch axis, the parameters whole.
+/// ZeRO-2: the optimizer's state sharded along the batch axis, the parameters replicated.
 constexpr auto Z2 =
     pt::manual("batch", {{"params", pt::replicated}, {"opt_state", pt::first_divisible_dim}}, "Z2");
-/// The parameters sharded, too.
+/// ZeRO-3: the parameters sharded, too.
 constexpr auto Z3 = pt::manual(
     "batch", {{"params", pt::first_divisible_dim}, {"opt_state", pt::first_divisible_dim}}, "Z3");
 

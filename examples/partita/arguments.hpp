@@ -12,15 +12,16 @@
 #include <partita/run/file/load.hpp>
 #include <partita/run/file/npz.hpp>
 
-/// How a file names the arguments of a program: by their own names, or by position, as `a0`, `a1`,
-/// ... or, as numpy.savez does, `arr_0`, `arr_1`, ...
+/// The mapping from the arrays of a file to the arguments of a program. A file names all arguments
+/// by their own names, or all by position: `a0`, `a1`, ... or, as numpy.savez does, `arr_0`,
+/// `arr_1`, ...
 class argument_names {
  public:
   /// Names after the first `readable` ones belong to arrays that could not be read.
   argument_names(const partita::program& p, std::vector<std::string> of_file, std::size_t readable)
       : p_(p), of_file_(std::move(of_file)), readable_(readable) {}
 
-  /// For each argument, the position of its array in the file.
+  /// Returns the position in the file of each argument's array.
   ///
   /// Errors    N005 an argument has no array, N007 an array belongs to no argument, N011 an array
   ///           belongs to one argument by name and to another by position
@@ -42,11 +43,11 @@ class argument_names {
     for (std::size_t i = 0; i < readable_; ++i)
       if (used[i] == 0)
         throw partita::error(partita::concat("N007 file: \"", path, "\" has an array \"",
-                                             of_file_[i], "\" that is of no argument; ",
+                                             of_file_[i], "\" that belongs to no argument; ",
                                              partita::known_names(of_file_[i], known)));
     return found;
   }
-  /// The prefix for names by position that no argument has as its own name.
+  /// Returns a prefix for names by position that collides with no argument's own name.
   static std::string free_prefix(const partita::program& p) {
     for (int i = 0; i < p.input_count(); ++i)
       for (int k = 0; k < p.input_count(); ++k)
@@ -59,7 +60,8 @@ class argument_names {
   std::vector<std::string> of_file_;
   std::size_t readable_;
 
-  /// Positions in the file of the arguments' arrays, up to the first argument that has none.
+  /// Returns the positions in the file of the arguments' arrays, up to the first argument without
+  /// one.
   std::vector<std::size_t> find(const std::string& prefix) const {
     std::vector<std::size_t> list;
     for (int i = 0; i < p_.input_count(); ++i) {
@@ -74,10 +76,10 @@ class argument_names {
   }
   [[noreturn]] void ambiguous(const std::string& path, int i, std::size_t a, std::size_t b) const {
     const std::string prefix = free_prefix(p_);
-    throw partita::error(
-        partita::concat("N011 file: \"", path, "\": argument ", i, ", \"", p_.input_name(i),
-                        "\", can be array \"", of_file_[a], "\" by place or \"", of_file_[b],
-                        "\" by name; name the arrays ", prefix, "0, ", prefix, "1, ... by place"));
+    throw partita::error(partita::concat(
+        "N011 file: \"", path, "\": argument ", i, ", \"", p_.input_name(i), "\", can be array \"",
+        of_file_[a], "\" by position or \"", of_file_[b], "\" by name; name the arrays ", prefix,
+        "0, ", prefix, "1, ... by position"));
   }
   [[noreturn]] void missing(const std::string& path, const std::vector<std::size_t>& named,
                             const std::vector<std::size_t>& a,
@@ -90,29 +92,29 @@ class argument_names {
         by_place ? std::string(prefix) + std::to_string(i) : std::string(p_.input_name(i));
     throw partita::error(partita::concat(
         "N005 file: \"", path, "\" has no array \"", wanted, "\" of ", p_.input_type(i),
-        by_place ? "" : ", and none by place (a0, a1, ... or arr_0, arr_1, ...)", "; ",
+        by_place ? "" : ", and none by position (a0, a1, ... or arr_0, arr_1, ...)", "; ",
         partita::known_names(wanted, of_file_)));
   }
 };
 
-/// The arrays of a file in the order of the arguments.
+/// Returns the arrays of a file in the order of the arguments.
+///
 /// Errors    those of read_npz and of argument_names; N003 an argument's array has an unsupported
-///           type, N006 an array has another type, N008 two arrays have one name
-///           not supported, N006 another type, N008 two of one name
+///           type, N006 an array has another type, N008 two arrays have the same name
 inline std::vector<partita::array> arguments_of(const partita::program& p,
                                                 const std::string& path) {
   std::vector<partita::unread_array> unread;
-  const auto given = partita::read_npz(path, &unread);
-  partita::run_detail::need_once(path, given);
+  const auto arrays = partita::read_npz(path, &unread);
+  partita::run_detail::need_once(path, arrays);
   std::vector<std::string> names;
-  for (const auto& each : given) names.push_back(each.name);
+  for (const auto& each : arrays) names.push_back(each.name);
   for (const auto& each : unread) names.push_back(each.name);
   std::vector<partita::array> list;
-  for (const std::size_t at : argument_names(p, names, given.size()).places(path)) {
-    if (at >= given.size()) throw partita::error(unread[at - given.size()].message);
+  for (const std::size_t at : argument_names(p, names, arrays.size()).places(path)) {
+    if (at >= arrays.size()) throw partita::error(unread[at - arrays.size()].message);
     const int i = static_cast<int>(list.size());
-    partita::run_detail::need_type(path, given[at], p.input_type(i));
-    list.push_back(given[at].value);
+    partita::run_detail::need_type(path, arrays[at], p.input_type(i));
+    list.push_back(arrays[at].value);
   }
   return list;
 }

@@ -1,4 +1,4 @@
-/// What each tactic makes of a program, as files.
+/// Writes the state of a program after each tactic to files.
 #pragma once
 
 #include <filesystem>
@@ -13,14 +13,15 @@
 
 #include "report.hpp"
 
-/// The program of a device, with the names that the source has for values.
+/// Returns the program of a device as text, with the value names of the source.
 inline partita::text device_text(const partita::partitioned& r) {
   partita::device_program named = r.device;
   named.local.labels = r.source.labels;
   return partita::print(named);
 }
 
-/// `3-Z3`: a tactic's number, from 1 on, and of its name what every system takes for a file's.
+/// Returns a file name such as `3-Z3`: a tactic's number, from 1, and its name. Characters that
+/// some file systems refuse become `_`.
 inline std::string dump_name(std::size_t tactic, std::string_view name) {
   std::string out = std::to_string(tactic + 1) + '-';
   for (const char c : name.substr(0, 40)) {
@@ -31,17 +32,19 @@ inline std::string dump_name(std::size_t tactic, std::string_view name) {
   return out;
 }
 
-/// Errors    N004 the folder cannot be made
+/// Creates a folder and its parents.
+///
+/// Errors    N004 the folder cannot be created
 inline void make_folder(const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed || !std::filesystem::is_directory(folder, failed))
-    throw partita::error(partita::concat("N004 folder: \"", folder, "\" cannot be made"));
+    throw partita::error(partita::concat("N004 folder: \"", folder, "\" cannot be created"));
 }
 
-/// For each tactic the program of a device after it, and its figures; the source.
+/// Writes the source, and for each tactic the program of a device after it and its figures.
 ///
-/// Errors    N004 the folder cannot be made, or a file in it not be written
+/// Errors    N004 the folder cannot be created, or a file in it cannot be written
 inline void dump_tactics(const partita::partitioned& r, const partita::system_description& system,
                          const std::string& folder) {
   make_folder(folder);

@@ -1,20 +1,22 @@
-/// The search's view of a program, served line by line.
+/// Serves the search environment of a program line by line.
 ///
-/// A request is a line of JSON, and so is the answer, `{"error": "..."}` where it is wrong:
+/// A request is a line of JSON. The answer is a line of JSON, too: `{"error": "..."}` if the
+/// request is wrong, otherwise
 ///
-///   {"do": "actions"}                   {"actions": [{"action": 0, "axis": "B", "values": {"x":
-///   0}}]}
-///   {"do": "step", "action": 0}         {"taken": true, "cost": 0.12, "state": [0], "hash": "..."}
-///   {"do": "go_to", "state": [0, 7]}    the same, for a state that some actions lead to
+///   {"do": "actions"}
+///       {"actions": [{"action": 0, "axis": "B", "values": {"x": 0}}]}, the legal actions
+///   {"do": "step", "action": 0}
+///       {"taken": true, "cost": 0.12, "state": [0], "hash": "..."}; "taken" is false, and the
+///       state unchanged, if the action is not legal or is refused
+///   {"do": "go_to", "state": [0, 7]}    the same, for the state after a list of actions
 ///   {"do": "reset"}                     the same, for the state without actions
-///   {"do": "specification"}             {"specification": "A1: manual ..."}, what the state is
-///   {"do": "bound"}                     {"bound": 0.01, "first": 0.5, "best": 0.12}
-///   {"do": "graph"}                     {"nodes": ..., "edges": ..., "actions": ...}: the program,
-///   {"do": "observe"}                   {"nodes": ..., "mask": ..., "figures": ...}: the state, in
-///                                       numbers, see observation.hpp
+///   {"do": "specification"}             {"specification": "A1: manual ..."}, the state as tactics
+///   {"do": "bound"}                     {"bound": 0.01, "first": 0.5, "best": 0.12}, costs
+///   {"do": "graph"}                     {"nodes": ..., "edges": ..., "actions": ...}, the program
+///   {"do": "observe"}                   {"nodes": ..., "mask": ..., "figures": ...}, the state
 ///
-/// Actions are those that are legal in the present state; costs are seconds of a simulated step,
-/// more where memory is exceeded. The input's end is the end.
+/// A cost is the seconds of a simulated step, increased if memory is exceeded. observation.hpp
+/// describes the numbers of "graph" and "observe". The server ends at the end of its input.
 #pragma once
 
 #include <algorithm>
@@ -33,12 +35,12 @@
 #include "observation.hpp"
 #include "report.hpp"
 
-/// A request: words and whole numbers by name.
+/// A parsed request.
 class environment_request {
  public:
   std::string what;
-  std::vector<int> numbers;  ///< of "action" or "state"
-  std::string given;         ///< "action", "state", or neither
+  std::vector<int> numbers;  ///< the value of "action" or "state"
+  std::string argument;      ///< "action", "state", or empty
   std::string error;
 
   explicit environment_request(std::string_view line) : in_(line) {
@@ -53,8 +55,8 @@ class environment_request {
       if (key == "do") {
         what = word();
       } else if (key == "action" || key == "state") {
-        if (!given.empty()) fail("action and state are given");
-        given = key;
+        if (!argument.empty()) fail("action and state are given");
+        argument = key;
         if (key == "state")
           read_numbers();
         else
@@ -119,9 +121,10 @@ class environment_request {
   }
 };
 
+/// Answers requests about one environment.
 class environment_server {
  public:
-  /// `axes`: the axes that the environment shards along.
+  /// The environment shards along `axes`.
   environment_server(partita::environment& e, const partita::vec<int>& axes) : e_(e), axes_(axes) {}
 
   std::string answer(std::string_view line) {
@@ -129,7 +132,8 @@ class environment_server {
     if (!r.error.empty()) return error(r.error);
     for (int a : r.numbers)
       if (a >= e_.action_count())
-        return error("X016 environment: there is no action " + std::to_string(a) + "; there are " +
+        return error("X016 environment: action " + std::to_string(a) +
+                     " does not exist; the number of actions is " +
                      std::to_string(e_.action_count()));
     constexpr struct {
       std::string_view what, needs;
@@ -141,11 +145,11 @@ class environment_server {
       known.push_back(each.what);
       if (each.what != r.what) continue;
       found = true;
-      if (r.given != each.needs)
+      if (r.argument != each.needs)
         return error("X016 environment: \"" + r.what + "\" " +
-                     (each.needs.empty() ? "does not take " + r.given
+                     (each.needs.empty() ? "does not take " + r.argument
                                          : "needs its " + std::string(each.needs) +
-                                               (r.given.empty() ? "" : ", not " + r.given)));
+                                               (r.argument.empty() ? "" : ", not " + r.argument)));
     }
     if (!found)
       return error("X016 environment: \"" + r.what + "\" is unknown; " +
@@ -212,7 +216,8 @@ class environment_server {
   }
 };
 
-/// Plays the program as it is under a specification, along all axes of the mesh.
+/// Serves the environment of a partitioned program, along all axes of the mesh, until the input
+/// ends.
 inline int serve_environment(const partita::system_description& system,
                              const partita::partitioned& r) {
   if (const partita::failure f = partita::validate(system.on, system.mesh))
@@ -224,7 +229,7 @@ inline int serve_environment(const partita::system_description& system,
     axes.push_back(core.axis(system.mesh.name(a), "environment", f));
   core.start_tactic("environment");
   constexpr std::int64_t endless = std::int64_t{1} << 62;
-  // (An episode may last for hours, so there is no time limit.)
+  // An episode may last for hours, so the time is unlimited.
   partita::environment e(core, axes, system.on, {.evaluations = endless, .seconds = 0});
   environment_server server(e, axes);
   for (std::string line; std::getline(std::cin, line);)

@@ -1,4 +1,4 @@
-/// `--run` under mpirun: one device, or a block of devices, on each process.
+/// `--run` under mpirun: each process runs one device, or a block of devices.
 #pragma once
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ inline bool has_several() {
   return false;
 }
 
-/// What devices compute, in this process.
+/// Emulates all devices in this process.
 template <class Partitioned>
 partita::results emulated(const Partitioned& p, const std::vector<partita::array>& inputs) {
   if constexpr (requires { p.device; })
@@ -31,7 +31,7 @@ partita::results emulated(const Partitioned& p, const std::vector<partita::array
 }
 
 #if defined(PARTITA_WITH_MPI)
-/// The job, once it is needed.
+/// Returns the MPI world; the first call initializes MPI.
 inline partita::mpi::world& world() {
   static int count = 0;
   static char** none = nullptr;
@@ -41,7 +41,7 @@ inline partita::mpi::world& world() {
 /// True for the process that writes the results.
 inline bool writes() { return !has_several() || world().first(); }
 
-/// What emulate computes: over MPI in a job, here otherwise.
+/// Runs a partitioned program: over MPI in a job of several processes, otherwise emulated.
 template <class Partitioned>
 partita::results run(const Partitioned& p, const std::vector<partita::array>& inputs) {
   if (!has_several()) return emulated(p, inputs);
@@ -62,8 +62,9 @@ template <class Partitioned>
 partita::results run(const Partitioned& p, const std::vector<partita::array>& inputs) {
   if (has_several())
     throw partita::error(
-        "this program was built without MPI, and mpirun starts several of it: run it alone, or "
-        "build it where CMake finds an MPI");
+        "this program was built without MPI, and mpirun started several processes; run one "
+        "process, "
+        "or build it where CMake finds an MPI");
   return emulated(p, inputs);
 }
 #endif

@@ -1,4 +1,4 @@
-/// Partitions a StableHLO module, tells what that costs, writes the result or runs it.
+/// Partitions a StableHLO module, reports the cost, and writes or runs the result.
 ///
 ///   partita mlp.mlir mlp.spec mlp.conf --explain --check mlp.check
 ///   partita layers.mlir layers.spec layers.conf --check layers.check
@@ -42,6 +42,7 @@
 
 #include "arguments.hpp"
 #include "dump.hpp"
+#include "engine.hpp"
 #include "environment.hpp"
 #include "job.hpp"
 #include "options.hpp"
@@ -56,18 +57,18 @@ namespace pt = partita;
 std::string read_text(const std::string& path) {
   static bool read = false;
   if (path != "-") return pt::run_detail::read_file(path);
-  if (read) throw usage_error("standard input (\"-\") can be one of the files only");
+  if (read) throw usage_error("standard input (\"-\") can be only one of the files");
   read = true;
   return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
 }
-/// A mistake in a file, with the file's name in front of its place.
-void need(const pt::failure& f, const std::string& path) {
+/// Throws an error in a file, with the file's name before its line and column.
+void raise_in_file(const pt::failure& f, const std::string& path) {
   if (!f) return;
   const std::string_view message = f.message;
   throw pt::error(pt::concat(message.substr(0, 5), path, ": ", message.substr(5)));
 }
 
-/// `shardings`: where those of the module are to go, if they are wanted.
+/// Reads the module. Stores its shardings in `shardings` unless that is null.
 pt::program read_module(const options& o, pt::sharding_list* shardings) {
   const std::string module = read_text(o.files[0]);
   progress::reading(o.files[0], module.size());
@@ -85,7 +86,7 @@ pt::program read_module(const options& o, pt::sharding_list* shardings) {
   const pt::span<const std::string_view> given(list.data(), list.size());
   pt::program p = shardings != nullptr ? pt::read_stablehlo(module, *shardings, given)
                                        : pt::read_stablehlo(module, given);
-  need(p.error, o.files[0]);
+  raise_in_file(p.error, o.files[0]);
   if (!o.names.empty() && list.size() != static_cast<std::size_t>(p.input_count()))
     throw usage_error("option --names: \"" + o.names + "\" has " + std::to_string(list.size()) +
                       " names; the module has " + std::to_string(p.input_count()) + " arguments");
@@ -93,16 +94,16 @@ pt::program read_module(const options& o, pt::sharding_list* shardings) {
 }
 pt::text_schedule read_specification(const std::string& path) {
   auto s = pt::read_schedule(read_text(path));
-  need(s.error, path);
+  raise_in_file(s.error, path);
   return s;
 }
 pt::system_description read_machine(const std::string& path) {
   auto s = pt::read_system(read_text(path));
-  need(s.error, path);
+  raise_in_file(s.error, path);
   return s;
 }
 
-/// The bytes of --strict.
+/// Returns the bytes of --strict.
 std::int64_t strict_limit(const options& o) {
   if (o.strict.empty()) return pt::partition_options::off;
   pt::spec_detail::lines l(o.strict, "--strict");
@@ -120,7 +121,12 @@ void write_results(const pt::results& r, const std::string& path) {
   for (int i = 0; i < r.size(); ++i) list.push_back({"r" + std::to_string(i), r[i]});
   if (job::writes()) pt::write_npz(path, list);
 }
-/// A text that tells no mistake.
+/// Runs a partitioned program: on XLA with --xla, otherwise emulated or over MPI.
+template <class Partitioned>
+pt::results run_of(const options& o, const Partitioned& p, const std::vector<pt::array>& inputs) {
+  return o.xla.empty() ? job::run(p, inputs) : engine::run(p, inputs, o.xla);
+}
+/// Returns the text, or throws the error that it reports.
 const pt::text& without_error(const pt::text& t) {
   if (!t.view().starts_with("error: ")) return t;
   const std::string_view message = t.view().substr(7);
@@ -134,8 +140,8 @@ void emit(const options& o, const pt::text& all) {
     pt::run_detail::write_file(o.out, t.view());
 }
 
-/// A partitioned program in one of its forms.
-pt::text written(const pt::partitioned& r, const std::string& form) {
+/// Returns a partitioned program in one of the forms of --emit.
+pt::text text_in_form(const pt::partitioned& r, const std::string& form) {
   if (form == "local") return pt::write_stablehlo(r.device);
   if (form == "annotated") return pt::write_annotated_stablehlo(r);
   if (form == "source") return pt::write_stablehlo(r.source);
@@ -157,6 +163,7 @@ int run_source(const options& o, const pt::program& p) {
     throw usage_error("without a specification and a system there is nothing to show");
   if (!o.found.empty() || !o.search_log.empty() || o.environment)
     throw usage_error("without a specification and a system there is nothing to search");
+  if (!o.xla.empty()) throw usage_error("option --xla needs a specification and a system");
   if (!o.run.empty()) {
     progress::running(p);
     write_results(pt::evaluate(p, arguments_of(p, o.run)), o.out);
@@ -173,16 +180,16 @@ int run_source(const options& o, const pt::program& p) {
   }
   return 0;
 }
-/// The system, or the mesh of the module's shardings.
+/// Returns the system, or one with the mesh of the module's shardings if no system is given.
 pt::system_description system_for(const options& o, const pt::sharding_list& shardings) {
   if (o.files.size() > 1) return read_machine(o.files.back());
   pt::system_description s;
   pt::failure f;
   s.mesh = pt::mesh_of(shardings, f);
-  need(f, o.files[0]);
+  raise_in_file(f, o.files[0]);
   return s;
 }
-/// What passes did, if a specification asks for them.
+/// Returns the report of the passes if the specification has any.
 pt::text passes_report(const pt::partitioned& r) {
   return r.passes.rewrite_more() || r.overlap.any() ? pt::report_passes(r) : pt::text();
 }
@@ -191,7 +198,7 @@ void write_trace(const options& o, const pt::partitioned& r, const pt::system_de
   if (events.view().starts_with("error: ")) throw pt::error(events.view().substr(7));
   pt::run_detail::write_file(o.trace, events.view());
 }
-/// What automatic tactics found, as a specification or as C++, and how they went.
+/// Writes the files of --found and --search-log.
 void write_searches(const options& o, const pt::vec<pt::search_result>& results) {
   pt::search_result all;
   pt::text log;
@@ -211,18 +218,18 @@ void write_searches(const options& o, const pt::vec<pt::search_result>& results)
   else if (!o.search_log.empty())
     pt::run_detail::write_file(o.search_log, log.view());
 }
-/// What a page is called: the files that it tells of.
+/// Returns the title of the HTML page: the names of its files.
 std::string title_of(const options& o) {
   const auto name = [&](std::size_t i) {
     return std::filesystem::path(o.files[i]).filename().string();
   };
   return name(0) + (o.files.size() == 3 ? ", " + name(1) : "");
 }
-/// The program under the specification, on the systems of --sweep.
-pt::text what_if(const options& o, const pt::program& p, pt::text_schedule tactics,
-                 const pt::system_description& system) {
+/// Returns the table of --sweep: the program under the specification, on each system.
+pt::text mesh_sweep(const options& o, const pt::program& p, pt::text_schedule tactics,
+                    const pt::system_description& system) {
   const pt::design_list list = pt::read_designs(read_text(o.sweep), system);
-  need(list.error, o.sweep);
+  raise_in_file(list.error, o.sweep);
   if (o.files.size() == 3) {
     const pt::text_schedule more = read_specification(o.files[1]);
     for (const auto& t : more.tactics) tactics.tactics.push_back(t);
@@ -236,17 +243,16 @@ pt::text what_if(const options& o, const pt::program& p, pt::text_schedule tacti
               tactics.options());
   return o.csv ? table.csv() : table.print();
 }
-/// Neither one of the texts that stand in place of the report, nor a file.
-bool asks_for_no_text(const options& o) {
+/// True if no option replaces the report by another text or writes a file instead.
+bool prints_default_report(const options& o) {
   return !o.explain && !o.replicated && !o.peak && o.value.empty() && o.diff.empty() &&
          o.sweep.empty() && o.trace.empty() && o.html.empty() && o.dump.empty();
 }
-/// The same of a program on several meshes.
-pt::text what_if_on_meshes(const options& o, const pt::program& p,
-                           const pt::text_schedule& schedule,
-                           const pt::system_description& system) {
+/// Returns the table of --sweep for a program on several meshes.
+pt::text cluster_sweep(const options& o, const pt::program& p, const pt::text_schedule& schedule,
+                       const pt::system_description& system) {
   const pt::cluster_design_list list = pt::read_cluster_designs(read_text(o.sweep), system);
-  need(list.error, o.sweep);
+  raise_in_file(list.error, o.sweep);
   pt::sweep table;
   for (const auto& d : list.designs) {
     pt::text_schedule tactics = pt::changed(schedule, d.change);
@@ -259,38 +265,40 @@ template <class Program>
 int check_bounds(const options& o, const Program& r) {
   if (o.check.empty()) return 0;
   const pt::bound_list bounds = pt::read_bounds(read_text(o.check));
-  need(bounds.error, o.check);
+  raise_in_file(bounds.error, o.check);
   pt::failure f;
   const pt::text broken = pt::broken_bounds(r, bounds, f);
-  need(f, o.check);
+  raise_in_file(f, o.check);
   std::cerr << pt::notes_on_bounds(unknown_loops_in(r), bounds).view();
   std::cerr << broken.view();
   return broken.empty() ? 0 : 1;
 }
-/// A specification for several meshes, behind the module's shardings where they are to be used.
+/// Returns the schedule for several meshes: the module's shardings with --use-shardings, then the
+/// specification.
 pt::text_schedule schedule_on_meshes(const options& o, const std::string& specification,
                                      const pt::system_description& system,
                                      const pt::sharding_list& shardings) {
   pt::text_schedule all = read_specification(specification);
-  need(pt::validate(all, system), specification);
+  raise_in_file(pt::validate(all, system), specification);
   if (!o.use_shardings) return all;
   pt::text_schedule first = pt::schedule_of(shardings, system.topology());
-  need(first.error, o.files[0]);
+  raise_in_file(first.error, o.files[0]);
   for (const auto& t : all.tactics) first.tactics.push_back(t);
   all.tactics = first.tactics;
   return all;
 }
-/// The program on several meshes as a specification has it.
+/// Partitions the program on several meshes by a specification.
 pt::pipelined pipelined_as(const options& o, const std::string& specification, const pt::program& p,
                            const pt::system_description& system,
                            const pt::sharding_list& shardings) {
   const pt::text_schedule schedule = schedule_on_meshes(o, specification, system, shardings);
   pt::vec<pt::search_result> results;
-  pt::pipelined made = pipelines::session(p, schedule, system, strict_limit(o)).made(results);
+  pt::pipelined result =
+      pipelines::session(p, schedule, system, strict_limit(o)).partition(results);
   progress::searched(results);
-  return made;
+  return result;
 }
-/// The program on several meshes.
+/// Partitions the program on several meshes and writes what the options ask for.
 int run_pipelined(const options& o, const pt::program& p, const pt::system_description& system,
                   const pt::sharding_list& shardings) {
   pipelines::refuse_options(o);
@@ -299,7 +307,7 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
   const pt::text_schedule schedule = schedule_on_meshes(o, o.files[1], system, shardings);
   pipelines::session s(p, schedule, system, strict_limit(o));
   pt::vec<pt::search_result> results;
-  const pt::pipelined r = s.made(results);
+  const pt::pipelined r = s.partition(results);
   progress::searched(results);
   write_searches(o, results);
   if (!o.html.empty()) pt::write_html(r, s.simulated(r), o.html, {.title = title_of(o)});
@@ -307,14 +315,14 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
   if (!o.dump.empty()) pipelines::dump(s, p, r, o.dump);
   if (!o.run.empty()) {
     progress::running(p);
-    write_results(job::run(r, arguments_of(p, o.run)), o.out);
+    write_results(run_of(o, r, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
-    emit(o, pipelines::written(p, r, o.emit));
+    emit(o, pipelines::text_in_form(p, r, o.emit));
     if (o.json) std::cout << pipelines::json_report(s, r);
   } else if (o.json || (o.csv && o.sweep.empty())) {
     std::cout << (o.json ? pipelines::json_report(s, r) : pipelines::csv_report(r));
   } else {
-    if (asks_for_no_text(o)) {
+    if (prints_default_report(o)) {
       std::cout << pt::report(r).view();
       if (system.can_simulate()) std::cout << pipelines::simulation_report(s, r).view();
       std::cout << pt::print_missing(system).view();
@@ -325,7 +333,8 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
     if (o.peak) std::cout << pt::print_peak(r).view();
     if (!o.diff.empty())
       std::cout << pt::diff(r, pipelined_as(o, o.diff, p, system, shardings)).view();
-    if (!o.sweep.empty()) std::cout << what_if_on_meshes(o, p, schedule, system).view();
+    if (!o.sweep.empty()) std::cout << cluster_sweep(o, p, schedule, system).view();
+    if (!o.xla.empty()) std::cout << engine::report(r, o.xla);
   }
   return check_bounds(o, r);
 }
@@ -334,13 +343,13 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
   if (system.has_several()) return run_pipelined(o, p, system, shardings);
   pt::text_schedule first;
   if (o.use_shardings) first = pt::schedule_of(shardings, system.mesh);
-  need(first.error, o.files[0]);
+  raise_in_file(first.error, o.files[0]);
   pt::vec<pt::search_result> results;
-  const auto made = [&](const std::string& specification) {
+  const auto partitioned_by = [&](const std::string& specification) {
     pt::text_schedule all = first;
     if (!specification.empty()) {
       const pt::text_schedule more = read_specification(specification);
-      need(pt::validate(more, system), specification);
+      raise_in_file(pt::validate(more, system), specification);
       for (const auto& t : more.tactics) all.tactics.push_back(t);
       all.passes = more.passes;
       all.overlap = more.overlap;
@@ -352,22 +361,23 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     progress::searched(results);
     return r;
   };
-  if (o.environment) return serve_environment(system, made(o.files.size() == 3 ? o.files[1] : ""));
-  const pt::partitioned r = made(o.files.size() == 3 ? o.files[1] : "");
+  if (o.environment)
+    return serve_environment(system, partitioned_by(o.files.size() == 3 ? o.files[1] : ""));
+  const pt::partitioned r = partitioned_by(o.files.size() == 3 ? o.files[1] : "");
   write_searches(o, results);
   if (!o.html.empty()) pt::write_html(r, system.on, o.html, {.title = title_of(o)});
   if (!o.dump.empty()) dump_tactics(r, system, o.dump);
   if (!o.trace.empty()) write_trace(o, r, system);
   if (!o.run.empty()) {
     progress::running(r.device);
-    write_results(job::run(r, arguments_of(p, o.run)), o.out);
+    write_results(run_of(o, r, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
-    emit(o, written(r, o.emit));
+    emit(o, text_in_form(r, o.emit));
     if (o.json) std::cout << json_report(r, system);
   } else if (o.json || (o.csv && o.sweep.empty())) {
     std::cout << (o.json ? json_report(r, system) : csv_report(r));
   } else {
-    const bool plain = asks_for_no_text(o);
+    const bool plain = prints_default_report(o);
     if (plain)
       std::cout << pt::report(r).view() << passes_report(r).view()
                 << pt::print_memory(system, r.cost.peak_bytes).view();
@@ -377,14 +387,15 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     if (!o.value.empty()) std::cout << without_error(pt::show(r, o.value)).view();
     if (o.replicated) std::cout << pt::print_replicated(r).view();
     if (o.peak) std::cout << pt::print_peak(r).view();
-    if (!o.diff.empty()) std::cout << pt::diff(r, made(o.diff)).view();
-    if (!o.sweep.empty()) std::cout << what_if(o, p, first, system).view();
+    if (!o.diff.empty()) std::cout << pt::diff(r, partitioned_by(o.diff)).view();
+    if (!o.sweep.empty()) std::cout << mesh_sweep(o, p, first, system).view();
+    if (!o.xla.empty()) std::cout << engine::report(r, o.xla);
   }
   return check_bounds(o, r);
 }
 
-/// What was found; of inputs that refute it the arrays, where `--out` says.
-int tell(const options& o, const pt::program& source, const pt::judgement& j) {
+/// Prints a judgement; writes inputs that refute the program to the file of --out.
+int print_judgement(const options& o, const pt::program& source, const pt::judgement& j) {
   if (j.kind == pt::verdict_kind::proved) {
     std::cout << "proved: it computes " << o.files[0] << ", for all inputs\n";
     return 0;
@@ -401,15 +412,15 @@ int tell(const options& o, const pt::program& source, const pt::judgement& j) {
   }
   return 1;
 }
-/// What is made of a module on several meshes, against the module.
+/// Proves that a pipeline on several meshes computes its module.
 int prove_pipelined(const options& o, const pt::system_description& system) {
   pt::sharding_list shardings;
   const pt::program source = read_module(o, o.use_shardings ? &shardings : nullptr);
-  return tell(o, source,
-              pt::prove_or_refute(pipelined_as(o, o.files[1], source, system, shardings)));
+  return print_judgement(
+      o, source, pt::prove_or_refute(pipelined_as(o, o.files[1], source, system, shardings)));
 }
-/// Holds a program for one device against its source. Loops that count are written out where the
-/// proof needs that.
+/// Proves that a program of one device computes its source. Counted loops are unrolled if the proof
+/// needs that.
 int prove(const options& o) {
   if (o.files.size() != 3)
     throw usage_error(
@@ -421,19 +432,19 @@ int prove(const options& o) {
   if (o.use_shardings)
     throw usage_error(
         "option --use-shardings does not go with --prove on one mesh: the second "
-        "module has its layouts itself");
+        "module states its own layouts");
   const pt::program source = read_module(o, nullptr);
   const std::string module = read_text(o.files[1]);
   pt::device_program local = pt::read_local_stablehlo(module, system.mesh);
-  need(local.local.error, o.files[1]);
+  raise_in_file(local.local.error, o.files[1]);
   for (const pt::local_reading& way : pt::ways_to_prove) {
     pt::device_program read = pt::read_local_stablehlo(module, system.mesh, way);
-    need(read.local.error, o.files[1]);
+    raise_in_file(read.local.error, o.files[1]);
     if (!pt::prove(source, read).proved) continue;
     local = std::move(read);
     break;
   }
-  return tell(o, source, pt::prove_or_refute(source, local));
+  return print_judgement(o, source, pt::prove_or_refute(source, local));
 }
 
 int run(const options& o) {
@@ -457,7 +468,7 @@ int run(const options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_DFL);  // whoever reads may stop reading
+  std::signal(SIGPIPE, SIG_DFL);  // ends quietly if the reader of the output closes it
   std::ios::sync_with_stdio(false);
   try {
     const options o = command_line::parse({argv + 1, argv + argc});

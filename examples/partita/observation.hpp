@@ -1,8 +1,8 @@
-/// The program being partitioned, as numbers for a learner.
+/// The program and its partitioning state as numbers, for a learner.
 ///
-/// Shapes depend on the program alone: N nodes, one for each op (inputs and tags among them), E
-/// edges from an op to one that reads its result, K actions, P pairs of an action and a node that
-/// it slices, A axes.
+/// Shapes depend only on the program: N nodes, one for each op (including inputs and tags); E edges
+/// from an op to one that reads its result; K actions; P pairs of an action and a node whose result
+/// it tiles; A axes.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace observations {
 
-/// `[write(0), write(1), ...]`
+/// Returns the list `[write(0), write(1), ...]`.
 template <class Write>
 std::string json_list(int count, const Write& write) {
   std::string out = "[";
@@ -43,14 +43,14 @@ inline std::int64_t flops_of(const partita::program& p, partita::op_id o) {
   return n.def->flops(c);
 }
 
-/// The constant part, the same in all states: names and sizes of axes, names of kinds of ops, and
+/// Returns the part that is the same in all states: names and sizes of axes, names of op kinds, and
 ///
-///   nodes    [N][6]  number of the kind, role (0 op, 1 input, 2 tag), rank, elements and bytes of
+///   nodes    [N][6]  index of the op kind, role (0 op, 1 input, 2 tag), rank, elements and bytes
+///   of
 ///                    the first result, flops
 ///   edges    [E][2]  the op that makes a value, an op that reads it
-///   actions  [K][4]  axis, dimension (-1: the first that the axis divides), the number of values,
-///                    their bytes
-///   members  [P][2]  action, node
+///   actions  [K][4]  axis, dimension (-1: the first that the axis divides), number of values,
+///   bytes members  [P][2]  action, node
 inline std::string graph(const partita::environment& e, const partita::vec<int>& axes) {
   const partita::core_program& core = e.root();
   const partita::program& p = core.p;
@@ -101,9 +101,9 @@ inline std::string graph(const partita::environment& e, const partita::vec<int>&
          "], \"actions\": [" + actions + "], \"members\": [" + members + "]}";
 }
 
-/// How the present state places an op along an axis, parts of it included. d + 1: the axis slices
-/// dimension d of its result; 0: not placed; -1: its result is a sum over the axis; -2: it is
-/// replicated.
+/// Returns how the current state places an op along an axis or its sub-axes: d + 1 if the axis
+/// tiles dimension d of the result, 0 if the op is not placed, -1 if the result is a sum over the
+/// axis, -2 if the op is replicated.
 inline int place_of(const partita::core_program& c, partita::op_id o, int axis) {
   for (const auto& each : c.nest_of(o)) {
     if (c.mesh.part(each.axis).axis != axis) continue;
@@ -114,12 +114,12 @@ inline int place_of(const partita::core_program& c, partita::op_id o, int axis) 
   return 0;
 }
 
-/// The part that depends on the state:
+/// Returns the part that depends on the state:
 ///
-///   nodes    [N][A]  place_of
-///   mask     [K]     1: the action is legal
+///   nodes    [N][A]  the result of place_of
+///   mask     [K]     1 if the action is legal, else 0
 ///   figures  cost (as `step` reports it), exact_cost and peak_bytes (by the simulator),
-///            memory_bytes, bytes_sent by a device, and collectives by kind
+///            memory_bytes, bytes_sent by a device, and the number of collectives of each kind
 ///
 /// Cost: two lowerings and a simulation.
 inline std::string observation(partita::environment& e, const partita::vec<int>& axes) {

@@ -14,10 +14,10 @@
 #include <partita/support/error.hpp>
 
 struct options {
-  /// Module, specification, system; with `prove` the source, a program for one device, the system.
+  /// Module, specification, system; with `prove` the source, the program of one device, the system.
   std::vector<std::string> files;
   std::string emit, out, check, run, names, diff, sweep, trace, html, dump, found, search_log,
-      strict, value;
+      strict, value, xla;
   bool explain = false, replicated = false, peak = false, json = false, csv = false, prove = false;
   bool environment = false, use_shardings = false, help = false, version = false;
 };
@@ -37,89 +37,87 @@ struct entry {
 };
 inline constexpr std::array entries{
     entry{"--check", "FILE",
-          "bounds, like \"all_gather <= 2\"; exit status 1 where one does not hold",
+          "check bounds, such as \"all_gather <= 2\"; exit status 1 if one does not hold",
           &options::check},
-    entry{"--csv", "", "the collectives as comma-separated values", nullptr, &options::csv},
-    entry{"--diff", "FILE", "what differs under a second specification", &options::diff},
+    entry{"--csv", "", "print the collectives as comma-separated values", nullptr, &options::csv},
+    entry{"--diff", "FILE", "print the differences to a second specification", &options::diff},
+    entry{"--dump", "FOLDER",
+          "write the source (0-source.txt), and after each tactic the program of a device\n"
+          "                  (1-NAME.txt, 2-...) and its figures (1-NAME.json); for a pipeline "
+          "also the\n"
+          "                  calls of a runtime (calls.json) and a module for each function\n"
+          "                  (calls/0.mlir, ...)",
+          &options::dump},
     entry{
-        "--dump", "FOLDER",
-        "write what each tactic makes: the program of a device (1-NAME.txt) and its figures\n"
-        "                  (1-NAME.json), 2-..., and the source (0-source.txt); of a pipeline "
-        "also\n"
-        "                  what a runtime carries out: calls.json, and a module for each function\n"
-        "                  (calls/0.mlir, ...)",
-        &options::dump},
-    entry{"--emit", "FORM",
-          "write the program: StableHLO of one device (local; of a pipeline a module for each "
-          "function\n"
-          "                  in one), of the whole with shardings (annotated)\n"
-          "                  or without (source); C++ that a device runs (cpp); or as Partita "
-          "prints it:\n"
-          "                  text, core (loops), device,\n"
-          "                  and of a pipeline the list of calls (calls), also as JSON for a "
-          "runtime (json)",
-          &options::emit},
+        "--emit", "FORM",
+        "write the program: as StableHLO of one device (local; for a pipeline a module for\n"
+        "                  each function, in one), global with shardings (annotated) or without\n"
+        "                  (source); as C++ that each device runs (cpp); or as Partita prints\n"
+        "                  it: text, core (loops), device; for a pipeline also the list of calls\n"
+        "                  (calls), or as JSON for a runtime (json)",
+        &options::emit},
     entry{"--environment", "",
-          "play the search: a line of JSON on standard input, one on standard output, see\n"
-          "                  environment.hpp and examples/jax/partita_gym.py",
+          "serve the search: reads requests from standard input and answers on standard output,\n"
+          "                  as lines of JSON; see environment.hpp and examples/jax/partita_gym.py",
           nullptr, &options::environment},
-    entry{"--explain", "", "each collective, and why it is there", nullptr, &options::explain},
+    entry{"--explain", "", "print each collective and its reason", nullptr, &options::explain},
     entry{"--found", "FILE",
-          "write what automatic tactics found: as a specification, or, where FILE ends in .hpp\n"
-          "                  or .cpp, as C++",
+          "write the tactics that automatic tactics found: as C++ if FILE ends in .hpp or .cpp,\n"
+          "                  otherwise as a specification",
           &options::found},
-    entry{"--help", "", "this text", nullptr, &options::help},
-    entry{"--html", "FILE", "write all of it as a page with pictures, which needs no other file",
+    entry{"--help", "", "print this text", nullptr, &options::help},
+    entry{"--html", "FILE", "write the report as one self-contained page with pictures",
           &options::html},
     entry{"--json", "",
-          "figures (after each tactic, too), collectives and layouts as JSON; with --emit FORM\n"
-          "                  --out FILE both",
+          "print figures, also after each tactic, collectives and layouts as JSON; can be\n"
+          "                  combined with --emit FORM --out FILE",
           nullptr, &options::json},
-    entry{"--names", "FILE", "names of the module's arguments, one on each line", &options::names},
+    entry{"--names", "FILE", "names of the module's arguments, one per line", &options::names},
     entry{"--out", "FILE",
-          "where --emit, --run or --prove writes; --emit without it: on standard output",
+          "the output file of --emit, --run or --prove; --emit defaults to standard output",
           &options::out},
-    entry{"--peak", "", "what lies in memory when most does", nullptr, &options::peak},
+    entry{"--peak", "", "print the values in memory at the peak", nullptr, &options::peak},
     entry{"--prove", "",
-          "does the module of one device (second file) compute the first? On several meshes: does\n"
-          "                  what the specification (second file) makes? With --out FILE: the "
-          "inputs for which it\n"
-          "                  does not, as an .npz file",
+          "prove that the module of one device (second file) computes the first; on several\n"
+          "                  meshes, that the specification's pipeline (second file) does. With\n"
+          "                  --out FILE: write inputs that refute it, as an .npz file",
           nullptr, &options::prove},
-    entry{"--replicated", "", "what is replicated although nobody asked for it", nullptr,
+    entry{"--replicated", "", "print values that are replicated by default", nullptr,
           &options::replicated},
     entry{"--run", "FILE",
-          "run it on the arrays of an .npz file: all named as the arguments, or all by place, a0, "
-          "a1,\n"
-          "                  ... or arr_0, arr_1, ...",
+          "run the program on the arrays of an .npz file, all named as the arguments, or all by\n"
+          "                  position: a0, a1, ... or arr_0, arr_1, ...",
           &options::run},
     entry{"--search-log", "FILE",
-          "write how the least cost fell in automatic tactics, as comma-separated values, or,\n"
-          "                  where FILE ends in .svg, as a picture of the last one",
+          "write the progress of the lowest cost in automatic tactics: as a picture of the last\n"
+          "                  one if FILE ends in .svg, otherwise as comma-separated values",
           &options::search_log},
-    entry{
-        "--strict", "BYTES",
-        "an error where more than so many bytes (with a unit: --strict 16MiB) is replicated on a\n"
-        "                  device although nobody asked for it; without it no amount is an error",
-        &options::strict},
-    entry{
-        "--sweep", "FILE",
-        "what if: time and memory on other systems, a line for each, like \"fast: links * 2\"; of\n"
-        "                  a pipeline also \"more: microbatches = 16, order = zb_h1, m0.axis B * "
-        "2\"",
-        &options::sweep},
-    entry{"--trace", "FILE", "write the simulated timeline as trace events, which Perfetto opens",
+    entry{"--strict", "BYTES",
+          "fail if a value of more than BYTES (with a unit: 16MiB) is replicated by default on a\n"
+          "                  device",
+          &options::strict},
+    entry{"--sweep", "FILE",
+          "print time and memory on other systems, one per line of FILE, such as\n"
+          "                  \"fast: links * 2\"; for a pipeline also \"more: microbatches = 16, "
+          "order =\n"
+          "                  zb_h1, m0.axis B * 2\"",
+          &options::sweep},
+    entry{"--trace", "FILE", "write the simulated timeline as trace events for Perfetto",
           &options::trace},
     entry{"--use-shardings", "",
-          "partition as the shardings in the module say, then as the specification says,\n"
-          "                  if one is given; without a system, over the module's own mesh",
+          "apply the shardings in the module, then the specification, if any; without a system,\n"
+          "                  over the module's own mesh",
           nullptr, &options::use_shardings},
     entry{
         "--value", "NAME",
-        "where an input, an output or another value lies; of a pipeline also who makes and takes\n"
-        "                  it, and its transfers and collectives",
+        "print the layout of an input, an output or another value; for a pipeline also the calls\n"
+        "                  that produce and use it, its transfers and its collectives",
         &options::value},
-    entry{"--version", "", "the version", nullptr, &options::version},
+    entry{"--version", "", "print the version", nullptr, &options::version},
+    entry{"--xla", "PLUGIN",
+          "compile with XLA by a PJRT plugin and print the memory and flops that it reports; with\n"
+          "                  --run, run there",
+          &options::xla},
 };
 
 inline void check_form(const std::string& form) {
@@ -127,12 +125,12 @@ inline void check_form(const std::string& form) {
                                         "device", "calls",     "json",   "cpp"};
   if (form.empty() || std::find(std::begin(known), std::end(known), form) != std::end(known))
     return;
-  throw usage_error("option --emit: there is no form \"" + form + "\"; " +
+  throw usage_error("option --emit: form \"" + form + "\" is unknown; " +
                     std::string(partita::known_names(form, known).view()));
 }
 
-/// Refuses outputs that cannot share the standard output or the file of --out. Texts can, and so
-/// can a program in the file with JSON on the standard output.
+/// Refuses outputs that cannot share the standard output or the file of --out. Texts can share it,
+/// and a program in the file of --out goes with JSON on the standard output.
 inline void check_together(const options& o) {
   struct output {
     bool given;
@@ -158,19 +156,17 @@ inline void check_together(const options& o) {
     if (first != nullptr && first < outputs + texts)
       throw usage_error("options " + std::string(first->name) + " and " +
                         std::string(outputs[i].name) +
-                        " cannot be given together: each has the whole output");
+                        " cannot be given together: each needs the output for itself");
     if (first == nullptr) first = &outputs[i];
   }
   if (!o.out.empty() && o.run.empty() && o.emit.empty() && !o.prove)
-    throw usage_error("option --out needs --emit, --run or --prove: nothing else writes there");
+    throw usage_error("option --out needs --emit, --run or --prove, which write to it");
   const bool alone = o.prove || o.environment;
-  const output files[] = {{!o.check.empty(), "--check"},
-                          {!o.html.empty(), "--html"},
-                          {!o.dump.empty(), "--dump"},
-                          {!o.trace.empty(), "--trace"},
-                          {!o.found.empty(), "--found"},
-                          {!o.search_log.empty(), "--search-log"},
-                          {o.prove && !o.strict.empty(), "--strict"}};
+  const output files[] = {
+      {!o.check.empty(), "--check"}, {!o.html.empty(), "--html"},
+      {!o.dump.empty(), "--dump"},   {!o.trace.empty(), "--trace"},
+      {!o.found.empty(), "--found"}, {!o.search_log.empty(), "--search-log"},
+      {!o.xla.empty(), "--xla"},     {o.prove && !o.strict.empty(), "--strict"}};
   for (const output& each : files)
     if (alone && each.given)
       throw usage_error("option " + std::string(first->name) + " does not go with " +
@@ -194,7 +190,7 @@ inline options parse(const std::vector<std::string>& arguments) {
     if (found == nullptr) {
       partita::closest_name closest(word);
       for (const std::string_view name : names) closest.look_at(name);
-      throw usage_error("there is no option " + word +
+      throw usage_error("option " + word + " does not exist" +
                         (closest.found().empty()
                              ? std::string()
                              : "; did you mean " + std::string(closest.found()) + "?") +
@@ -223,7 +219,7 @@ inline void print_help(std::ostream& out) {
          "partita --prove MODULE SPECIFICATION SYSTEM_OF_MESHES\n\n"
          "Reads a StableHLO module (\"-\": standard input), partitions it as the specification "
          "says for\n"
-         "the system, and tells what that costs. Without a specification: what the module is.\n\n";
+         "the system, and reports the cost. Without a specification it describes the module.\n\n";
   for (const auto& e : entries) {
     std::string left =
         "  " + std::string(e.name) + (e.value.empty() ? "" : " ") + std::string(e.value);
@@ -231,19 +227,17 @@ inline void print_help(std::ostream& out) {
     left += std::string(left.size() < 18 ? 18 - left.size() : 1, ' ');
     out << left << e.meaning << '\n';
   }
-  out << "\nA specification has tactics, one on a line, in their order: manual AXIS {NAME: "
-         "DIMENSION, ...},\n"
-         "microbatch STEPS {NAME: DIMENSION, ...}, remat NAME, ... (what lies there is computed "
-         "again "
-         "for\nthe derivative), automatic AXIS, ..., shard, amalgamated, tile, atomic, arg-tile, "
-         "propagate;\npasses NAME, ... over collectives; and for a system of several meshes "
-         "pipeline "
-         "{stages:\n{NAME, ...} {NAME, ...}, batch: {NAME: DIMENSION}, microbatches: NUMBER, "
-         "order: "
-         "NAME}.\n"
-         "\nExit status: 0 all is well; 1 a bound of --check does not hold, or --prove finds no "
+  out << "\nA specification lists tactics, one per line, in order: manual AXIS {NAME: DIMENSION, "
+         "...},\n"
+         "microbatch STEPS {NAME: DIMENSION, ...}, remat NAME, ... (recomputes the values below a "
+         "name for the\nderivative), automatic AXIS, ..., shard, amalgamated, tile, atomic, "
+         "arg-tile, "
+         "propagate. Its last line\ncan be passes NAME, ... over collectives. A system of several "
+         "meshes needs pipeline {stages:\n{NAME, ...} {NAME, ...}, batch: {NAME: DIMENSION}, "
+         "microbatches: NUMBER, order: NAME}.\n"
+         "\nExit status: 0 success; 1 a bound of --check does not hold, or --prove finds no "
          "proof;\n"
-         "2 a mistake in the arguments or in a file.\n";
+         "2 an error in the arguments or in a file.\n";
 }
 
 }  // namespace command_line

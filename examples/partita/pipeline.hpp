@@ -1,4 +1,4 @@
-/// Programs on several meshes: what the options make of them.
+/// Partitions, reports and writes programs on several meshes.
 #pragma once
 
 #include <algorithm>
@@ -41,6 +41,8 @@
 
 namespace pipelines {
 
+/// Refuses options that apply only to programs on one mesh.
+///
 /// Errors    O142 an option for programs on one mesh
 inline void refuse_options(const options& o) {
   if (o.environment)
@@ -54,7 +56,7 @@ inline void refuse_options(const options& o) {
         "system of one");
 }
 
-/// The first device of a topology, with as much memory as the smallest of all has.
+/// Returns the first device of a topology, with the minimum memory of all its devices.
 inline partita::device searched_device(const partita::topology& t) {
   partita::device d = t[0].device;
   for (int m = 1; m < t.count(); ++m)
@@ -62,21 +64,22 @@ inline partita::device searched_device(const partita::topology& t) {
   return d;
 }
 
-/// A program, a schedule with a pipeline, and the meshes of a system.
+/// A program with a schedule that has a pipeline, on the meshes of a system.
 class session {
  public:
-  /// `strict`: see partition_options.
+  /// `strict` is partition_options::strict.
   session(const partita::program& p, partita::text_schedule s,
           const partita::system_description& system,
           std::int64_t strict = partita::partition_options::off)
       : p_(p), schedule_(std::move(s)), system_(system), strict_(strict) {}
 
-  partita::pipelined made() {
+  partita::pipelined partition() {
     partita::vec<partita::search_result> results;
-    return made(results);
+    return partition(results);
   }
-  /// `results`: of searches, which happen here alone.
-  partita::pipelined made(partita::vec<partita::search_result>& results) {
+  /// Partitions the program. Runs the searches of automatic tactics, stores their results in
+  /// `results`, and replaces these tactics by what they found.
+  partita::pipelined partition(partita::vec<partita::search_result>& results) {
     partita::text_schedule s = schedule_;
     const partita::topology t = system_.topology();
     partita::search_on(s, searched_device(t), &progress::searching, &results);
@@ -86,8 +89,7 @@ class session {
     partita::take_found(schedule_, results);
     return p;
   }
-  /// The state behind a tactic: what stands behind it shards nothing, and no limit of memory
-  /// counts.
+  /// Returns the program after a tactic: later tactics do not shard, and memory is unlimited.
   partita::pipelined after(std::size_t tactic) const {
     partita::text_schedule some = schedule_;
     some.tactics.clear();
@@ -121,7 +123,7 @@ class session {
 
 // ---- JSON ---------------------------------------------------------------------------------------
 
-/// `"name": value`, with a comma in front of all but the first.
+/// Appends `"name": ` for each field, with a comma before every field but the first.
 class json_fields {
  public:
   explicit json_fields(std::string& out, std::string_view indent = " ")
@@ -163,7 +165,7 @@ inline void value_json(std::string& out, std::string_view name, const partita::p
   partita::print_value_json(fields, name, type, l.local(p.values().type(slot).shape, on), l, on);
   out += "{" + std::string(fields.view()) + ", \"mesh\": " + json_text(p.topology.name(mesh)) + "}";
 }
-/// Writes the elements of a list, each on a line, by write(i).
+/// Writes a list, one element per line, by calls of write(i).
 template <class Write>
 void list_json(std::string& out, std::size_t count, const Write& write) {
   out += "[";
@@ -191,7 +193,7 @@ void for_each_collective_of(const partita::pipelined& p, const F& f) {
                           f(u, u.inside ? p.microbatches : 1, kind, axes, type, sent);
                         });
 }
-/// Figures of all meshes together, of each mesh, and of a simulated step.
+/// Writes the figures of all meshes together, of each mesh, and of a simulated step.
 inline void figures_json(json_fields& field, std::string& out, const session& s,
                          const partita::pipelined& p) {
   const partita::pipeline_figures all(p);
@@ -214,7 +216,7 @@ inline void figures_json(json_fields& field, std::string& out, const session& s,
   list_json(out, all.meshes.size(),
             [&](std::size_t m) { mesh_json(out, p, static_cast<int>(m), all); });
 }
-/// `p`: the state after the tactic.
+/// Returns the figures of a tactic; `p` is the program after it.
 inline std::string tactic_json(const session& s, std::size_t tactic, const partita::pipelined& p) {
   std::string out = "{";
   json_fields field(out);
@@ -222,7 +224,7 @@ inline std::string tactic_json(const session& s, std::size_t tactic, const parti
   figures_json(field, out, s, p);
   return out + "}";
 }
-/// `tactics`: the tactic_json of each tactic.
+/// Returns the report as JSON; `tactics` has the tactic_json of each tactic.
 inline std::string json_report(const session& s, const partita::pipelined& p,
                                const std::vector<std::string>& tactics) {
   std::string out = "{";
@@ -258,7 +260,9 @@ inline std::string json_report(const session& s, const partita::pipelined& p,
   });
   return out + "\n}\n";
 }
-/// Cost: partitions the program once for each tactic but the last, up to that tactic.
+/// Returns the report as JSON.
+///
+/// Cost      partitions the program again for each tactic but the last
 inline std::string json_report(const session& s, const partita::pipelined& p) {
   std::vector<std::string> tactics;
   for (std::size_t t = 0; t < s.tactics(); ++t)
@@ -279,7 +283,7 @@ inline std::string csv_report(const partita::pipelined& p) {
 
 // ---- Texts and files ----------------------------------------------------------------------------
 
-/// After each tactic what a step takes, and when each mesh works.
+/// Returns the simulated times after each tactic, and the timeline of the meshes.
 inline partita::text simulation_report(const session& s, const partita::pipelined& p) {
   partita::pipeline_table table;
   for (std::size_t t = 0; t + 1 < s.tactics(); ++t) {
@@ -292,8 +296,8 @@ inline partita::text simulation_report(const session& s, const partita::pipeline
   return partita::concat("simulated:\n", table.print(), note.empty() ? "" : "  ", note,
                          note.empty() ? "" : "\n", partita::print_timeline(p, time));
 }
-/// What a runtime carries out: the list of calls (calls.txt, calls.json), and a module for each
-/// function (calls/0.mlir, ...).
+/// Writes the program for a runtime: the list of calls (calls.txt, calls.json), and a module for
+/// each function (calls/0.mlir, ...).
 inline void dump_calls(const partita::pipelined& p, const std::string& folder) {
   const partita::exported_pipeline e = partita::export_calls(p);
   make_folder(folder + "/calls");
@@ -306,7 +310,7 @@ inline void dump_calls(const partita::pipelined& p, const std::string& folder) {
   for (int f = 0; f < static_cast<int>(e.functions.size()); ++f)
     write('/' + std::to_string(f) + ".mlir", partita::write_stablehlo(p, e, f));
 }
-/// For each tactic the functions after it and their figures; the source, and what is exported.
+/// Writes the source, the functions and figures after each tactic, and the calls for a runtime.
 inline void dump(const session& s, const partita::program& source, const partita::pipelined& p,
                  const std::string& folder) {
   make_folder(folder);
@@ -314,19 +318,19 @@ inline void dump(const session& s, const partita::program& source, const partita
     partita::run_detail::write_file(folder + '/' + name, all);
   };
   std::vector<std::string> figures;  // after each tactic so far
-  const auto both = [&](std::size_t t, const partita::pipelined& made) {
+  const auto both = [&](std::size_t t, const partita::pipelined& state) {
     const std::string name = dump_name(t, s.name(t));
-    figures.push_back(tactic_json(s, t, made));
-    write(name + ".txt", partita::print(made));
-    write(name + ".json", json_report(s, made, figures));
+    figures.push_back(tactic_json(s, t, state));
+    write(name + ".txt", partita::print(state));
+    write(name + ".json", json_report(s, state, figures));
   };
   write("0-source.txt", partita::print(source));
   for (std::size_t t = 0; t + 1 < s.tactics(); ++t) both(t, s.after(t));
   both(s.tactics() - 1, p);
   dump_calls(p, folder);
 }
-inline partita::text written(const partita::program& source, const partita::pipelined& p,
-                             const std::string& form) {
+inline partita::text text_in_form(const partita::program& source, const partita::pipelined& p,
+                                  const std::string& form) {
   if (form == "local") return partita::write_stablehlo(p, partita::export_calls(p));
   if (form == "source") return partita::write_stablehlo(source);
   if (form == "text") return partita::print(source);

@@ -1,4 +1,4 @@
-/// What long work is being done, on standard error, if somebody looks.
+/// Messages about long-running work, on standard error if that is a terminal.
 #pragma once
 
 #include <unistd.h>
@@ -22,7 +22,7 @@ void say(bool is_long, const Parts&... parts) {
 inline void reading(std::string_view file, std::size_t bytes) {
   say(bytes > std::size_t{1} << 22, "reading ", file, ", ", bytes >> 20, " MiB");
 }
-/// Of a second or more.
+/// FLOPs that take about a second or more.
 inline constexpr std::int64_t long_work = 10'000'000'000;
 inline void running(const partita::program& p) {
   const std::int64_t flops = partita::estimate(p).flops;
@@ -34,7 +34,7 @@ inline void running(const partita::device_program& d) {
       flops / 1'000'000'000 * devices, " GFLOP");
 }
 
-/// One line, written over and over.
+/// Rewrites one line with the progress of the search.
 inline void searching(const partita::search_progress& p) {
   if (isatty(STDERR_FILENO) == 0) return;
   std::cerr << "\rpartita: searching, " << p.evaluations << " evaluations, "

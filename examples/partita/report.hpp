@@ -1,4 +1,4 @@
-/// What the program prints.
+/// The reports that the program prints, as text, JSON and CSV.
 #pragma once
 
 #include <string>
@@ -29,8 +29,8 @@ inline std::string json_text(std::string_view s) {
   return out + '"';
 }
 
-/// `{"loops": 1, "figures": ["flops", "step_seconds"]}`: the number of loops of unknown length, and
-/// the figures that count one iteration of them.
+/// Returns `{"loops": 1, "figures": ["flops", "step_seconds"]}`: the number of loops of unknown
+/// length, and the figures that count one iteration of them.
 inline std::string unknown_loops_json(const partita::unknown_loops& u) {
   std::string out = "{\"loops\": " + std::to_string(u.loops) + ", \"figures\": [";
   bool first = true;
@@ -51,8 +51,8 @@ inline partita::unknown_loops unknown_loops_in(const partita::pipelined& p) {
   return partita::pipeline_figures(p).unknown;
 }
 
-/// Report of a module without a specification: its interface, and its cost on one device without
-/// dead code.
+/// Returns the report of a module without a specification: its interface, and its cost on one
+/// device after dead code has been removed.
 inline std::string module_report(const partita::program& given, bool json) {
   partita::program p = given, original;
   const partita::dead_code removed = partita::schedule_detail::remove_dead_code(p, original);
@@ -101,8 +101,8 @@ inline std::string module_report(const partita::program& given, bool json) {
          std::to_string(c.peak_bytes) + " bytes on one device\n" + std::string(notes.view());
 }
 
-/// Calls f(kind, axes, type of the operand, bytes that a device sends) for each collective as it is
-/// written.
+/// Calls f(kind, axes, type of the operand, bytes that a device sends) for each collective in the
+/// program text; a collective in a loop counts once.
 template <class F>
 void for_each_collective(const partita::program& p, const partita::mesh& m, const F& f) {
   for (partita::op_id o = 0; o < p.op_count(); ++o) {
@@ -124,7 +124,7 @@ inline std::string json_number(double v) {
   partita::print_number(t, v);
   return std::string(t.view());
 }
-/// `"figures": {...}`, and the simulated times where the system can be simulated.
+/// Returns `"figures": {...}`, and the simulated times if the system can be simulated.
 inline std::string figures_json(const partita::partitioned& p,
                                 const partita::system_description& system,
                                 const std::string& indent) {
@@ -159,7 +159,7 @@ inline std::string figures_json(const partita::partitioned& p,
   }
   return out;
 }
-/// The effect of a tactic. `p`: the program after it, which the figures describe.
+/// Returns the effect of a tactic; `p` is the program after it, which the figures describe.
 inline std::string tactic_json(const partita::tactic_report& t, const partita::partitioned& p,
                                const partita::system_description& system) {
   std::string out = "\n    {\"name\": " + json_text(t.name.view()) +
@@ -169,7 +169,7 @@ inline std::string tactic_json(const partita::tactic_report& t, const partita::p
     out += (i > 0 ? ", " : "") + json_text(t.notes[i].view());
   return out + "]," + figures_json(p, system, "\n     ") + "}";
 }
-/// `tactics`: the tactic_json of each tactic.
+/// Returns the report as JSON; `tactics` has the tactic_json of each tactic.
 inline std::string json_report(const partita::partitioned& p,
                                const partita::system_description& system,
                                const std::vector<std::string>& tactics) {
@@ -203,8 +203,10 @@ inline std::string json_report(const partita::partitioned& p,
   values("outputs", p.source.output_count(), [&](int i) { return p.output(i); });
   return out + "\n  ]\n}\n";
 }
-/// Cost: for each tactic a propagation, a lowering and, where the system can be simulated, two
-/// simulations.
+/// Returns the report as JSON.
+///
+/// Cost      per tactic a propagation, a lowering and, if the system can be simulated, two
+/// simulations
 inline std::string json_report(const partita::partitioned& p,
                                const partita::system_description& system) {
   std::vector<std::string> tactics;

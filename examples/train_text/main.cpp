@@ -1,8 +1,8 @@
-/// Trains a transformer language model on text, partitioned over an emulated mesh of devices,
-/// beside the same program unpartitioned, and writes some text.
+/// Trains a transformer language model on text twice, partitioned over an emulated mesh of devices
+/// and unpartitioned, compares the losses, and writes some text.
 ///
 ///   cmake -P cmake/demo.cmake                                  builds and runs it
-///   cmake -P cmake/demo.cmake -- --mesh 2x2 --schedule BP,MP   the same with options; see --help
+///   cmake -P cmake/demo.cmake -- --mesh 2x2 --schedule BP,MP   passes options; see --help
 // ctest: --text LICENSE --layers 1 --width 32 --context 16 --steps 20 --sample 40
 #include <algorithm>
 #include <chrono>
@@ -32,7 +32,8 @@ transformer::sizes sizes_of(const options& o, const corpus& text, std::int64_t b
           4 * o.width, text.vocabulary(), o.context, batch};
 }
 
-/// Parameters, and zeros as the optimizer's state: all inputs of the training step but the batch.
+/// Returns all inputs of the training step except the batch: parameters, and zeros for the
+/// optimizer.
 std::vector<pt::array> initial_state(const pt::program& step, const options& o) {
   std::vector<pt::array> state;
   for (int i = 0; i + 2 < step.input_count(); ++i) {
@@ -44,7 +45,7 @@ std::vector<pt::array> initial_state(const pt::program& step, const options& o) 
   return state;
 }
 
-/// A training run: the program, its state, and the time it took.
+/// A training run: the program, its state, and its time so far.
 class training {
  public:
   training(pt::executable run, std::vector<pt::array> state)
@@ -69,25 +70,28 @@ class training {
   std::vector<pt::array> state_;
 };
 
-/// How far two runs may be apart at a step (from 0): of the loss, and of the first gradients.
+/// Returns the bound on the relative difference of the two runs at a step (from 0), for the loss
+/// and for the first gradients.
 ///
-/// Both compute the same numbers but add them up in another order (a device of the mesh adds up its
-/// part of the batch, or of the hidden units, and then the devices' sums are added). A float32 sum
-/// of n terms in another order differs by about sqrt(n) roundings u = 2^-24; the sums here run over
-/// batch and context (gradients, loss) and over the hidden units; 2 is for how they follow one
-/// another. Every step feeds as much into the parameters, which carry it on: while training does
-/// not amplify it, it adds up at most linearly. The default size is allowed 6e-6 in the first step
-/// and 3e-3 in the 500th; usual are 5e-7 (of a gradient) and 1e-6 (of the loss). A learning rate
-/// near the edge of stability amplifies roundings exponentially, then the bound is exceeded, and
-/// rightly: neither run could be repeated elsewhere.
+/// Both runs compute the same sums in another order: a device first sums over its shard of the
+/// batch or of the hidden units, then the devices' sums are added. A float32 sum of n terms in
+/// another order differs by about sqrt(n) roundings u = 2^-24. The sums run over batch and context
+/// (gradients, loss) and over the hidden units; the factor 2 accounts for sums of sums. Every step
+/// adds as much error to the parameters. If training does not amplify it, the error grows at most
+/// linearly. The default sizes are allowed 6e-6 in the first step and 3e-3 in the 500th; typical
+/// values are 5e-7 (gradients) and 1e-6 (loss). A learning rate near the edge of stability
+/// amplifies roundings exponentially and exceeds the bound. That is intended: such a run is not
+/// reproducible on another machine.
 double bound(std::int64_t step, const options& o) {
   const auto terms = static_cast<double>(o.batch * o.context + 4 * o.width);
   return 2 * 0x1p-24 * std::sqrt(terms) * static_cast<double>(step + 1);
 }
 
-/// The gradient that differs most, relative to its largest element: after the first step, Adam's m
-/// is the gradient times a number. Stricter than the loss, which a wrong gradient changes only from
-/// the second step on, and little for a small parameter: one that misses the sum over four devices
+/// The gradient that differs most after the first step, relative to its largest element. It is read
+/// from Adam's m, which then is the gradient times a constant.
+///
+/// This check is stricter than the loss: a wrong gradient changes the loss only from the second
+/// step on, and a small parameter changes it little. A gradient without the sum over four devices
 /// differs by about 0.75 here.
 struct gradient_difference {
   double worst = 0;
@@ -111,8 +115,8 @@ struct gradient_difference {
 
 struct outcome {
   double first = 0, last = 0;  ///< loss of the unpartitioned run: first step, mean of the last
-  double difference = 0;       ///< largest relative difference
-  std::int64_t at = 0, beyond = -1;  ///< its step; the first step beyond the bound
+  double difference = 0;       ///< largest relative difference of the losses
+  std::int64_t at = 0, beyond = -1;  ///< step of `difference`; first step above the bound, or -1
   gradient_difference gradients;     ///< after the first step
 };
 
@@ -142,7 +146,7 @@ outcome train(const pt::program& step, training& whole, training& parts, const c
   return r;
 }
 
-/// Writes characters, each drawn by the model from what stands before it.
+/// Writes characters; the model draws each from the characters before it.
 void write_sample(const std::vector<pt::array>& state, const corpus& text, const options& o) {
   const pt::program forward = transformer::trace_logits<transformer::dynamic>(sizes_of(o, text, 1));
   const pt::executable run(forward, {.threads = static_cast<int>(o.threads)});
@@ -156,7 +160,7 @@ void write_sample(const std::vector<pt::array>& state, const corpus& text, const
   for (std::int64_t n = 0; n < o.sample; ++n) {
     while (static_cast<std::int64_t>(seen.size()) > o.context) seen.erase(seen.begin());
     auto* tokens = inputs.back().mutable_data<std::int32_t>();
-    std::fill(std::copy(seen.begin(), seen.end(), tokens), tokens + o.context, 0);  // not looked at
+    std::fill(std::copy(seen.begin(), seen.end(), tokens), tokens + o.context, 0);  // never read
     const pt::array logits = run(inputs).front();                                   // (1, s, v)
     const float* last =
         logits.data<float>() + (static_cast<std::int64_t>(seen.size()) - 1) * text.vocabulary();
@@ -216,15 +220,16 @@ int run(const options& o) {
   }
   if (!(r.gradients.worst <= bound(0, o))) {
     std::cerr << "train_text: the first gradients of \"" << r.gradients.name << "\" differ by "
-              << r.gradients.worst << " of the largest element; float32 sums in another order by "
-              << bound(0, o) << " at most\n";
+              << r.gradients.worst
+              << " of the largest element; the bound for float32 sums in another order is "
+              << bound(0, o) << '\n';
     return 1;
   }
   if (r.beyond >= 0) {
     std::cerr << "train_text: from step " << r.beyond << " on the losses differ by more than "
               << bound(r.beyond, o)
               << " of the loss, the bound for float32 sums in another order; if "
-              << "they agreed for long, the training amplifies roundings: lower --rate\n";
+              << "they agreed for many steps, the training amplifies roundings: lower --rate\n";
     return 1;
   }
   if (!(r.last < r.first) && o.steps >= 20) {

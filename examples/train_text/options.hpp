@@ -21,7 +21,7 @@ struct options {
   std::int64_t seed = 1, threads = 0, sample = 500;
   double temperature = 0.8;
   std::string prompt = "The ";
-  std::string text;  ///< a file; empty: the licenses of this machine
+  std::string text;  ///< a file; if empty, the license texts of this machine
   bool help = false;
 };
 
@@ -45,7 +45,7 @@ bool parse_number(std::string_view s, Number& out) {
   return problem == std::errc() && end == s.data() + s.size();
 }
 
-/// One option: how it is written, what it means, how its value is read.
+/// One option: its name, the placeholder and meaning of its value, and the member it sets.
 struct entry {
   std::string_view name, value, meaning;
   std::int64_t options::*whole = nullptr;
@@ -54,7 +54,7 @@ struct entry {
   double above = 0, up_to = 0;
 };
 
-// The bounds keep sizes that a laptop can hold and that multiply without overflow.
+// The bounds keep sizes small enough for a laptop, and their products without overflow.
 inline constexpr std::array entries{
     entry{"--text", "FILE", "text to learn (default: /usr/share/common-licenses)"},
     entry{"--layers", "N", "transformer layers", &options::layers, 1, 64},
@@ -69,7 +69,7 @@ inline constexpr std::array entries{
     entry{"--seed", "N", "of initial values, batches and sample", &options::seed, 0, 1000000000},
     entry{"--threads", "N", "threads (0: one per core)", &options::threads, 0, 256},
     entry{"--sample", "N", "characters to write after the training", &options::sample, 0, 100000},
-    entry{"--prompt", "TEXT", "what the sample begins with"},
+    entry{"--prompt", "TEXT", "the beginning of the sample"},
     entry{"--temperature", "X", "of the sample; low is cautious", nullptr, 0, 0,
           &options::temperature, 0, 100},
 };
@@ -104,8 +104,7 @@ inline void print_help(std::ostream& out) {
     out << '\n';
   }
   out << "  --help              this text\n\n"
-         "exit status: 0 all is well, 1 the losses differ or do not fall, 2 a wrong option or "
-         "input\n";
+         "exit status: 0 success, 1 the losses differ or do not fall, 2 a wrong option or input\n";
 }
 
 inline void set_mesh(options& o, std::string_view value) {
@@ -134,7 +133,7 @@ inline void set_schedule(options& o, std::string_view value) {
   };
   if (has("Z2") && has("Z3"))
     refuse("--schedule", value,
-           "either Z2 or Z3: the first keeps the parameters whole, the second not");
+           "either Z2 or Z3: Z2 keeps the parameters replicated, Z3 shards them");
 }
 
 inline void set(options& o, const entry& e, std::string_view value) {
@@ -162,7 +161,8 @@ inline void set(options& o, const entry& e, std::string_view value) {
   }
 }
 
-/// What must fit together. The engine would refuse it as well; here the option has a name.
+/// Checks the options against each other. The engine checks the same, but here errors name the
+/// option.
 inline void check_together(const options& o) {
   const auto multiple = [](std::string_view name, std::int64_t value, std::int64_t of,
                            std::string_view why) {

@@ -1,11 +1,11 @@
-/// What --mesh and --schedule mean, and what the compiler proves about the schedules.
+/// The tactics of --schedule, and the properties of a schedule that the compiler checks.
 #pragma once
 
 #include <string_view>
 
 #include "../models/transformer.hpp"
 
-/// One of the four tactics, chosen at run time. A tactic is anything with `name` and `apply`.
+/// One of the four tactics, chosen at run time. A tactic is any type with `name` and `apply`.
 struct chosen_tactic {
   std::string_view chosen;
 
@@ -19,8 +19,7 @@ struct chosen_tactic {
   }
 };
 
-// Before anything runs: this is checked while the program is compiled, for one layer and fixed
-// sizes.
+// The compiler checks these assertions, for one layer and fixed sizes.
 namespace proof {
 
 namespace pt = partita;
@@ -42,12 +41,12 @@ inline constexpr int parameters = transformer::parameter_count(sizes.layers);
 
 // BP: one all_reduce per gradient, one for the loss.
 static_assert(checked.tactic("BP").collectives == pt::collectives{.all_reduce = parameters + 1});
-// MP: four more per layer: behind attention and MLP, forward and backward.
+// MP: four more per layer, after attention and MLP, forward and backward.
 static_assert(checked.tactic("MP").collectives ==
               pt::collectives{.all_reduce = parameters + 1 + 4});
-// Z3: gradients are reduce-scattered. Every parameter is gathered for the forward pass, and the
-// factors of products (qkv, out, up, down; head) again for the backward pass: the others (biases,
-// embeddings) are not used there, or only as they were broadcast before (scales of the norms).
+// Z3: gradients are reduce-scattered. Every parameter is gathered for the forward pass. The factors
+// of products (qkv, out, up, down; head) are gathered again for the backward pass. It does not use
+// biases and embeddings, and it reuses the broadcast scales of the norms.
 static_assert(checked.collectives == pt::collectives{.all_gather = parameters + 4 + 1,
                                                      .all_reduce = 1 + 4,
                                                      .reduce_scatter = parameters});

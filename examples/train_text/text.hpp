@@ -1,4 +1,4 @@
-/// The text to learn, as numbers.
+/// The training text, as tokens and batches.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 class corpus {
  public:
   explicit corpus(std::string text) : text_(std::move(text)) {
-    for (char& c : text_) {  // form feeds and the like are spaces
+    for (char& c : text_) {  // replaces control characters by spaces
       const auto code = static_cast<unsigned char>(c);
       if ((code < ' ' && c != '\n') || code == 127) c = ' ';
     }
@@ -43,7 +43,7 @@ class corpus {
   std::array<std::int32_t, 256> code_{};
 };
 
-/// Tokens and targets (batch, context): pieces of the text, and the same one character later.
+/// Tokens (batch, context), random excerpts of the text, and targets, each one character later.
 struct batch {
   partita::array tokens, targets;
 
@@ -74,7 +74,7 @@ inline std::string read_file(const std::filesystem::path& path) {
   return text;
 }
 
-/// The file of `--text`, or the license texts that Debian and Ubuntu hold.
+/// Loads the file of `--text`, or the license texts that Debian and Ubuntu install.
 inline corpus load_text(const options& o) {
   namespace fs = std::filesystem;
   const fs::path licenses = "/usr/share/common-licenses";

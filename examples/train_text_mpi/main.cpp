@@ -1,14 +1,14 @@
-/// Trains the language model of train_text under MPI: each rank holds its devices' shards of the
+/// Trains the language model of train_text under MPI. Each rank holds its devices' shards of the
 /// parameters, the optimizer's state and the batch.
 ///
 ///   mpirun -n 8 train_text_mpi --steps 100 --save run/step
 ///   mpirun -n 2 train_text_mpi --steps 200 --resume run/step_100
 ///
-/// The losses are those of train_text, to the bit, on any number of ranks that divides the mesh.
-/// Options: those of train_text, but for --sample, --prompt and --temperature; and
+/// The losses equal those of train_text bit for bit, on any number of ranks that divides the mesh.
+/// The options are those of train_text without --sample, --prompt and --temperature, and
 ///   --save NAME     writes a checkpoint NAME_STEP at the end, and every N steps with --every N
-///   --resume NAME   continues from a checkpoint, of any mesh
-///   --deadline S    seconds that a rank waits for others before it ends the job (60)
+///   --resume NAME   continues from a checkpoint of any mesh
+///   --deadline S    seconds that a rank waits for others before it ends the job (default: 60)
 ///   --check         also emulates all steps on each rank, and fails if a bit of a loss differs
 #include <charconv>
 #include <cstdio>
@@ -29,7 +29,7 @@ namespace {
 
 namespace pt = partita;
 
-/// The options of this program, taken out of the arguments.
+/// The options of this program; the constructor removes them from the arguments.
 struct job_options {
   std::string save, resume;
   std::int64_t every = 0;
@@ -61,9 +61,9 @@ struct job_options {
   }
 };
 
-/// The first value of a parameter or of the optimizer's state, only the rows that are asked for.
+/// Returns the initial values of a shard of a parameter or of the optimizer's state.
 ///
-/// (The initial values of the demo are drawn in one stream, so a rank draws them all.)
+/// The demo draws the initial values of a tensor in one stream, so each rank draws all of them.
 pt::array initial_shard(const pt::shard_request& r, const options& o) {
   pt::array all(r.global);
   transformer::initialise(r.name, all.shape(), o.layers, static_cast<std::uint64_t>(o.seed),
@@ -106,7 +106,8 @@ int train(const pt::mpi::world& world, const options& o, const job_options& job)
               << std::flush;
 
   transformer::random_stream random(static_cast<std::uint64_t>(o.seed) + 1);
-  for (std::int64_t i = 0; i < first; ++i) batch(text, o, random);  // those that were learnt
+  for (std::int64_t i = 0; i < first; ++i)
+    batch(text, o, random);  // skips the batches before the checkpoint
   std::optional<pt::saving> saving;
   for (std::int64_t i = first; i < o.steps; ++i) {
     const batch b(text, o, random);
@@ -125,7 +126,7 @@ int train(const pt::mpi::world& world, const options& o, const job_options& job)
     if (world.first() && (i % std::max<std::int64_t>(1, o.steps / 15) == 0 || last))
       std::printf("%6lld %10.6f\n", static_cast<long long>(i), static_cast<double>(loss));
     if (!job.save.empty() && (last || (job.every > 0 && (i + 1) % job.every == 0))) {
-      saving.reset();  // the one before is complete
+      saving.reset();  // waits for the previous save
       saving.emplace(run.save(job.save + "_" + std::to_string(i + 1), state, {.step = i + 1}));
     }
   }

@@ -16,8 +16,8 @@ value_id emit(builder& b, const op_def& def, span<const value_id> operands,
               span<const std::int64_t> attrs, const tensor_type& declared, vec<program>&& regions) {
   return b.append(def, operands, attrs, declared, static_cast<vec<program>&&>(regions));
 }
-value_id taken_from(builder& b, const builder* from, value_id v) {
-  return dsl_detail::taken_from(b, from, v);
+value_id captured_from(builder& b, const builder* from, value_id v) {
+  return dsl_detail::captured_from(b, from, v);
 }
 value_id add_input(builder& b, std::string_view path, const tensor_type& type) {
   return dsl_detail::add_input(b, path, type);
@@ -31,7 +31,7 @@ vec<value_id> gradients(builder& b, value_id of, const vec<value_id>& wanted) {
 }
 text print(const program& p, const mesh* m) { return ir_detail::printed(p, m); }
 
-void apply(const schedule_detail::placing& p, tactic_context& c) { p.place_all(c); }
+void apply(const schedule_detail::manual_actions& p, tactic_context& c) { p.place_all(c); }
 partitioned partition(program&& source, const mesh& m,
                       const vec<schedule_detail::any_tactic>& tactics,
                       const partition_options& options) {

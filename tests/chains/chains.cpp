@@ -1,4 +1,4 @@
-// Chains of links against one operation at a time; built for the plain machine and for this one.
+// Chains of links compared with one operation at a time; built for any machine and for this one.
 #include <partita/run/kernels/chain.hpp>
 
 #include <cmath>
@@ -19,7 +19,7 @@ using partita::run_detail::link;
 
 std::mt19937_64 generator(1);
 
-/// Of either sign and of a size between 2^-range and 2^range.
+/// Returns numbers of either sign and of magnitude between 2^-range and 2^range.
 template <class T>
 T draw(int range) {
   const T fraction = T(1) + std::generate_canonical<T, 53>(generator);
@@ -43,7 +43,7 @@ chain_link elements(link what, std::vector<T>& y) {
   return {what, y.data(), 1, 0};
 }
 
-/// Units of the last place of binary32 between x and the exact result.
+/// Returns the error in units of the last place of binary32.
 double error(float x, double exact) {
   const float rounded = std::fabs(static_cast<float>(exact));
   const double unit =
@@ -84,7 +84,7 @@ void check_links() {
   check(link::divide_into, [](T a, T b) { return b / a; });
   check(link::negate, [](T a, T) { return -a; });
 }
-TEST_CASE("links compute what one operation computes") {
+TEST_CASE("links compute the results of single operations") {
   check_links<float>();
   check_links<double>();
 }
@@ -109,12 +109,12 @@ void check_division() {
     for (std::size_t i = 0; i < z.size(); ++i) REQUIRE(same(z[i], x[i] / y));
   }
 }
-TEST_CASE("a division by one number for all is rounded as any other") {
+TEST_CASE("a division by a common number is rounded like any other division") {
   check_division<float>();
   check_division<double>();
 }
 
-TEST_CASE("exp, logistic and tanh of binary32 are near") {
+TEST_CASE("exp, logistic and tanh of binary32 have small errors") {
   CHECK(worst_error(link::exp, -103, 88.7f, [](double x) { return std::exp(x); }) < 2);
   CHECK(worst_error(link::logistic, -87, 90, [](double x) { return 1 / (1 + std::exp(-x)); }) < 4);
   CHECK(worst_error(link::tanh, -10, 10, [](double x) { return std::tanh(x); }) < 8);
@@ -142,7 +142,7 @@ TEST_CASE("exp, logistic and tanh of binary32 are near") {
 
 template <class T>
 void check_rows() {
-  // 2 x + b in each column, minus a in each row; what is stored on the way is read again.
+  // 2 x + b in each column, minus a in each row; values that are stored on the way are read again.
   for (std::int64_t row : {16, 17, 31, 64, 100, 128, 257}) {
     const std::int64_t rows = 5, n = rows * row;
     auto x = draws<T>(n, 3), made = draws<T>(n, 3), out = draws<T>(n, 3), a = draws<T>(rows, 3),
@@ -159,7 +159,7 @@ void check_rows() {
     }
   }
 }
-TEST_CASE("operands by row and by column; values stored on the way") {
+TEST_CASE("operands by row and by column, and values stored on the way, are read") {
   check_rows<float>();
   check_rows<double>();
 }
@@ -186,7 +186,7 @@ void check_reduction(combiner how, std::int64_t row, const std::function<T(T, T)
       CAPTURE(row);
       if (exact)
         REQUIRE(made == expected);
-      else  // every order of n additions is within n roundings of the sum of sizes
+      else  // every order of n additions is within n roundings of the sum of magnitudes
         REQUIRE(std::fabs(made - expected) <=
                 static_cast<T>(row) * std::numeric_limits<T>::epsilon() * size);
     }
@@ -220,7 +220,7 @@ TEST_CASE("a chain reduces rows of any length") {
   check_reductions<double>();
 }
 
-TEST_CASE("NaN anywhere in a row is its maximum; infinities of both signs are not") {
+TEST_CASE("a row's maximum is NaN if one element is; infinities of both signs are not NaN") {
   const float infinity = std::numeric_limits<float>::infinity();
   for (std::int64_t row : {5, 64, 300, 1024}) {
     for (std::int64_t at : {std::int64_t(0), row / 2, row - 1}) {

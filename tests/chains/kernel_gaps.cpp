@@ -1,4 +1,4 @@
-/// Every op has a kernel for every element type that it accepts: checked while compiling.
+/// Every op has a kernel for every element type that it accepts: checked at compile time.
 #include <partita/cpu.hpp>
 #include <partita/run/kernels/table.hpp>
 
@@ -7,12 +7,12 @@ namespace {
 using namespace partita;
 using namespace partita::run_detail;
 
-/// The combinations of op and element type that no kernel computes. There are none, so the tests do
-/// not compile if an op or a type is added without its function.
+/// The combinations of op and element type that no kernel computes. The list is empty: otherwise
+/// the tests do not compile, so that an op or a type is not added without its function.
 struct kernel_gaps {
-  /// The first op of the registry without a kernel that does more than to pass on its operands and
-  /// has no nested programs; or the first elementwise one that lacks a function for a type that it
-  /// accepts; or null.
+  /// Returns the first op of the registry without a kernel, apart from ops that only pass on their
+  /// operands or have nested programs; or the first elementwise op without a function for a type
+  /// that it accepts; or null.
   static constexpr const op_def* in_registry() {
     for (const op_def* each : registry) {
       const bool runs = each->role != op_role::parameter && !each->identity && !each->passes_on &&
@@ -22,7 +22,7 @@ struct kernel_gaps {
     }
     return nullptr;
   }
-  /// The same of the ops that functions of scalars may use, which `fold_function` runs.
+  /// The same for the ops that functions of scalars may use, which `fold_function` runs.
   static constexpr const op_def* in_steps() {
     for (const op_def* each : op::step_ops)
       if (each != &def<op::constant> && each != &def<op::reduce_precision> && !computed(*each))

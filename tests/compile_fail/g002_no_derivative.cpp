@@ -1,7 +1,7 @@
 // expect: G002 grad: op staircase (tensor<8x4xf32>) has no derivative rule
 #include "mlp.hpp"
 
-// An op of the user's own, without a derivative rule.
+// A user's op without a derivative rule.
 struct staircase_op : pt::op::elementwise_op {
   static constexpr std::string_view name = "staircase";
   static constexpr void infer(pt::infer_context& c) { c.result = c.operands[0]; }

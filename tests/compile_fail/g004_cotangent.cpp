@@ -1,5 +1,5 @@
-// expect: G004 custom_vjp: the backward function gives tensor<4x8xf32> as 0; the cotangent of an
-// argument is like the argument, tensor<8x4xf32>
+// expect: G004 custom_vjp: the backward function returns tensor<4x8xf32> as 0; the cotangent of an
+// argument must have its type, tensor<8x4xf32>
 #include "mlp.hpp"
 
 #ifdef FAIL

@@ -1,4 +1,4 @@
-/// The program and the schedule that the cases of this folder get wrong, one mistake each.
+/// The program and the schedule of the cases in this folder, which have one mistake each.
 #pragma once
 
 #include "../two_layers.hpp"

@@ -1,5 +1,5 @@
-// expect: O003 order: 3 microbatches on 2 meshes; interleaved_1f1b takes as many microbatches at a
-// expect: time as there are meshes, which has to divide their number; or use circular
+// expect: O003 order: 3 microbatches on 2 meshes; interleaved_1f1b needs a number of
+// expect: microbatches that is divisible by the number of meshes; or use circular
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include "stages.hpp"
 

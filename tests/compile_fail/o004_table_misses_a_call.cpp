@@ -1,4 +1,4 @@
-// expect: O004 order: F1 on mesh "m1" is missing in its row; each call stands there once
+// expect: O004 order: F1 on mesh "m1" is missing in its row; each call appears there once
 #include "stages.hpp"
 
 #include <partita/mpmd/read_order.hpp>

@@ -1,6 +1,6 @@
 // expect: O006 order: it contradicts the flow of data: F1.1 on mesh "m0" waits for the result of
-// expect: F1.0 on mesh "m0", which waits for its turn behind F1.1 on mesh "m0"; let one of them take its
-// expect: turn elsewhere
+// expect: F1.0 on mesh "m0", which waits for its turn after F1.1 on mesh "m0"; move one of them to
+// expect: another place in the order
 #include "stages.hpp"
 
 constexpr auto step = [] {

@@ -1,4 +1,4 @@
-// expect: O107 mpmd: part "inner" is assigned to mesh "m1", and stands in part "outer", which is
+// expect: O107 mpmd: part "inner" is assigned to mesh "m1" and is inside part "outer", which is
 // expect: assigned to mesh "m0"; assign both to one mesh, or only one of them
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include "stages.hpp"

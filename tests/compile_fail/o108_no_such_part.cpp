@@ -1,4 +1,4 @@
-// expect: O108 mpmd: no named part has the name "secnod" or lies below it; known: first, second;
+// expect: O108 mpmd: no named part has the name "secnod" or is below it; known: first, second;
 // did you mean "second"?
 #include "stages.hpp"
 

@@ -1,6 +1,6 @@
 // expect: O110 mpmd: tanh (
-// expect: is needed on mesh "m1" for "second", and computed from what is made for "first" on mesh "m0";
-// expect: nothing sends that: give the op a name, or set infer_transfers
+// expect: is needed on mesh "m1" for "second", and is computed from results of "first" on mesh "m0";
+// expect: nothing sends them: give the op a name, or set infer_transfers
 #include "stages.hpp"
 
 constexpr auto step = [] {
@@ -15,4 +15,4 @@ constexpr auto step = [] {
   };
   return pt::pipeline(traced_layers(model), two_meshes, pt::gpipe, split());
 };
-static_assert(pt::check<step>.transfers == 2);  // what the second layer takes, and the weight
+static_assert(pt::check<step>.transfers == 2);  // the operand of the second layer, and the weight

@@ -1,6 +1,6 @@
 // expect: O110 mpmd: dot_general (%x6: tensor<4x4xf32>) of part "middle", which no line assigns, is
-// expect: needed on mesh "m1" for "last", and computed from what is made for "first" on mesh "m0";
-// expect: nothing sends that: assign "middle" to a mesh, or set infer_transfers
+// expect: needed on mesh "m1" for "last", and is computed from results of "first" on mesh "m0";
+// expect: nothing sends them: assign "middle" to a mesh, or set infer_transfers
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include "stages.hpp"
 

@@ -1,5 +1,5 @@
-// expect: O122 pipeline: tanh (tensor<4x4xf32>) runs for each microbatch on mesh "m0", and can be
-// of none of its units; give it a name
+// expect: O122 pipeline: tanh (tensor<4x4xf32>) runs for each microbatch on mesh "m0", and fits
+// expect: into none of its units; give it a name
 #include "stages.hpp"
 
 constexpr auto step = [] {

@@ -1,6 +1,6 @@
-// expect: O123 pipeline: forward of stage 0 ("last") needs what forward of stage 1 ("middle") makes,
-// expect: and that what forward of stage 0 ("first") makes, so that the stage would run twice for
-// expect: each microbatch; give what comes later a stage of its own
+// expect: O123 pipeline: forward of stage 0 ("last") needs the result of forward of stage 1 ("middle"),
+// expect: which needs the result of forward of stage 0 ("first"), so that the stage would run twice for
+// expect: each microbatch; give the later part its own stage
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include "stages.hpp"
 

@@ -1,6 +1,6 @@
 // expect: O126 merge: forward of stage 0 ("first") and forward of stage 2 ("third") cannot be one
 // call
-// expect: forward of stage 2 ("third") needs what forward of stage 1 ("second") makes
+// expect: forward of stage 2 ("third") needs the result of forward of stage 1 ("second")
 #include "stages.hpp"
 
 #include <partita/mpmd/merge.hpp>

@@ -1,5 +1,5 @@
 // expect: O133 partition: "microbatch" makes a loop over microbatches, and the pipeline another one;
-// expect: give the pipeline as many microbatches as both have together
+// expect: give the pipeline the product of both numbers of microbatches
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include "stages.hpp"
 

@@ -1,4 +1,4 @@
-// expect: O147 pipeline: 3 stages are to be found of 2 named parts; known: first, second
+// expect: O147 pipeline: 3 stages are requested from 2 named parts; known: first, second
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include "stages.hpp"
 

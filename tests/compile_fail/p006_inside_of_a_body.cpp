@@ -1,7 +1,7 @@
-// expect: P006 trace: an op takes a tensor of a body that is finished
+// expect: P006 trace: an op uses a tensor of a body that is finished
 #include "mlp.hpp"
 
-// A tensor of a body, used when the body is finished.
+// A tensor of a body that is used after the body is finished.
 constexpr auto model = [](auto x, auto) {
   auto seen = pt::sum(x);
   const auto last = pt::for_loop(

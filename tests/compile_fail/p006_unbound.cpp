@@ -1,4 +1,4 @@
-// expect: P006 trace: an op takes a tensor that is not of this trace
+// expect: P006 trace: an op uses a tensor that is not of this trace
 #include "mlp.hpp"
 
 #ifdef FAIL

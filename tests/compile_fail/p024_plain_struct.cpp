@@ -1,4 +1,4 @@
-// expect: P024 input: it is a params, which says nothing of its members; declare them by
+// expect: P024 input: the type is a params, whose members are not declared; declare them with
 // expect: BOOST_HANA_DEFINE_STRUCT(params, (type, member), ...)
 // lines: 5 20
 #include <partita/partita.hpp>

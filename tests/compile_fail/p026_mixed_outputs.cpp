@@ -1,4 +1,4 @@
-// expect: P026 trace: the model returns an output within a tree or beside what is none; outputs
+// expect: P026 trace: the model returns an output within a tree or next to something that
 // lines: 5 20
 #include <partita/partita.hpp>
 

@@ -1,4 +1,4 @@
-// expect: P026 trace: the model returns a number (double); pt::full_like(x, number) makes a tensor
+// expect: P026 trace: the model returns a number (double); pt::full_like(x, number) turns it
 // lines: 5 20
 #include <partita/partita.hpp>
 
@@ -7,7 +7,7 @@ namespace pt = partita;
 constexpr auto model = [](auto x) {
 #ifdef FAIL
   return std::tuple{x, 0.5};
-#else  // what value_and_grad gives
+#else  // the result of value_and_grad
   return pt::value_and_grad([](auto y) { return sum(y * y); }, x);
 #endif
 };

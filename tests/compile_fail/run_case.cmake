@@ -1,7 +1,7 @@
-# Compiles one case without and with -DFAIL and reads what the compiler says; see CMakeLists.txt.
-# COMPILER, FLAGS (list), FLAGS_FILE (one flag per line), IMPLICIT (the compiler's own include directories), HEADER
-# (precompiled, what all cases include), SOURCE. Without SOURCE: precompiles HEADER. With CONTROL=OFF the control is
-# compiled elsewhere.
+# Compiles one case without and with -DFAIL and checks the compiler's output; see CMakeLists.txt.
+# Variables: COMPILER, FLAGS (list), FLAGS_FILE (one flag per line), IMPLICIT (the compiler's own include directories),
+# HEADER (precompiled, included by all cases), SOURCE. Without SOURCE, the script precompiles HEADER. With CONTROL=OFF
+# it skips the control, which is compiled elsewhere.
 cmake_minimum_required(VERSION 3.25)
 
 function(refuse reason)
@@ -26,7 +26,7 @@ endmacro()
 
 file(STRINGS ${FLAGS_FILE} file_flags)
 foreach(directory IN LISTS IMPLICIT)
-  list(REMOVE_ITEM file_flags -I${directory})  # to name these again would change their order
+  list(REMOVE_ITEM file_flags -I${directory})  # naming these again would change their order
 endforeach()
 set(compile ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER} ${FLAGS} ${file_flags})
 if(NOT DEFINED SOURCE)
@@ -55,9 +55,9 @@ if(NOT failed)
   refuse("the variant compiles")
 endif()
 
-# A line of the compiler's own starts with a place, a quoted source line with blanks. The text is a template argument,
-# partita_error<partita::fixed_text<9>{"..."}>; on Clang it comes in pieces and stands in the error, on GCC in the note
-# that belongs to the error.
+# The compiler's own lines start with a place, quoted source lines with blanks. The text is a template argument,
+# partita_error<partita::fixed_text<9>{"..."}>. Clang splits it into pieces and prints them in the error; GCC prints it
+# in the note that belongs to the error.
 set(piece "[a-z_:]*fixed_text<[0-9]+>{\"")
 set(argument "partita_error<${piece}")
 set(shown "${text}")
@@ -68,7 +68,7 @@ string(REGEX MATCHALL "(^|\n)[^ \n][^\n]*: note: [^\n]*${argument}[^\n]*>::none[
   notes "${shown}")
 list(APPEND messages ${notes})
 
-# As the text was written: the pieces joined, quotes and blanks single.
+# Restores the text as it was written: joins the pieces and removes repeated quotes and blanks.
 set(written "")
 foreach(message IN LISTS messages)
   string(REGEX REPLACE "^.*${argument}" "" message "${message}")
@@ -91,7 +91,7 @@ foreach(wanted IN LISTS expected)
   endif()
 endforeach()
 
-# "// lines: CAUSE ALL": at most so many lines until one with the text, and in all.
+# "// lines: CAUSE ALL": the maximum number of lines up to the text, and of all lines.
 if(source MATCHES "// lines: ([0-9]+) ([0-9]+)")
   set(most_before ${CMAKE_MATCH_1})
   set(most ${CMAKE_MATCH_2})
@@ -106,7 +106,8 @@ if(source MATCHES "// lines: ([0-9]+) ([0-9]+)")
     endif()
   endforeach()
   if(cause GREATER most_before OR length GREATER most)
-    refuse("too many lines" "${cause} lines until the cause, ${length} in all; ${most_before} and ${most} are allowed:\n${text}")
+    refuse("too many lines"
+      "${cause} lines until the cause, ${length} in all; ${most_before} and ${most} are allowed:\n${text}")
   endif()
 endif()
 

@@ -1,4 +1,4 @@
-// expect: S006 manual("M"): no input, tag or output is named "w3" or lies below it
+// expect: S006 manual("M"): no input, tag or output is named "w3" or is below it
 // Whatever is asked of a program with a mistake: it stays one error.
 #include "mlp.hpp"
 

@@ -1,4 +1,4 @@
-// expect: S006 manual("M"): no input, tag or output is named "w3" or lies below it; known: x, w1,
+// expect: S006 manual("M"): no input, tag or output is named "w3" or is below it; known: x, w1,
 // w2, result; did you mean "w1"?
 #include "mlp.hpp"
 

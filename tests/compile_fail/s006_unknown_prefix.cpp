@@ -1,4 +1,4 @@
-// expect: S006 manual("B"): no input, tag or output is named "param" or lies below it; known: x,
+// expect: S006 manual("B"): no input, tag or output is named "param" or is below it; known: x,
 // params.w1, params.w2, result; did you mean "params"?
 #include "mlp.hpp"
 

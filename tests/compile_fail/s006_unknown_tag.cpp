@@ -1,4 +1,4 @@
-// expect: S006 manual("M"): no input, tag or output is named "transpose" or lies below it; known:
+// expect: S006 manual("M"): no input, tag or output is named "transpose" or is below it; known:
 // x, transposed, result; did you mean "transposed"?
 #include "mlp.hpp"
 

@@ -1,5 +1,5 @@
-// expect: S011 microbatch(4): dimension 0 of "x" is in a loop of microbatches already; a dimension
-// expect: is sliced once
+// expect: S011 microbatch(4): dimension 0 of "x" is already in a loop of microbatches;
+// expect: a dimension can be sliced only once
 #include "mlp.hpp"
 
 #ifdef FAIL

@@ -1,4 +1,4 @@
-// expect: S013 microbatch(2): no op is computed slice by slice of "x"
+// expect: S013 microbatch(2): no op is computed slice by slice for "x"
 #include "mlp.hpp"
 
 #ifdef FAIL

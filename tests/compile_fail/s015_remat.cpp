@@ -1,4 +1,4 @@
-// expect: S015 remat: the program has no derivative that reads what is under "w1"
+// expect: S015 remat: the program has no derivative that reads a value under "w1"
 #include "mlp.hpp"
 
 constexpr auto model = [](auto x, auto w1) {

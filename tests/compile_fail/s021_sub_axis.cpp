@@ -1,5 +1,5 @@
-// expect: S021 tactic: "B:4" is no sub-axis of axis "B", which has size 4; "B:(pre)size" is needed,
-// expect: both at least 1, pre x size a divisor of 4
+// expect: S021 tactic: "B:4" is not a sub-axis of axis "B", which has size 4; "B:(pre)size" is
+// expect: needed, both at least 1, pre x size a divisor of 4
 #include "mlp.hpp"
 
 #ifdef FAIL

@@ -1,4 +1,4 @@
-// expect: S022 tactic: sub-axis "B:(1)3": axis "B" has size 4, which 1 x 3 does not divide; behind
+// expect: S022 tactic: sub-axis "B:(1)3": axis "B" has size 4, which 1 x 3 does not divide; after
 // expect: (1) a size of 1, 2 or 4 is possible
 #include "mlp.hpp"
 

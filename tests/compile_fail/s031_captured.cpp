@@ -1,4 +1,5 @@
-// expect: S031 placement function: it captures what owns memory or cannot be copied as bytes;
+// expect: S031 placement function: it captures an object that owns memory or cannot be copied as
+// expect: bytes;
 #include <string>
 
 #include "mlp.hpp"

@@ -1,4 +1,4 @@
-// expect: S031 placement function: it captures 72 bytes, at most 64 are kept; capture a pointer
+// expect: S031 placement function: it captures 72 bytes, at most 64 are allowed; capture a pointer
 #include <array>
 
 #include "mlp.hpp"

@@ -1,4 +1,4 @@
-// expect: S039 partition: a tactic stands where the schedule is wanted; write pt::schedule(tactic)
+// expect: S039 partition: the schedule is a single tactic; write pt::schedule(tactic)
 // lines: 5 20
 #include "mlp.hpp"
 

@@ -1,4 +1,4 @@
-// expect: S039 partition: a tactic stands where the schedule is wanted; write pt::schedule(tactic)
+// expect: S039 partition: the schedule is a single tactic; write pt::schedule(tactic)
 // lines: 10 24
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include "stages.hpp"

@@ -1,4 +1,4 @@
-// expect: S039 partition: several tactics stand where the schedule is wanted; write
+// expect: S039 partition: several tactics are passed without a schedule; write
 // lines: 10 24
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include "stages.hpp"

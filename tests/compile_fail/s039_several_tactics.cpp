@@ -1,4 +1,4 @@
-// expect: S039 partition: several tactics stand where the schedule is wanted; write
+// expect: S039 partition: several tactics are passed without a schedule; write
 // lines: 5 20
 #include "mlp.hpp"
 

@@ -1,4 +1,4 @@
-// expect: S112 scatter: updates tensor<8x4xf32> are no windows of tensor<9xf32> at integer indices
+// expect: S112 scatter: updates tensor<8x4xf32> are not windows of tensor<9xf32> at integer indices
 // tensor<4x6xi32>
 #include "mlp.hpp"
 

@@ -1,4 +1,4 @@
-// expect: S182 for_loop: the body gives tensor<8x6xf32> as 1.0;
+// expect: S182 for_loop: the body returns tensor<8x6xf32> as 1.0;
 // expect: the carried value is tensor<8x4xf32>
 #include "mlp.hpp"
 

@@ -1,4 +1,4 @@
-// expect: S182 scan: the body gives a tuple of 2; the carried value is tensor<4xf32>
+// expect: S182 scan: the body returns a tuple of 2; the carried value is tensor<4xf32>
 #include "mlp.hpp"
 
 #ifdef FAIL

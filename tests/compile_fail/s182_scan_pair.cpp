@@ -1,4 +1,5 @@
-// expect: S182 scan: the body gives no std::pair of the carried value and what is stacked
+// expect: S182 scan: the body does not return a std::pair of the carried value and the
+// stacked results
 #include "mlp.hpp"
 
 #ifdef FAIL

@@ -1,4 +1,4 @@
-// expect: S182 while_loop: the body gives tensor<8x6xf32>; the carried value is tensor<8x4xf32>
+// expect: S182 while_loop: the body returns tensor<8x6xf32>; the carried value is tensor<8x4xf32>
 #include "mlp.hpp"
 
 #ifdef FAIL

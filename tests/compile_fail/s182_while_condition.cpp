@@ -1,4 +1,4 @@
-// expect: S182 while_loop: the condition gives tensor<8x4xi1>; tensor<i1> is needed
+// expect: S182 while_loop: the condition returns tensor<8x4xi1>; tensor<i1> is needed
 #include "mlp.hpp"
 
 #ifdef FAIL

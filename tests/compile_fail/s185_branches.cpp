@@ -1,4 +1,4 @@
-// expect: S185 case: branch 1 gives tensor<8x6xf32>; branch 0 gives tensor<8x4xf32>
+// expect: S185 case: branch 1 returns tensor<8x6xf32>; branch 0 returns tensor<8x4xf32>
 #include "mlp.hpp"
 
 #ifdef FAIL

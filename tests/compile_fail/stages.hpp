@@ -1,4 +1,4 @@
-/// The pipeline that the cases of this folder get wrong, one mistake each: two layers on two
+/// The pipeline of the cases in this folder, which have one mistake each: two layers on two
 /// meshes.
 #pragma once
 

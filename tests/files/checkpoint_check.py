@@ -1,8 +1,8 @@
-"""Checkpoints, written by `write_checkpoint`, read by zarr, tensorstore and safetensors: equal to the last bit.
+"""Checks that zarr, tensorstore and safetensors read the checkpoints of `write_checkpoint` bit for bit.
 
     checkpoint_check.py PROGRAM
 
-Without numpy it says so and exits with 77; without one of the readers it checks what is left.
+Without numpy the script reports that and exits with status 77. Without one of the readers it uses the others.
 """
 
 import glob
@@ -43,7 +43,7 @@ NAMES = {"<f8": "F64", "<f4": "F32", "<f2": "F16", "<i8": "I64", "<i4": "I32", "
 
 
 def examples():
-    """(type, shape, bytes) by name; NaNs too."""
+    """Returns (type, shape, bytes) by name; includes NaNs."""
     random = np.random.default_rng(0)
     arrays = {}
     for dtype in NAMES:
@@ -58,7 +58,7 @@ def examples():
 
 
 def write_by_hand(path, arrays):
-    """A safetensors file; bf16 needs no package."""
+    """Writes a safetensors file without a package for bf16."""
     header, data = {}, b""
     for name, (dtype, shape, raw) in arrays.items():
         header[name] = {"dtype": NAMES[dtype], "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
@@ -85,7 +85,7 @@ def check_zarr(folder, arrays):
         for path in components(folder):
             try:
                 one = zarr.open_array(os.path.join(folder, path), mode="r")
-            except ValueError as error:  # a type that this version lacks
+            except ValueError as error:  # this version lacks the type
                 assert "bfloat16" in str(error), error
                 found.add(urllib.parse.unquote(path))
                 continue
@@ -99,7 +99,7 @@ def components(folder):
 
 
 def check_group(folder, arrays):
-    """Where all types are known, the group lists its arrays; it warns of the manifest beside them."""
+    """Checks that the group lists its arrays if all types are known; zarr warns of the manifest beside them."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         members = dict(zarr.open_group(folder, mode="r").members())
@@ -140,7 +140,7 @@ def check_safetensors(folder, arrays):
 
 
 def check_checksums(folder):
-    """Chunks of a zarr array, against those of the manifest, in their order."""
+    """Compares the chunks of a zarr array with those of the manifest, in order."""
     with open(os.path.join(folder, "partita.json")) as file:
         manifest = json.load(file)
     count = 0

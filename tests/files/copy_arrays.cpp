@@ -1,4 +1,4 @@
-// copy_arrays FROM TO: what a file holds, into another one of any format.
+// copy_arrays FROM TO copies the arrays of a file into another file of any format.
 #include <iostream>
 
 #include <partita/cpu.hpp>

@@ -1,8 +1,8 @@
-"""Files as numpy and safetensors write them, copied by `copy_arrays`, read by them again: equal to the last bit.
+"""Checks that files of numpy and safetensors, copied by `copy_arrays`, are read back bit for bit.
 
     cross_check.py PROGRAM
 
-Without numpy it says so and exits with 77; without safetensors or ml_dtypes it checks what is left.
+Without numpy the script reports that and exits with status 77. Without safetensors or ml_dtypes it checks the rest.
 """
 
 import json
@@ -31,7 +31,7 @@ TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "
 
 
 def read_by_hand(path):
-    """The format, as its page describes it: (type, shape, bytes) by name."""
+    """Reads a safetensors file as its format page describes it: (type, shape, bytes) by name."""
     with open(path, "rb") as file:
         data = file.read()
     (size,) = struct.unpack("<Q", data[:8])

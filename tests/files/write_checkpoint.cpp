@@ -1,5 +1,5 @@
-// write_checkpoint FROM TO zarr|safetensors: the arrays of a file as a checkpoint, sharded with
-// padding; read back.
+// write_checkpoint FROM TO zarr|safetensors writes the arrays of a file as a checkpoint, sharded
+// with padding, and reads them back.
 #include <cstring>
 #include <iostream>
 

@@ -1,6 +1,5 @@
-// `atomic` in every position: the loop `any` outermost, innermost and between others, around
-// inputs, tags, outputs and values without a name, in nested programs, and in a loop over
-// microbatches.
+// `atomic` in every position: the `any` loop outermost, innermost and in the middle, around inputs,
+// tags, outputs and unnamed values, in nested programs, and in a loop over microbatches.
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -41,7 +40,7 @@ void check_texts(const pt::partitioned& p, std::string_view loops, std::string_v
   check_everything(p);
 }
 
-/// Actions, each with a propagation; what they make of the program.
+/// Applies actions, each followed by a propagation, to the program.
 pt::core_program deep(const pt::program& f, std::initializer_list<pt::action> actions) {
   pt::core_program c(f, mesh);
   for (const auto& a : actions) {
@@ -115,7 +114,7 @@ TEST_CASE("any around an input: outermost, between two loops, innermost") {
   %x2 = all_reduce <"c"> %x1 : tensor<4x8xf32>
   %y = tanh(%x2) : tensor<4x8xf32>
 )");
-  // Only the value is kept whole: a product that sums over "b" slices it.
+  // Only the value stays replicated: a product that sums over "b" slices it.
   check_texts(
       pt::partition(layer(), mesh,
                     pt::schedule(A, manual("b", {{"x", replicated}}), manual("b", {{"w", 0}}))),
@@ -223,7 +222,7 @@ TEST_CASE("any around a tag: outermost, between two loops") {
 )");
 }
 
-TEST_CASE("any around an output, which is no input of anything") {
+TEST_CASE("any around an output that is not an operand") {
   check_texts(pt::partition(layer(), mesh, pt::schedule(A, manual("b", {{"y", replicated}}), B)),
               R"(  %x2 = loop "a" [#tile<0>] (%ra: range<2>) {
     %x2s = loop "b" [#tile<0>] (%rb: range<2>) {
@@ -251,7 +250,7 @@ TEST_CASE("any around an output, which is no input of anything") {
 )");
 }
 
-TEST_CASE("two axes of one value, both kept: any in any") {
+TEST_CASE("two axes of one value, both replicated: any inside any") {
   check_texts(pt::partition(layer(), mesh,
                             pt::schedule(manual("b", {{"h", replicated}}),
                                          manual("a", {{"h", replicated}}), A, B)),
@@ -279,7 +278,7 @@ TEST_CASE("two axes of one value, both kept: any in any") {
 )");
 }
 
-TEST_CASE("any around a value without a name, deep in its nest") {
+TEST_CASE("any around an unnamed value, deep in its nest") {
   const auto f = pt::trace(
       [](auto x, auto w) {
         const auto h = matmul(x, w);
@@ -289,7 +288,7 @@ TEST_CASE("any around a value without a name, deep in its nest") {
   using enum pt::action_kind;
   constexpr pt::value_id x = 0, h = 2;
   constexpr int a = 0, b = 1, c = 2;
-  // Behind a loop that the product has, which the tiling op takes over.
+  // After a loop that the product has and the tiling op adopts.
   check_texts(deep(f, {{tile, x, 0, a}, {atomic, h, -1, b}, {tile, x, 0, b}}),
               R"(  %x1 = loop "a" [#tile<0>] (%ra: range<2>) {
     %x1s = loop "b" [#tile<0>] (%rb: range<2>) {
@@ -320,7 +319,7 @@ TEST_CASE("any around a value without a name, deep in its nest") {
   %x2 = tanh(%x1g) : tensor<4x8xf32>
   %x3 = add(%x1g, %x2) : tensor<4x8xf32>
 )");
-  // In front of all others.
+  // Before all other loops.
   check_texts(deep(f, {{atomic, h, -1, b}, {tile, h, 1, a}, {tile, x, 0, b}}),
               R"(  %x1 = loop "a" [#tile<1>] (%ra: range<2>) {
     %x1s = loop "b" [#tile<0>] (%rb: range<2>) {
@@ -351,7 +350,7 @@ TEST_CASE("any around a value without a name, deep in its nest") {
   %x2 = tanh(%x1g) : tensor<8x4xf32>
   %x3 = add(%x1g, %x2) : tensor<8x4xf32>
 )");
-  // Innermost, behind loops over two dimensions.
+  // Innermost, after loops over two dimensions.
   check_texts(deep(f, {{tile, x, 0, a}, {tile, h, 1, b}, {atomic, h, -1, c}, {tile, x, 0, c}}),
               R"(  %x1 = loop "a" [#tile<0>] (%ra: range<2>) {
     %x1s = loop "b" [#tile<1>] (%rb: range<2>) {
@@ -396,7 +395,7 @@ TEST_CASE("any around a value without a name, deep in its nest") {
 )");
 }
 
-TEST_CASE("any around tags in nested programs: gathered there, and only there") {
+TEST_CASE("any around tags in nested programs: values are gathered there and nowhere else") {
   const auto f = pt::trace(
       [](auto x, auto w) {
         const auto [h, sums] = pt::scan(
@@ -415,7 +414,7 @@ TEST_CASE("any around tags in nested programs: gathered there, and only there") 
         return std::tuple{pt::output("r", r), pt::output("sums", sums)};
       },
       pt::input<float, 8, 8>("x"), pt::input<float, 8, 8>("w"));
-  // Without it: the sum that `while` tests, and the one that `cond` does.
+  // Without the tags' placements: the sum that `while` tests, and the one that `cond` tests.
   CHECK(pt::partition(f, mesh, pt::schedule(A)).collectives == pt::collectives{.all_reduce = 2});
   const auto check = [&](std::string_view name, const pt::collectives& expected) {
     CAPTURE(std::string(name));
@@ -427,7 +426,7 @@ TEST_CASE("any around tags in nested programs: gathered there, and only there") 
     CHECK_MESSAGE(core(p).find(word) != std::string::npos, core(p));
     CHECK(p.input("x").local_shape == pt::shape{4, 8});
     check_everything(p);
-    // With other axes in front of it and behind it.
+    // With another axis before it and after it.
     for (const auto& q : {pt::partition(f, mesh, pt::schedule(manual("b", {{"w", 1}}), keep, A)),
                           pt::partition(f, mesh, pt::schedule(keep, A, B)),
                           pt::partition(f, mesh, pt::schedule(B, keep, A))}) {
@@ -444,7 +443,7 @@ TEST_CASE("any around tags in nested programs: gathered there, and only there") 
   check("called", {.all_gather = 1, .all_reduce = 2});
 }
 
-TEST_CASE("any in a loop over microbatches, in every order of the tactics") {
+TEST_CASE("any in a loop over microbatches, for every order of the tactics") {
   const auto f = pt::trace(
       [](auto x, auto w) {
         const auto h = tag("h", matmul(x, w));
@@ -460,14 +459,14 @@ TEST_CASE("any in a loop over microbatches, in every order of the tactics") {
   check_everything(p);
   CHECK(core(pt::partition(f, mesh, pt::schedule(keep, MB, A))) == core(p));
   CHECK(core(pt::partition(f, mesh, pt::schedule(keep, A, MB))) == core(p));
-  // An output that is stacked by the loop, and the input that the loop slices.
+  // An output that the loop stacks, and the input that the loop slices.
   for (const auto& name : {"y", "s", "x"}) {
     const pt::manual_entry entries[] = {{name, replicated}};
     check_everything(pt::partition(f, mesh, pt::schedule(MB, manual("a", entries), B)));
   }
 }
 
-TEST_CASE("two slices of one value in a nest have two names") {
+TEST_CASE("two slices of one value in a nest get two names") {
   const auto f = pt::trace([](auto x) { return matmul(x, x); }, pt::input<float, 8, 8>("x"));
   pt::core_program c(f, mesh);
   CHECK(!c.tile(1, 0, 0));

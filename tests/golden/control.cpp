@@ -6,7 +6,7 @@
 namespace pt = partita;
 using data::str;
 
-TEST_CASE("a loop and a branch, partitioned by batch and by a tag inside of the loop") {
+TEST_CASE("a loop and a branch, partitioned by batch and by a tag inside the loop") {
   const auto f = pt::trace(
       [](auto x, auto w1, auto w2) {
         const auto block = [&](auto, auto h) {

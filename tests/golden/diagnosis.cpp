@@ -1,4 +1,4 @@
-// What explain, replicated, diff and the reports of conflicts say, letter by letter.
+// The exact texts of explain, replicated, diff and the reports of conflicts.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::string lines(const pt::partitioned& p) {
   const std::string all = str(pt::explain(p));
   return all.substr(0, all.find("in all:\n"));
 }
-/// What `settle` says of each conflict that is left, a line each.
+/// Returns the text of `settle` for each remaining conflict, one per line.
 std::string settlements(const pt::partitioned& p) {
   std::string out;
   for (const auto& k : p.core.conflicts) out += str(pt::settle(p, k)) + '\n';
@@ -41,19 +41,19 @@ std::string settlements(const pt::partitioned& p) {
 
 }  // namespace
 
-TEST_CASE("of a program with a mistake its message is shown") {
+TEST_CASE("explain shows the error of an invalid program") {
   pt::partitioned wrong;
   wrong.error.record("X001", "a mistake");
   CHECK(str(pt::print(wrong)) == "error: X001 a mistake\n");
   CHECK(str(pt::explain(wrong)) == "error: X001 a mistake\n");
 }
 
-TEST_CASE("a line for each collective, and sums") {
+TEST_CASE("explain has a line for each collective, and sums") {
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, MP, Z3));
   CHECK(
       str(pt::explain(p)) ==
-      R"(all_gather <"B">  %w1   192 bytes  x1  Z3  matmul(%x, %w1) needs it whole: its loop over "B" does not slice it
-all_gather <"B">  %w2   192 bytes  x1  Z3  matmul(%x1, %w2) needs it whole: its loop over "B" does not slice it
+      R"(all_gather <"B">  %w1   192 bytes  x1  Z3  matmul(%x, %w1) needs it unsharded: its loop over "B" does not slice it
+all_gather <"B">  %w2   192 bytes  x1  Z3  matmul(%x1, %w2) needs it unsharded: its loop over "B" does not slice it
 all_reduce <"M">  %x2  2048 bytes  x1  MP  matmul(%x1, %w2) leaves a sum over "M"
 in all:
   all_gather      x2   384 bytes
@@ -78,12 +78,12 @@ TEST_CASE("collectives of a derivative name the op that it belongs to") {
   const auto p = pt::partition(f, mesh, pt::schedule(BP, pt::manual("B", {{"w", 0}}, "Z3")));
   CHECK(
       lines(p) ==
-      R"(all_gather <"B">      %w   96 bytes  x1  Z3  matmul(%x, %w) needs it whole: its loop over "B" does not slice it
+      R"(all_gather <"B">      %w   96 bytes  x1  Z3  matmul(%x, %w) needs it unsharded: its loop over "B" does not slice it
 reduce_scatter <"B">  %x7  96 bytes  x1  BP  dot_general(%x, %x6) leaves a sum over "B", which its uses slice (backward of matmul(%x, %w))
 )");
 }
 
-TEST_CASE("collectives of a loop count as often as it runs") {
+TEST_CASE("collectives in a loop count once per iteration") {
   const auto f = pt::trace(
       [](auto x, auto w1, auto w2) {
         return pt::for_loop(
@@ -103,7 +103,7 @@ messages along "M" 12
 )");
 }
 
-TEST_CASE("every reason has its words") {
+TEST_CASE("each reason for a collective has a text") {
   const auto run = [](auto model, auto... tactics) {
     return lines(pt::partition(pt::trace(model, square()), mesh, pt::schedule(tactics...)));
   };
@@ -113,24 +113,24 @@ TEST_CASE("every reason has its words") {
 )");
   CHECK(
       run([](auto x) { return pt::sort<0>(x); }, rows) ==
-      R"(all_gather <"M">  %x  128 bytes  x1  rows  sort(%x) needs it whole: it has no loop over "M", since along dimension 0 the place of an element follows from all others
+      R"(all_gather <"M">  %x  128 bytes  x1  rows  sort(%x) needs it unsharded: it has no loop over "M", since along dimension 0 the position of an element depends on all others
 )");
   const auto tagged = [](auto x) { return pt::tag("y", tanh(pt::tag("t", exp(x)))); };
   CHECK(
       run(tagged, pt::manual("M", {{"t", 1}, {"x", 0}}, "both")) ==
-      R"(all_gather <"M">  %x  128 bytes  x1  both  exp(%x) needs it whole: a conflict left it without a loop over "M"
+      R"(all_gather <"M">  %x  128 bytes  x1  both  exp(%x) needs it unsharded: a conflict left it without a loop over "M"
 )");
   CHECK(
       run(tagged, pt::manual("M", {{"t", pt::replicated}, {"x", 0}}, "whole")) ==
-      R"(all_gather <"M">  %x1  128 bytes  x1  whole  tag %t needs it whole: it is kept whole along "M"
+      R"(all_gather <"M">  %x1  128 bytes  x1  whole  tag %t needs it unsharded: it is kept replicated along "M"
 )");
   CHECK(run([](auto x) { return pt::output("y", tanh(x)); },
             pt::manual("M", {{"y", pt::replicated}}, "whole"), rows) ==
-        R"(all_gather <"M">  %y  128 bytes  x1  rows  an action asks for it
+        R"(all_gather <"M">  %y  128 bytes  x1  rows  an action requests it
 )");
 }
 
-TEST_CASE("what goes around a loop, and into a branch") {
+TEST_CASE("explain covers values that loops carry and operands of branches") {
   const auto f = pt::trace(
       [](auto x) {
         return pt::for_loop(
@@ -140,7 +140,7 @@ TEST_CASE("what goes around a loop, and into a branch") {
   const auto p = pt::partition(f, {{"M", 2}}, pt::schedule(pt::manual("M", {{"x", 0}}, "rows")));
   CHECK(
       lines(p) ==
-      R"(all_gather <"M">  %x2  128 bytes  x3  rows  transpose(%x2) needs it whole: a conflict left it without a loop over "M"
+      R"(all_gather <"M">  %x2  128 bytes  x3  rows  transpose(%x2) needs it unsharded: a conflict left it without a loop over "M"
 )");
   CHECK(
       settlements(p) ==
@@ -161,8 +161,8 @@ replicated by default: 256 bytes on one device, in 1 value
       pt::partition(g, {{"M", 2}}, pt::schedule(pt::manual("M", {{"x", 0}, {"y", 1}}, "both")));
   CHECK(
       lines(q) ==
-      R"(all_gather <"M">  %x7  128 bytes  x1  both  case needs it whole: a conflict left it without a loop over "M"
-all_gather <"M">  %x8  128 bytes  x1  both  case needs it whole: a conflict left it without a loop over "M"
+      R"(all_gather <"M">  %x7  128 bytes  x1  both  case needs it unsharded: a conflict left it without a loop over "M"
+all_gather <"M">  %x8  128 bytes  x1  both  case needs it unsharded: a conflict left it without a loop over "M"
 )");
   CHECK(
       settlements(q) ==
@@ -170,7 +170,7 @@ all_gather <"M">  %x8  128 bytes  x1  both  case needs it whole: a conflict left
 )");
 }
 
-TEST_CASE("the sums of a whole model are its figures") {
+TEST_CASE("the sums of explain equal the figures of a whole model") {
   namespace t = paper::transformers;
   const auto p = pt::partition(paper::trace_training_step(paper::T32), {{"batch", 8}, {"model", 4}},
                                pt::schedule(t::BP, t::MP, t::Z3, t::EMB));
@@ -187,11 +187,11 @@ messages along "batch" 4970, along "model" 2310
   CHECK(std::count(all.begin(), all.end(), '\n') == p.collectives.total() + 7);
   CHECK(
       all.find(
-          R"(all_gather <"batch">      %params.layers.1.qkv            44040192 bytes  x1  Z3   dot_general(%x155, %params.layers.1.qkv) in layers.1 needs it whole: its loop over "batch" does not slice it
+          R"(all_gather <"batch">      %params.layers.1.qkv            44040192 bytes  x1  Z3   dot_general(%x155, %params.layers.1.qkv) in layers.1 needs it unsharded: its loop over "batch" does not slice it
 )") != std::string::npos);
 }
 
-TEST_CASE("what is replicated by default") {
+TEST_CASE("replicated lists values that are replicated by default") {
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, MP));
   CHECK(str(pt::print_replicated(p)) ==
         R"(2048 bytes  x 2 copies  %x   parameter  tensor<256x8xf32>  along "M"
@@ -210,12 +210,13 @@ replicated by default: 2560 bytes on one device, in 3 values
   CHECK(list[1].axes == pt::axis_set::of(0));
   CHECK(list[1].copies == 4);
 
-  // Asked for, and what follows from it, is not by default; sums are whole by their nature.
+  // A value is not replicated by default if a tactic requests it or an operand implies it. A sum is
+  // always global.
   const auto whole = pt::manual("B", {{"w1", pt::replicated}, {"w2", pt::replicated}});
   const auto said = pt::manual("M", {{"x", pt::replicated}});
   CHECK(pt::replicated(pt::partition(chain(), mesh, pt::schedule(BP, whole, MP, said))).empty());
 
-  // An op that cannot be sliced, what is computed from it, and constants.
+  // An op that cannot be sliced, values computed from it, and constants.
   const auto f = pt::trace([](auto x) { return exp(pt::sort<0>(x)) + 1.0f; }, square());
   const auto q = pt::partition(f, {{"M", 2}}, pt::schedule(pt::manual("M", {{"x", 0}})));
   CHECK(str(pt::print_replicated(q)) ==
@@ -227,7 +228,7 @@ replicated by default: 772 bytes on one device, in 4 values
 )");
 }
 
-TEST_CASE("strict: no value above a size is replicated by default") {
+TEST_CASE("strict refuses large values that are replicated by default") {
   const auto at_most = [](std::int64_t bytes) {
     return pt::partition(chain(), mesh, pt::schedule(BP, MP), {.strict = bytes});
   };
@@ -247,7 +248,7 @@ TEST_CASE("strict: no value above a size is replicated by default") {
       pt::error);
 }
 
-TEST_CASE("what changed between two schedules") {
+TEST_CASE("diff lists the changes between two schedules") {
   const auto a = pt::partition(chain(), mesh, pt::schedule(BP, MP));
   const auto b = pt::partition(chain(), mesh, pt::schedule(BP, MP, Z3));
   CHECK(str(pt::diff(a, a)) == "no difference\n");
@@ -260,8 +261,8 @@ messages: along "M" 2 -> along "B" 6, along "M" 2
 input "w1": [{}, {"M"}] tensor<8x8xf32> -> [{"B"}, {"M"}] tensor<2x8xf32>
 input "w2": [{"M"}, {}] tensor<8x8xf32> -> [{"M"}, {"B"}] tensor<8x2xf32>
 collectives differ from number 1 on:
-+ all_gather <"B"> %w1 192 bytes x1 Z3: matmul(%x, %w1) needs it whole: its loop over "B" does not slice it
-+ all_gather <"B"> %w2 192 bytes x1 Z3: matmul(%x1, %w2) needs it whole: its loop over "B" does not slice it
++ all_gather <"B"> %w1 192 bytes x1 Z3: matmul(%x, %w1) needs it unsharded: its loop over "B" does not slice it
++ all_gather <"B"> %w2 192 bytes x1 Z3: matmul(%x1, %w2) needs it unsharded: its loop over "B" does not slice it
 )");
   CHECK(str(pt::diff(b, a, 1)) == R"(schedule: BP, MP, Z3 -> BP, MP
 all_gather: 2 -> 0
@@ -272,7 +273,7 @@ messages: along "B" 6, along "M" 2 -> along "M" 2
 input "w1": [{"B"}, {"M"}] tensor<2x8xf32> -> [{}, {"M"}] tensor<8x8xf32>
 and 1 more inputs
 collectives differ from number 1 on:
-- all_gather <"B"> %w1 192 bytes x1 Z3: matmul(%x, %w1) needs it whole: its loop over "B" does not slice it
+- all_gather <"B"> %w1 192 bytes x1 Z3: matmul(%x, %w1) needs it unsharded: its loop over "B" does not slice it
 - and 1 more
 )");
   const auto other = pt::trace([](auto x, auto y) { return matmul(x, y); },
@@ -298,7 +299,7 @@ collectives differ from number 1 on:
 )");
 }
 
-TEST_CASE("conflicts say what would settle them, and it does") {
+TEST_CASE("a conflict names the tactic that settles it, and that tactic does") {
   const auto both = pt::manual("B", {{"x", 0}, {"w1", 1}}, "both");
   CHECK(
       settlements(pt::partition(chain(), mesh, pt::schedule(both))) ==
@@ -325,11 +326,11 @@ TEST_CASE("conflicts say what would settle them, and it does") {
       pt::trace([](auto x) { return pt::reshape<9, 8>(tanh(x)); }, pt::input<float, 12, 6>("x"));
   CHECK(
       settlements(pt::partition(uneven, mesh, pt::schedule(BP))) ==
-      R"(would be settled by tag("x1", x) on %x1 and manual("B", {{"x1", replicated}}) as an earlier tactic (whole), or by a size of "B" that divides 3
+      R"(would be settled by tag("x1", x) on %x1 and manual("B", {{"x1", replicated}}) as an earlier tactic (replicated), or by a size of "B" that divides 3
 )");
 }
 
-TEST_CASE("a conflict that a later tactic settled says so in the report") {
+TEST_CASE("the report marks a conflict that a later tactic settled") {
   const auto f = pt::trace([](auto x, auto y) { return tanh(x) + exp(y); }, square(),
                            pt::input<float, 8, 8>("y"));
   const auto p = pt::partition(f, mesh,

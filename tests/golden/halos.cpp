@@ -1,4 +1,4 @@
-// Loops that see elements of neighbouring pieces: listings, permutes, and why they are there.
+// Loops that read elements of neighbouring blocks: listings, permutes, and the reasons for them.
 #include "printed.hpp"
 
 #include <partita/spmd/parse.hpp>
@@ -23,7 +23,7 @@ std::string body(const std::string& text) { return text.substr(text.find('\n') +
 
 }  // namespace
 
-TEST_CASE("a convolution sees its neighbours' borders") {
+TEST_CASE("a convolution reads the borders of its neighbours") {
   const auto p = split([](auto x, auto w) { return pt::conv<same>(x, w); },
                        pt::manual("S", {{"x", 1}}, "space"), pt::input<float, 2, 16, 3>("x"),
                        pt::input<float, 3, 3, 4>("w"));
@@ -46,8 +46,8 @@ TEST_CASE("a convolution sees its neighbours' borders") {
 )");
   CHECK(
       str(pt::explain(p)) ==
-      R"(permute <"S">  %x  24 bytes  x1  space  convolution(%x, %w) needs elements of the neighbouring pieces over "S"
-permute <"S">  %x  24 bytes  x1  space  convolution(%x, %w) needs elements of the neighbouring pieces over "S"
+      R"(permute <"S">  %x  24 bytes  x1  space  convolution(%x, %w) needs elements of the neighbouring blocks over "S"
+permute <"S">  %x  24 bytes  x1  space  convolution(%x, %w) needs elements of the neighbouring blocks over "S"
 in all:
   all_gather      x0   0 bytes
   all_reduce      x0   0 bytes
@@ -58,7 +58,7 @@ in all:
 messages along "S" 2
 )");
 }
-TEST_CASE("a shift moves one element; beyond the end stands the value of the padding") {
+TEST_CASE("a shift moves one element; out of bounds is the padding value") {
   const auto shift = [](auto value) {
     return [=](auto x) { return pt::pad<pt::axes<1>, pt::axes<-1>>(x, value); };
   };
@@ -83,7 +83,7 @@ TEST_CASE("a shift moves one element; beyond the end stands the value of the pad
 )");
   CHECK(seven.collectives == pt::collectives{.permute = 1});
 }
-TEST_CASE("a reversed dimension: the opposite piece, reversed") {
+TEST_CASE("a reversed dimension: the opposite block, reversed") {
   const auto p = split([](auto x) { return pt::reverse<0>(x); }, rows, pt::input<float, 16>("x"));
   CHECK(body(core(p)) == R"(  %x1 = loop "S" [#tile<0>] (%rS: range<4>) {
     %xs = slice 0 %x[-4 * %rS + 12, 4] : tensor<4xf32>
@@ -99,7 +99,7 @@ TEST_CASE("a reversed dimension: the opposite piece, reversed") {
 }
 )");
 }
-TEST_CASE("a ring: what leaves the end comes in in front") {
+TEST_CASE("a ring: elements that leave at the end enter at the front") {
   const auto p = split([](auto x) { return pt::roll<-2, 0>(x); }, rows, pt::input<float, 16>("x"));
   CHECK(body(core(p)) == R"(  %x1 = loop "S" [#tile<0>] (%rS: range<4>) {
     %xs = slice 0 %x[4 * %rS + 2, 4] around : tensor<4xf32>
@@ -117,7 +117,7 @@ TEST_CASE("a ring: what leaves the end comes in in front") {
 }
 )");
 }
-TEST_CASE("a slice whose pieces start elsewhere on every device") {
+TEST_CASE("a slice whose blocks start at a different offset on each device") {
   const auto p =
       split([](auto x) { return pt::slice<0, 2, 14>(x); }, rows, pt::input<float, 16>("x"));
   CHECK(body(local(p)) == R"(  %x1 = slice(%x) {[3:4]} : tensor<1xf32>
@@ -133,7 +133,7 @@ TEST_CASE("a slice whose pieces start elsewhere on every device") {
 }
 )");
 }
-TEST_CASE("selecting windows over the ends: a piece inside, of whose results a piece is kept") {
+TEST_CASE("select_and_scatter with padding: each device keeps the inner block of its result") {
   const auto p = split(
       [](auto x, auto y) {
         constexpr pt::window three{.size = {3}, .padding = pt::same_padding};
@@ -151,7 +151,7 @@ TEST_CASE("selecting windows over the ends: a piece inside, of whose results a p
 }
 )");
 }
-TEST_CASE("halos that come to as much as the rest are gathered") {
+TEST_CASE("halos as large as the rest of the value are gathered instead") {
   const auto sums = []<std::int64_t N>(pt::extent<N>) {
     return [](auto x) {
       return pt::reduce_window<pt::combiner::add,
@@ -163,7 +163,7 @@ TEST_CASE("halos that come to as much as the rest are gathered") {
   const auto wide = split(sums(pt::extent<13>{}), rows, pt::input<float, 16>("x"));
   CHECK(wide.collectives == pt::collectives{.all_gather = 1});
 }
-TEST_CASE("one element comes from the device that has it") {
+TEST_CASE("a slice of one element gets it from the device that has it") {
   const auto p =
       split([](auto x) { return pt::slice<0, 9, 10>(x); }, rows, pt::input<float, 16>("x"));
   CHECK(body(local(p)) == R"(  %x1 = slice(%x) {[1:2]} : tensor<1xf32>
@@ -176,11 +176,13 @@ TEST_CASE("one element comes from the device that has it") {
   return %x7 : tensor<1xf32>
 }
 )");
-  CHECK(str(pt::explain(p))
-            .find("slice(%x) takes elements of few pieces over \"S\", from those who "
-                  "have them") != std::string::npos);
+  CHECK(
+      str(pt::explain(p))
+          .find(
+              "slice(%x) needs elements of few blocks over \"S\", which only their owners send") !=
+      std::string::npos);
 }
-TEST_CASE("windows in their elements: those that reach into a piece, whose part is kept") {
+TEST_CASE("select_and_scatter without padding: the windows that reach into a block") {
   const auto p =
       pt::partition(pt::trace(
                         [](auto x, auto y) {

@@ -1,5 +1,4 @@
-/// The page of a partitioned program: it needs nothing else, names cannot leave their places, and
-/// it stays small.
+/// The page of a partitioned program: it is self-contained, names are escaped, and it stays small.
 #include <doctest/doctest.h>
 
 #include <cctype>
@@ -35,25 +34,24 @@ pt::partitioned training_step(std::string_view x, std::string_view w) {
 
 }  // namespace
 
-TEST_CASE("a page tells all of a program") {
+TEST_CASE("a page contains all parts of a report") {
   const auto p = training_step("x", "w");
   const pt::text page = pt::html_page(p, pt::a100_80, {.title = "a step"});
   check_page(page);
   for (const char* words :
        {"<title>a step</title>", "Tactics side by side", "Simulated timeline",
         "Memory over the program", "Shardings of inputs and outputs",
-        "Collectives, and why each is there", "Replicated although nobody asked for it",
-        "The program of each device", "BP", "MP", "Z3", "of A100-80", "fits into 74.5 GiB",
-        "prefers-color-scheme", "all_gather &lt;&quot;B&quot;&gt;",
-        "func @main(%x: tensor&lt;16x32xf32&gt;"})
+        "Collectives and their reasons", "Replicated by default", "The program of each device",
+        "BP", "MP", "Z3", "of A100-80", "fits into 74.5 GiB", "prefers-color-scheme",
+        "all_gather &lt;&quot;B&quot;&gt;", "func @main(%x: tensor&lt;16x32xf32&gt;"})
     CHECK_MESSAGE(count(page, words) > 0, words);
   CHECK(pt::html_page(p, pt::a100_80) == pt::html_page(p, pt::a100_80));
-  // Which tactics a value's sharding is by; why each collective is there, as `explain` says it.
+  // The tactics that shard a value, and the reason for each collective, as in `explain`.
   CHECK(count(page, "<td>MP, Z3</td>") >= 2);
   CHECK(count(pt::html_page(p), "<tr>") > p.notes.size());
 }
 
-TEST_CASE("a page and a report give the same time of a step, and say whether it is overlapped") {
+TEST_CASE("a page and a report give the same step time, and state whether it is overlapped") {
   const auto p = training_step("x", "w");
   const pt::text page = pt::html_page(p, pt::a100_80),
                  report = pt::print_simulation(p, pt::a100_80);
@@ -78,7 +76,7 @@ TEST_CASE("a page and a report give the same time of a step, and say whether it 
   }
 }
 
-TEST_CASE("without a machine a page has no times; one whose figures do not suffice is named") {
+TEST_CASE("without a device a page has no times; a device with missing figures is named") {
   const auto p = training_step("x", "w");
   const pt::text page = pt::html_page(p);
   check_page(page);
@@ -92,13 +90,13 @@ TEST_CASE("without a machine a page has no times; one whose figures do not suffi
   CHECK(count(some, "does not fit into 1000 bytes") == 1);
 }
 
-TEST_CASE("names cannot leave their places in a page") {
+TEST_CASE("names are escaped in a page") {
   for (const std::string name : {"</code><script>alert(1)</script>", "\"><img onerror=alert(1)>",
                                  "a&b<c>'d' \x01\x7f\xc3( \xed\xa0\x80", "</svg></pre></details>"})
     check_page(pt::html_page(training_step(name, "w" + name), pt::h100, {.title = name}));
 }
 
-TEST_CASE("a page of a long program ends, and says what it leaves out") {
+TEST_CASE("a page of a long program is truncated and states the omitted parts") {
   pt::builder b;
   std::vector<pt::value_id> all;
   for (int i = 0; i < 3000; ++i)
@@ -115,8 +113,8 @@ TEST_CASE("a page of a long program ends, and says what it leaves out") {
   const pt::text page = pt::html_page(p, pt::h100);
   check_page(page);
   CHECK(page.size() < 3'000'000);
-  CHECK(count(page, "The 1,000 largest of 6,000 values; the others are left out.") == 1);
-  CHECK(count(page, "The 1,000 largest of 3,000 collectives; the others are left out.") == 1);
+  CHECK(count(page, "The 1,000 largest of 6,000 values; the others are omitted.") == 1);
+  CHECK(count(page, "The 1,000 largest of 3,000 collectives; the others are omitted.") == 1);
   CHECK(count(page, " more lines, ") > 0);
   CHECK(pt::html_page(p, pt::h100, {.rows = 10, .pictures = 1, .text_bytes = 1000}).size() <
         200000);
@@ -139,7 +137,7 @@ TEST_CASE("a page shows the course of each search") {
   CHECK(count(pt::html_page(training_step("x", "w"), pt::a100_80), "searches") == 0);
 }
 
-TEST_CASE("a page as a file") {
+TEST_CASE("a page is written to a file") {
   const auto p = training_step("x", "w");
   CHECK_THROWS_WITH(pt::write_html(p, pt::h100, "/nowhere/page.html"),
                     "N004 file: \"/nowhere/page.html\" cannot be written");

@@ -91,14 +91,14 @@ TEST_CASE("section 2.3: sharding the activations on M too turns all_reduce into 
   check_meaning(p);
 }
 
-TEST_CASE("section 3: the actions of the schedule, seven of them") {
+TEST_CASE("section 3: the schedule has seven actions") {
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, MP, Z3));
   CHECK(p.core.actions.size() == 7);
   CHECK(str(pt::print_actions(p.core, p.source)) == R"(tile<%x, 0, "B">; propagate;
 tile<%w1, 1, "M">; propagate;
 tile<%w1, 0, "B">; tile<%w2, 1, "B">; propagate;
 )");
-  // The paper's own text, comments apart, replays too.
+  // The text of the paper, apart from its comments, replays too.
   pt::core_program c(p.source, mesh);
   CHECK(!pt::replay(c, p.source,
                     "tile<%x, 0, \"B\">; propagate;\n"
@@ -107,7 +107,7 @@ tile<%w1, 0, "B">; tile<%w2, 1, "B">; propagate;
   CHECK(str(pt::print_core(c)) == core(p));
 }
 
-TEST_CASE("section 5.1: value tiling alone") {
+TEST_CASE("section 5.1: value tiling on its own") {
   const pt::program source = chain();
   pt::core_program c(source, mesh);
   CHECK(!c.tile(source.inputs[0], 0, 0));
@@ -165,7 +165,7 @@ TEST_CASE("section 5.2.2: propagation forward and backward from an inner value, 
   return %x2 : tensor<256x8xf32>
 }
 )");
-  // Fused, the value tiling is but another name.
+  // After fusion the value tiling is only another name.
   CHECK(
       str(pt::print_core(c)) ==
       R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
@@ -222,7 +222,7 @@ TEST_CASE("section 5.2.2: inference from value-tiling w2 slices w1 and the inner
   check_meaning(p);
 }
 
-TEST_CASE("section 5.2.3: two entries match, nothing is changed, the conflict is recorded") {
+TEST_CASE("section 5.2.3: two entries match, nothing changes, the conflict is recorded") {
   constexpr auto both = pt::manual("B", {{"x", 0}, {"w1", 1}});
   const auto p = pt::partition(chain(), mesh, pt::schedule(both));
   CHECK(
@@ -252,7 +252,7 @@ TEST_CASE("section 5.2.3: two entries match, nothing is changed, the conflict is
   check_meaning(p);
 }
 
-TEST_CASE("section 7.4: tactics amalgamated into one keep the conflicts that their order settles") {
+TEST_CASE("section 7.4: amalgamated tactics keep the conflicts that their order would settle") {
   constexpr auto then = pt::manual("B", {{"w1", 1}});
   constexpr auto both = pt::manual("B", {{"x", 0}, {"w1", 1}});
   const auto p =
@@ -262,10 +262,10 @@ TEST_CASE("section 7.4: tactics amalgamated into one keep the conflicts that the
   CHECK(p.tactics[0].conflicts == 1);
   CHECK(core(p) == core(pt::partition(chain(), mesh, pt::schedule(both))));
   check_meaning(p);
-  // What does not collide is as in a schedule.
+  // Tactics that do not conflict give the same program as in a schedule.
   CHECK(core(pt::partition(chain(), mesh, pt::schedule(pt::amalgamated("both", BP, MP)))) ==
         core(pt::partition(chain(), mesh, pt::schedule(BP, MP))));
-  // A mistake in one of them is the schedule's.
+  // An error of one of the tactics is an error of the schedule.
   constexpr auto wrong = pt::manual("C", {{"x", 0}});
   CHECK_THROWS_WITH_AS(
       pt::partition(chain(), mesh, pt::schedule(pt::amalgamated("wrong", BP, wrong))),
@@ -293,7 +293,7 @@ TEST_CASE("section 5.2.3: the order of tactics settles the conflict") {
 )");
   CHECK(p.core.conflicts.empty());
   check_meaning(p);
-  // The other way round the matmul is sliced along the other dimension.
+  // In the opposite order, the matmul is sliced along the other dimension.
   const auto q = pt::partition(chain(), mesh, pt::schedule(then, BP));
   CHECK(
       local(q) ==
@@ -350,7 +350,7 @@ TEST_CASE("listing 9: collectives by example") {
 )");
 }
 
-// Values of all five collectives, device by device, are in tests/laws/collectives.cpp.
+// tests/laws/collectives.cpp has the values of all five collectives, device by device.
 TEST_CASE("figure 5: all_slice by rows, then by columns, then all_gather of both") {
   constexpr pt::mesh m{{"x", 2}, {"y", 2}};
   pt::device_program d;
@@ -365,7 +365,7 @@ TEST_CASE("figure 5: all_slice by rows, then by columns, then all_gather of both
   const auto s = p.append(pt::def<pt::op::all_slice>, one(a), attrs({0, 1}), rows);
   const auto t = p.append(pt::def<pt::op::all_slice>, one(s), attrs({1, 0}), block);
   const auto g = p.append(pt::def<pt::op::all_gather>, one(t), attrs({0, 1, 1, 0}), whole);
-  // A device's values appear as row (x, y) of an array (2, 2, local...).
+  // A device's values are row (x, y) of an array (2, 2, local...).
   const auto by_device = [&](pt::value_id v) {
     pt::tensor_type type = p.type(v);
     type.shape = {1, 1, type.shape[0], type.shape[1]};
@@ -505,7 +505,7 @@ TEST_CASE("section 8: a matrix times its transpose; without and with atomic on a
   check_meaning(p);
 }
 
-TEST_CASE("section 8: a reshape is tiled as far as the axis fits, its next dimension by the rest") {
+TEST_CASE("section 8: a reshape is tiled as far as possible, its next dimension by the rest") {
   const auto source = [] {
     return pt::trace([](auto x) { return pt::reshape<4, 4>(x); }, pt::input<float, 16>("x"));
   };
@@ -529,7 +529,7 @@ TEST_CASE("section 8: a reshape is tiled as far as the axis fits, its next dimen
 }
 )");
   check_meaning(eight);
-  // The paper's way out, by hand: the axis as two axes.
+  // The paper's workaround, by hand: the axis as two axes.
   const auto split =
       pt::partition(source(), pt::mesh{{"A1", 4}, {"A2", 2}},
                     pt::schedule(pt::manual("A1", {{"x", 0}}), pt::manual("A2", {{"x", 0}})));

@@ -1,4 +1,4 @@
-// Loops that know where their pieces start: listings, and why there are collectives.
+// Loops that know the start of their blocks: listings, and the reasons for collectives.
 #include "printed.hpp"
 
 namespace {
@@ -9,7 +9,7 @@ std::string body(const std::string& text) { return text.substr(text.find('\n') +
 
 }  // namespace
 
-TEST_CASE("rows of a table of which each device has some") {
+TEST_CASE("rows of a table that is sharded by rows") {
   const auto p =
       pt::partition(pt::trace([](auto t, auto i) { return pt::take<0>(t, i); },
                               pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i")),
@@ -51,7 +51,7 @@ in all:
 messages along "M" 6
 )");
 }
-TEST_CASE("rows that are updated where they are") {
+TEST_CASE("rows that are updated in place") {
   const auto p = pt::partition(
       pt::trace([](auto t, auto i, auto u) { return pt::scatter_set(t, i, u); },
                 pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i"),
@@ -77,7 +77,7 @@ TEST_CASE("rows that are updated where they are") {
 }
 )");
 }
-TEST_CASE("why what depends on all of a dimension needs it whole") {
+TEST_CASE("explain names the dimension that an op needs unsharded") {
   const auto p = pt::partition(pt::trace(
                                    [](auto t, auto u) {
                                      return std::tuple{pt::sort<0>(t), pt::cumsum<0>(u)};
@@ -87,8 +87,8 @@ TEST_CASE("why what depends on all of a dimension needs it whole") {
   check_meaning(p);
   CHECK(
       str(pt::explain(p)) ==
-      R"(all_gather <"M">  %x1  12 bytes  x1  rows  cumsum(%u) needs the totals of all pieces over "M"
-all_gather <"M">  %t   48 bytes  x1  rows  sort(%t) needs it whole: it has no loop over "M", since along dimension 0 the place of an element follows from all others
+      R"(all_gather <"M">  %x1  12 bytes  x1  rows  cumsum(%u) needs the totals of all blocks over "M"
+all_gather <"M">  %t   48 bytes  x1  rows  sort(%t) needs it unsharded: it has no loop over "M", since along dimension 0 the position of an element depends on all others
 in all:
   all_gather      x2  60 bytes
   all_reduce      x0   0 bytes
@@ -98,7 +98,7 @@ in all:
 messages along "M" 6
 )");
 }
-TEST_CASE("top_k takes pairs of pieces, or says which pieces are too small") {
+TEST_CASE("top_k uses pairs of blocks, or reports blocks that are too small") {
   const auto said = [](auto p) {
     const std::string all = str(pt::explain(p));
     return all.substr(0, all.find("in all"));
@@ -107,11 +107,11 @@ TEST_CASE("top_k takes pairs of pieces, or says which pieces are too small") {
   const auto columns = pt::schedule(pt::manual("M", {{"z", 1}}, "columns"));
   CHECK(
       said(pt::partition(pt::trace(best, pt::input<float, 3, 32>("z")), four, columns)) ==
-      R"(all_gather <"M">  %x2  72 bytes  x1  columns  top_k(%z, %x1) reduces what it makes of pieces over "M" once more
-all_gather <"M">  %x3  72 bytes  x1  columns  top_k(%z, %x1) reduces what it makes of pieces over "M" once more
+      R"(all_gather <"M">  %x2  72 bytes  x1  columns  top_k(%z, %x1) reduces its results for all blocks over "M" once more
+all_gather <"M">  %x3  72 bytes  x1  columns  top_k(%z, %x1) reduces its results for all blocks over "M" once more
 )");
   CHECK(
       said(pt::partition(pt::trace(best, pt::input<float, 3, 12>("z")), four, columns)) ==
-      R"(all_gather <"M">  %z  108 bytes  x1  columns  top_k(%z, %x1) needs it whole: it has no loop over "M", since along dimension 1 what it takes of a piece of fewer than 4 elements is more than the piece
+      R"(all_gather <"M">  %z  108 bytes  x1  columns  top_k(%z, %x1) needs it unsharded: it has no loop over "M", since along dimension 1 its result for a block of fewer than 4 elements would be larger than the block
 )");
 }

@@ -1,4 +1,4 @@
-// MPMD programs as text: the example of the RFC at every stage, and what it does not show.
+// MPMD programs as text: the RFC's example at every stage, and features that it does not show.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -36,7 +36,7 @@ constexpr pt::assignment layers_to_meshes() {
   return {.names = {{"layer1", "m1"}, {"layer2", "m2"}}};
 }
 
-// Two layers and a head that takes the weight of the first one again; clipped by the norm of all.
+// Two layers and a head that uses the weight of the first layer again, clipped by the global norm.
 constexpr auto tied_step = [](auto params, auto x) {
   const auto squash = [](auto a, auto w) { return tanh(matmul(a, w)); };
   const auto last = [](auto a, auto w) { return sum(matmul(a, w)); };
@@ -203,7 +203,7 @@ TEST_CASE(
 )");
 }
 
-TEST_CASE("a pipeline with split backwards: units, what is sent, what meshes run") {
+TEST_CASE("a pipeline with split backwards: units, transfers, and the calls of each mesh") {
   const pt::program f = pt::trace(
       [](const auto& x, const auto& w1, const auto& w2) {
         const auto layer = [](const auto& h, const auto& w) { return matmul(h, w); };
@@ -278,7 +278,7 @@ m1: F0 B0 F1 B1 W0 W1
 )");
 }
 
-// Batch, Megatron and fully sharded parameters inside of the stages; "B" is smaller on the second
+// Batch, Megatron and fully sharded parallelism inside the stages; "B" is smaller on the second
 // mesh.
 TEST_CASE("a pipeline whose stages are sharded") {
   constexpr auto loss = [](const auto& w, const auto& x) {
@@ -369,9 +369,9 @@ m1: F0 B0 F1 B1
 
 namespace {
 
-// Shardy:MPMD, "Scheduling + merging + export for a 2 microbatch, 2 stage pipeline". There each
-// microbatch takes the whole input and is a result of its own; here the batch is cut in two, and
-// results are stacked. Stages count from 0 here.
+// Shardy:MPMD, "Scheduling + merging + export for a 2 microbatch, 2 stage pipeline". There, each
+// microbatch reads the whole input and has a result of its own; here, the batch is divided in two
+// and the results are stacked. Stages count from 0 here.
 pt::program second_source() {
   pt::builder b;
   const pt::value_id x = pt::ops::parameter(b, "arg0", {pt::dtype::f32, {8}});

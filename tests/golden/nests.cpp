@@ -22,7 +22,7 @@ pt::program product() {
                    pt::input<float, 8, 4>("y"));
 }
 
-TEST_CASE("appendix B.1.1: a tiling loop inside of a reduction loop is found") {
+TEST_CASE("appendix B.1.1: a tiling loop inside a reduction loop is found") {
   constexpr auto A = pt::manual("a", {{"w", 0}}), B = pt::manual("b", {{"h", 0}});
   const auto p = pt::partition(products(), mesh, pt::schedule(A, B));
   CHECK(
@@ -48,7 +48,7 @@ TEST_CASE("appendix B.1.1: a tiling loop inside of a reduction loop is found") {
 }
 )");
   check_meaning(p);
-  // The nest is the other way round if the tactics are; the device-local program is the same.
+  // Tactics in the opposite order give the opposite nest and the same device-local program.
   const auto q = pt::partition(products(), mesh, pt::schedule(B, A));
   CHECK(core(q).find(R"(loop "b" [#tile<0>] (%rb: range<2>) {
     %x1s = loop "a" [#sum] (%ra: range<4>) {)") != std::string::npos);
@@ -56,7 +56,7 @@ TEST_CASE("appendix B.1.1: a tiling loop inside of a reduction loop is found") {
   check_meaning(q);
 }
 
-TEST_CASE("appendix B.1.1: a tiling loop behind a slice and another tiling loop is found") {
+TEST_CASE("appendix B.1.1: a tiling loop after a slice and another tiling loop is found") {
   constexpr auto A = pt::manual("a", {{"h", 0}}), B = pt::manual("b", {{"h", 0}});
   const auto p = pt::partition(products(), mesh, pt::schedule(A, B));
   CHECK(
@@ -79,7 +79,7 @@ TEST_CASE("appendix B.1.1: a tiling loop behind a slice and another tiling loop 
   check_meaning(p);
 }
 
-TEST_CASE("appendix B.1.2: deep tiling goes on where the value is sliced already") {
+TEST_CASE("appendix B.1.2: deep tiling continues where the value is already sliced") {
   constexpr auto A = pt::manual("a", {{"x", 1}}), B = pt::manual("b", {{"x", 1}});
   const auto p = pt::partition(product(), mesh, pt::schedule(A, B));
   CHECK(
@@ -116,7 +116,7 @@ TEST_CASE("appendix B: two dimensions of one value, by four tactics on three axe
       pt::partition(product(), cube,
                     pt::schedule(pt::manual("a", {{"x", 0}}), pt::manual("b", {{"x", 1}}),
                                  pt::manual("c", {{"x", 0}}), pt::manual("a", {{"y", 1}})));
-  // The result has "a" in its rows already, so y is gathered; "b" is in the sum.
+  // The rows of the result are sliced over "a" already, so y is gathered; the sum is over "b".
   CHECK(
       local(p) ==
       R"(func @main(%x: tensor<4x4xf32>, %y: tensor<4x2xf32>) attributes {mesh = {"a":2, "b":2, "c":2}} {
@@ -147,7 +147,7 @@ void check_reduction(std::string_view name, const Reduce& reduce) {
   const std::string collective = quoted("all_reduce <@", name, "> <\"a\">");
   CHECK_MESSAGE(local(p).find(collective) != std::string::npos, local(p));
   check_run(p);
-  // Over two axes: a loop in a loop, one collective.
+  // Over two axes: a loop inside a loop, one collective.
   const auto q = pt::partition(
       source, mesh, pt::schedule(pt::manual("b", {{"x", 0}}), pt::manual("a", {{"x", 0}})));
   CHECK(core(q).find(word) != std::string::npos);
@@ -155,7 +155,7 @@ void check_reduction(std::string_view name, const Reduce& reduce) {
   CHECK(local(q).find(quoted("all_reduce <@", name, "> <\"a\", \"b\">")) != std::string::npos);
   CHECK(q.collectives == pt::collectives{.all_reduce = 1});
   check_run(q);
-  // What is reduced over "a" and then sliced over "b": that is scattered.
+  // A value that is reduced over "a" and then sliced over "b" is scattered over "b".
   const auto r = pt::partition(
       source, mesh, pt::schedule(pt::manual("b", {{"x", 0}}), pt::manual("b", {{"result", 0}})));
   CHECK(local(r).find(quoted("reduce_scatter <@", name, "> [{\"b\"}]")) != std::string::npos);
@@ -189,7 +189,7 @@ pt::partitioned check_reduction_in_scan(std::string_view name, const Reduce& red
   CHECK(p.collectives == pt::collectives{.all_reduce = 3});
   CHECK(p.collectives_as_written == pt::collectives{.all_reduce = 1});
   check_run(p);
-  // Steps that are a dimension of the mesh's, too, and the loop over two axes.
+  // Steps that are also a sharded dimension, and the loop over two axes.
   check_run(pt::partition(
       source, mesh, pt::schedule(pt::manual("b", {{"xs", 1}}), pt::manual("a", {{"xs", 1}}))));
   check_run(pt::partition(

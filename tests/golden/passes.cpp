@@ -12,10 +12,11 @@ namespace {
 
 constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
 
-/// What the fusions leave when none of them is on.
+/// The result of the fusions when all of them are off.
 constexpr pt::passes none{.cancel = false, .to_all_to_all = false, .to_reduce_scatter = false};
 
-/// The ops of the device-local program, which computes what the source does.
+/// Returns the ops of the device-local program, after a check that it computes what the source
+/// does.
 std::string ops(const pt::program& source, const pt::passes& on, const auto&... tactics) {
   const auto p = pt::partition(source, mesh, pt::schedule(tactics...), {.passes = on});
   const auto x = data::arguments(p.source);
@@ -25,7 +26,7 @@ std::string ops(const pt::program& source, const pt::passes& on, const auto&... 
   return all.substr(all.find('\n') + 1);
 }
 
-/// The same, where links are slow beside products, but memory is fast.
+/// The same on a device with slow links and fast memory.
 std::string beside(const pt::program& source, const auto&... tactics) {
   const auto on = data::slow_links(1e7);
   const auto plain = pt::partition(source, mesh, pt::schedule(tactics...));
@@ -61,7 +62,7 @@ TEST_CASE("cancel: a slice undoes a gather") {
 )");
 }
 
-TEST_CASE("to_all_to_all: axes go from one dimension to another") {
+TEST_CASE("to_all_to_all: axes move from one dimension to another") {
   const auto f = pt::trace([](auto x) { return pt::sort<0>(exp(x)); }, pt::input<float, 8, 4>("x"));
   constexpr auto rows = pt::manual("B", {{"x", 0}}, "rows");
   constexpr auto columns = pt::manual("B", {{"result", 1}}, "columns");
@@ -109,7 +110,7 @@ constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
 constexpr auto Z3 = pt::manual("B", {{"w", 0}}, "Z3");
 }  // namespace
 
-TEST_CASE("share_gathers: a value is gathered once, and kept") {
+TEST_CASE("share_gathers: a value is gathered once and kept") {
   CHECK(ops(twice(), {.share_gathers = false}, BP, Z3) ==
         R"(  %wg = all_gather [{"B"}, {}] %w : tensor<8x8xf32>
   %x1 = matmul(%x, %wg) : tensor<2x8xf32>
@@ -119,7 +120,8 @@ TEST_CASE("share_gathers: a value is gathered once, and kept") {
   return %x3 : tensor<2x8xf32>
 }
 )");
-  // Two products by it, with no other gather in between, and no more memory: so by default.
+  // Two products use it, without another gather in between and without more memory, so this is the
+  // default.
   for (const pt::passes& on : {pt::passes{}, pt::passes{.share_gathers = true}})
     CHECK(ops(twice(), on, BP, Z3) ==
           R"(  %wg = all_gather [{"B"}, {}] %w : tensor<8x8xf32>
@@ -131,7 +133,7 @@ TEST_CASE("share_gathers: a value is gathered once, and kept") {
 )");
 }
 
-TEST_CASE("share_gathers: of a value that is moved in between, too") {
+TEST_CASE("share_gathers: also for a value that is moved in between") {
   const auto f = pt::trace(
       [](auto x, auto w) {
         const auto turned = pt::reverse<0>(pt::transpose<1, 0>(w));
@@ -153,7 +155,7 @@ TEST_CASE("share_gathers: of a value that is moved in between, too") {
   return %x9 : tensor<2x8xf32>
 }
 )");
-  // What is turned over is not in its place any more.
+  // A reversed value is not in its original place any more.
   const auto mirrored =
       pt::trace([](auto x, auto w) { return matmul(matmul(x, w), pt::reverse<0>(w)); },
                 pt::input<float, 8, 8>("x"), pt::input<float, 8, 8>("w"));
@@ -169,7 +171,7 @@ TEST_CASE("share_gathers: of a value that is moved in between, too") {
 )");
 }
 
-TEST_CASE("overlap: gathered rows go around, their products are put together") {
+TEST_CASE("overlap: gathered rows go around a ring, and their products are joined") {
   const auto f = pt::trace([](auto x, auto w) { return pt::matmul(x, w); },
                            pt::input<float, 8, 4>("x"), pt::input<float, 4, 8>("w"));
   constexpr auto columns = pt::manual("M", {{"w", 1}}, "columns");
@@ -191,7 +193,7 @@ TEST_CASE("overlap: gathered rows go around, their products are put together") {
 }
 )");
 }
-TEST_CASE("overlap: gathered weights go around, along what is summed") {
+TEST_CASE("overlap: gathered weights go around a ring, along the contracted dimension") {
   const auto f = pt::trace([](auto x, auto w) { return pt::matmul(x, w); },
                            pt::input<float, 8, 4>("x"), pt::input<float, 4, 8>("w"));
   constexpr auto BP = pt::manual("M", {{"x", 0}}, "BP");
@@ -213,7 +215,7 @@ TEST_CASE("overlap: gathered weights go around, along what is summed") {
 }
 )");
 }
-TEST_CASE("overlap: a sum that is scattered goes around") {
+TEST_CASE("overlap: a scattered sum goes around a ring") {
   const auto f = pt::trace([](auto x, auto w) { return pt::matmul(x, w); },
                            pt::input<float, 8, 4>("x"), pt::input<float, 4, 8>("w"));
   constexpr auto sums = pt::manual("M", {{"x", 1}}, "sums");
@@ -235,7 +237,7 @@ TEST_CASE("overlap: a sum that is scattered goes around") {
 }
 )");
 }
-TEST_CASE("overlap: a gather starts as late as it is there in time, a sum is waited for") {
+TEST_CASE("overlap: a gather starts as late as possible, and its result is awaited") {
   const auto f = pt::trace(
       [](auto x, auto w, auto v) {
         auto y = pt::matmul(pt::matmul(x, w), v);
@@ -256,9 +258,9 @@ TEST_CASE("overlap: a gather starts as late as it is there in time, a sum is wai
 )");
 }
 
-TEST_CASE("stationary: what is smaller moves in place of weights") {
+TEST_CASE("stationary: the smaller operand moves instead of the weights") {
   const auto w = pt::input<float, 16, 16>("w");
-  // Of x, of y and of a piece of w each device has 128, 128 and 256 bytes: 480 are sent, not 768.
+  // Each device has 128 bytes of x, 128 of y and 256 of a block of w: 480 bytes are sent, not 768.
   const auto f =
       pt::trace([](auto x, auto w) { return matmul(x, w); }, pt::input<float, 8, 16>("x"), w);
   constexpr auto columns = pt::manual("B", {{"w", 1}}, "columns");
@@ -278,7 +280,7 @@ TEST_CASE("stationary: what is smaller moves in place of weights") {
 )");
   CHECK(ops(f, {.stationary_above = 289}, BP, columns) == ops(f, {}, BP, columns));
   CHECK(ops(f, {.stationary_above = 289}, BP, Z3) == ops(f, {}, BP, Z3));
-  // What is the same in each step of a loop may be gathered in front of it.
+  // A value that is the same in each step of a loop may be gathered before the loop.
   const auto loop = pt::trace(
       [](auto x, auto w) {
         return pt::for_loop(
@@ -286,23 +288,23 @@ TEST_CASE("stationary: what is smaller moves in place of weights") {
       },
       pt::input<float, 8, 16>("x"), w);
   CHECK(ops(loop, {.stationary_above = 1}, BP, Z3) == ops(loop, {}, BP, Z3));
-  // Another use needs it whole: nothing would be saved.
+  // Another use needs it unsharded: nothing would be saved.
   const auto whole =
       pt::trace([](auto x, auto w) { return matmul(x, w) + pt::sum<0>(pt::sort<0>(w)); },
                 pt::input<float, 8, 16>("x"), w);
   CHECK(ops(whole, {.stationary_above = 1}, BP, Z3) == ops(whole, {}, BP, Z3));
 }
 
-TEST_CASE("stationary: copies do not move") {
+TEST_CASE("stationary: replicas do not move") {
   const auto w = pt::input<float, 16, 16>("w");
   const auto f =
       pt::trace([](auto x, auto w) { return matmul(x, w); }, pt::input<float, 8, 16>("x"), w);
-  // Of x each two devices along M have the same.
+  // Each two devices along M have the same block of x.
   constexpr auto along_both = pt::manual("M", {{"w", 0}});
   const std::string gathered = ops(f, {}, BP, Z3, along_both);
   CHECK(gathered.find(R"(all_gather [{"B", "M"}, {}] %w)") != std::string::npos);
   CHECK(ops(f, {.stationary_above = 1}, BP, Z3, along_both) == gathered);
-  // In a loop it is what is carried that moves.
+  // In a loop, the carried value moves.
   const auto loop = pt::trace(
       [](auto x, auto w) {
         return std::get<0>(pt::for_loop(
@@ -364,7 +366,7 @@ TEST_CASE("stationary: a training step moves each activation once") {
 )");
 }
 
-TEST_CASE("combine: small sums of the same devices in one message") {
+TEST_CASE("combine: small sums over the same devices share a message") {
   const auto f = pt::trace(
       [](auto x, auto y) {
         const auto a = pt::sum<0>(x);
@@ -393,10 +395,11 @@ TEST_CASE("combine: small sums of the same devices in one message") {
   return %a, %b, %c : tensor<4xf32>, tensor<2xf32>, tensor<4xf32>
 }
 )");
-  CHECK(ops(f, {.combine_below = 23}, rows) == ops(f, {}, rows));  // 16 bytes and 8 are too many
+  CHECK(ops(f, {.combine_below = 23}, rows) ==
+        ops(f, {}, rows));  // 16 bytes and 8 exceed the limit
 }
 
-TEST_CASE("place: gathers late, with what is made of them alone") {
+TEST_CASE("place: gathers run late, together with the ops that only they feed") {
   const auto f = pt::trace([](auto x, auto w) { return matmul(pt::sort<0>(w), tanh(exp(x))); },
                            pt::input<float, 8, 64>("x"), pt::input<float, 8, 8>("w"));
   constexpr auto placed = pt::manual("M", {{"w", 0}}, "placed");

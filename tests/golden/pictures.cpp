@@ -1,4 +1,4 @@
-/// Pictures of shardings in text.
+/// Pictures of shardings as text.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -26,7 +26,7 @@ std::string picture(const pt::partitioned& p, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("a value that is cut along two dimensions is a table") {
+TEST_CASE("a value that is sharded along two dimensions is a table") {
   const auto p = made(pt::manual("M", {{"w", 1}}), pt::manual("B", {{"w", 0}}));
   CHECK(picture(p, "w") == R"(
 w [{"B"}, {"M"}] : tensor<8x16xf32>, on each device tensor<2x8xf32>
@@ -81,7 +81,7 @@ w [{}, {"M", "B"}] : tensor<8x16xf32>, on each device tensor<8x2xf32>
 )");
 }
 
-TEST_CASE("show: what lies below a name, tags, and who holds padding only") {
+TEST_CASE("show: values below a name, tags, and devices that hold only padding") {
   struct layer {
     BOOST_HANA_DEFINE_STRUCT(layer, (pt::tensor<float, 8, 4>, up), (pt::tensor<float, 4>, bias));
   };
@@ -106,7 +106,7 @@ params.bias [{"M"}] : tensor<4xf32>, on each device tensor<2xf32>
   [0:2]  0 2 4 6
   [2:4]  1 3 5 7
 )");
-  // A sum over "M", of which each device keeps the part that its bias needs.
+  // A sum over "M"; each device keeps the block that its bias needs.
   CHECK(std::string(pt::show(p, "h").view()) ==
         R"(h [{"B"}, {"M"}] : tensor<9x4xf32>, on each device tensor<3x2xf32>
                   0:2  2:4
@@ -116,14 +116,14 @@ params.bias [{"M"}] : tensor<4xf32>, on each device tensor<2xf32>
   9:12 (padding)  6    7
 )");
   CHECK(shown("sum") == shown("y").replace(1, 1, "sum"));
-  CHECK(p.core.made(p.core.holder(p.core.p.outputs[0].value)).count == 1);
+  CHECK(p.core.produced_layout(p.core.holder(p.core.p.outputs[0].value)).count == 1);
   CHECK_THROWS_WITH_AS(pt::show(p, "parms"),
-                       "P007 partitioned: no input, tag or output is named \"parms\" or lies below "
+                       "P007 partitioned: no input, tag or output is named \"parms\" or is below "
                        "it; known: x, params.up, params.bias, h, sum, y; did you mean \"params\"?",
                        pt::error);
 }
 
-TEST_CASE("of very many devices a picture tells how many") {
+TEST_CASE("a picture of very many devices states their number") {
   const auto f = pt::trace([](auto x) { return x * 2.f; }, pt::input<float, 8192>("x"));
   const auto p = pt::partition(f, pt::mesh{{"B", 8192}}, pt::schedule(pt::manual("B", {{"x", 0}})));
   CHECK(picture(p, "x") ==

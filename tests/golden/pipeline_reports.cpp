@@ -1,5 +1,5 @@
-// What the library says of programs on several meshes: what is replicated by default, why each
-// collective and each transfer is there, and what differs between two of them.
+// Reports on programs over several meshes: values replicated by default, the reason for each
+// collective and each transfer, and the difference between two programs.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -38,12 +38,12 @@ const pt::pipeline_options unsharded{
 
 }  // namespace
 
-TEST_CASE("strict: what meshes replicate by default, by the sizes that they have") {
+TEST_CASE("strict: values that a mesh replicates by default, with the sizes on that mesh") {
   CHECK(strict_error(1024) == "no error");
   CHECK(
       strict_error(128) ==
       R"(S020 strict: "x" tensor<32x8xf32> is replicated along "M" by default on mesh "m0": 2 copies of 256 bytes, where 128 bytes are allowed, and 2 more values are; shard it, or place it pt::replicated)");
-  // w1 is in 4 copies on m0, w2 in 2 on m1, since "B" has these sizes there.
+  // w1 has 4 copies on m0 and w2 has 2 on m1, since "B" has these sizes there.
   CHECK(str(pt::print_replicated(partitioned({}, PP, BP, MP), 7)) ==
         R"(256 bytes  x 2 copies  %x    parameter         tensor<32x8xf32>   on m0 along "M"
 128 bytes  x 4 copies  %w1   parameter         tensor<8x8xf32>    on m0 along "B"
@@ -55,7 +55,7 @@ TEST_CASE("strict: what meshes replicate by default, by the sizes that they have
 and 4 more, 200 bytes
 replicated by default: 1480 bytes on one device, in 11 values
 )");
-  // A mesh of one device replicates nothing, whatever axes the others have.
+  // A mesh of one device replicates nothing, whatever axes the other meshes have.
   const pt::topology single{{"m0", {{"B", 4}}}, {"m1", {{"M", 1}}}};
   for (const auto& v : pt::replicated_by_default(pt::partition(traced(), single, pt::schedule(PP))))
     CHECK(v.mesh == 0);
@@ -63,20 +63,20 @@ replicated by default: 1480 bytes on one device, in 11 values
                               pt::schedule(PP, BP), {.strict = 0}));
 }
 
-TEST_CASE("explain: why each collective and each transfer is there") {
+TEST_CASE("explain: the reason for each collective and each transfer") {
   const pt::pipelined p = partitioned({}, PP, BP, MP, Z3);
   CHECK(
       str(pt::explain(p)) ==
-      R"(m0  forward of stage 0        all_gather <"B">      %w1     96 bytes  x4  Z3  matmul(%x7, %w1) in front needs it whole: its loop over "B" does not slice it
-m1  forward of stage 1        all_gather <"B">      %w2     64 bytes  x4  Z3  matmul(%x9, %w2) in back needs it whole: its loop over "B" does not slice it
+      R"(m0  forward of stage 0        all_gather <"B">      %w1     96 bytes  x4  Z3  matmul(%x7, %w1) in front needs it unsharded: its loop over "B" does not slice it
+m1  forward of stage 1        all_gather <"B">      %w2     64 bytes  x4  Z3  matmul(%x9, %w2) in back needs it unsharded: its loop over "B" does not slice it
 m1  forward of stage 1        all_reduce <"M">      %x12   128 bytes  x4  MP  matmul(%x9, %w2) in back leaves a sum over "M"
 m1  call outside of the loop  all_reduce <"B">      %loss    4 bytes  x1  BP  reduce(%x13) leaves a sum over "B"
-m1  backward of stage 1       all_gather <"B">      %w2     64 bytes  x4  Z3  dot_general(%x16, %w2) in the gradient of back needs it whole: its loop over "B" does not slice it (backward of matmul(%x9, %w2))
+m1  backward of stage 1       all_gather <"B">      %w2     64 bytes  x4  Z3  dot_general(%x16, %w2) in the gradient of back needs it unsharded: its loop over "B" does not slice it (backward of matmul(%x9, %w2))
 m1  call outside of the loop  reduce_scatter <"B">  %x24    64 bytes  x1  Z3  dot_general(%x9, %x16) in the gradient of back leaves a sum over "B", which its uses slice (backward of matmul(%x9, %w2))
 m0  call outside of the loop  reduce_scatter <"B">  %x25    96 bytes  x1  Z3  dot_general(%x7, %x21) in the gradient of front leaves a sum over "B", which its uses slice (backward of matmul(%x7, %w1))
 transfers:
-  m0 -> m1  %x9   256 bytes  x4  [{"B"}, {"M"}], cut anew  for forward of stage 1, backward of stage 1
-  m1 -> m0  %x18  256 bytes  x4  [{"B"}, {"M"}], cut anew  for backward of stage 0
+  m0 -> m1  %x9   256 bytes  x4  [{"B"}, {"M"}], resharded  for forward of stage 1, backward of stage 1
+  m1 -> m0  %x18  256 bytes  x4  [{"B"}, {"M"}], resharded  for backward of stage 0
 in all:
   m0  all_gather       x4   384 bytes
   m0  reduce_scatter   x1    96 bytes
@@ -87,41 +87,41 @@ in all:
   m1  all             x14  1092 bytes
 )");
   CHECK(pt::explain<explained_step>() == pt::explain(p).view());
-  // The layout, and who has to do with a value, where it is made and where it goes.
+  // The layout, and the ops that use a value, on its own mesh and on the meshes that it is sent to.
   CHECK(str(pt::explain(p, "w1")) == R"(%w1 : tensor<8x8xf32>
 input "w1" on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device
-taken by forward of stage 0, call outside of the loop
+used by forward of stage 0, call outside of the loop
 transfers: none
 collectives:
-  m0  forward of stage 0  all_gather <"B">  %w1  96 bytes  x4  Z3  matmul(%x7, %w1) in front needs it whole: its loop over "B" does not slice it
+  m0  forward of stage 0  all_gather <"B">  %w1  96 bytes  x4  Z3  matmul(%x7, %w1) in front needs it unsharded: its loop over "B" does not slice it
 %w1' : tensor<8x8xf32>
-made by call outside of the loop on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device
+computed by call outside of the loop on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device
 output "w1" on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device
 transfers: none
 collectives: none
 )");
-  CHECK(str(pt::explain(p, "%x9")) == R"(%x9 : tensor<8x8xf32>, of each of 4 microbatches
-made by forward of stage 0 on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device
-taken by forward of stage 1, backward of stage 1, backward of stage 0
+  CHECK(str(pt::explain(p, "%x9")) == R"(%x9 : tensor<8x8xf32>, for each of 4 microbatches
+computed by forward of stage 0 on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device
+used by forward of stage 1, backward of stage 1, backward of stage 0
 transfers:
-  m0 -> m1  %x9  256 bytes  x4  [{"B"}, {"M"}], cut anew  for forward of stage 1, backward of stage 1
+  m0 -> m1  %x9  256 bytes  x4  [{"B"}, {"M"}], resharded  for forward of stage 1, backward of stage 1
 collectives: none
 )");
   CHECK(str(pt::explain(p, "x24")) == R"(%x24 : tensor<8x8xf32>
-made by call outside of the loop on m1 [{"M"}, {"B"}], tensor<4x4xf32> on each device
-taken by call outside of the loop
+computed by call outside of the loop on m1 [{"M"}, {"B"}], tensor<4x4xf32> on each device
+used by call outside of the loop
 transfers: none
 collectives:
   m1  call outside of the loop  reduce_scatter <"B">  %x24  64 bytes  x1  Z3  dot_general(%x9, %x16) in the gradient of back leaves a sum over "B", which its uses slice (backward of matmul(%x9, %w2))
 )");
   CHECK(
       str(pt::explain(p, "w3")) ==
-      R"(error: O149 explain: the pipeline has no value "w3"; give an input, an output, or a name that print(pipeline) shows; known: x, w1, w2, loss; did you mean "w1"?
+      R"(error: O149 explain: the pipeline has no value "w3"; give an input, an output, or a name in the printed pipeline; known: x, w1, w2, loss; did you mean "w1"?
 )");
   for (const char* name : {"w1", "w2", "%w1'"})
     CHECK(str(pt::explain(p, "w*")).find(str(pt::explain(p, name)).substr(0, 60)) !=
           std::string::npos);
-  // Where nothing is sharded: transfers alone.
+  // Without shardings there are only transfers.
   CHECK(str(pt::explain(partitioned({}, PP))) == R"(transfers:
   m0 -> m1  %x9   256 bytes  x4  [{}, {}]  for forward of stage 1, backward of stage 1
   m1 -> m0  %x18  256 bytes  x4  [{}, {}]  for backward of stage 0
@@ -131,15 +131,15 @@ in all:
 )");
   CHECK(str(pt::explain(pt::pipeline(traced(), cluster, pt::gpipe, unsharded), "loss")) ==
         R"(%loss : tensor<f32>
-made by call outside of the loop on m1
+computed by call outside of the loop on m1
 output "loss" on m1
-taken by call outside of the loop
+used by call outside of the loop
 transfers: none
 collectives: none
 )");
 }
 
-TEST_CASE("diff: what changes from one pipeline to another") {
+TEST_CASE("diff: the changes from one pipeline to another") {
   const pt::pipelined plain = partitioned({}, PP, BP, MP), p = partitioned({}, PP, BP, MP, Z3);
   CHECK(str(pt::diff(plain, p)) == R"(schedule: PP, BP, MP -> PP, BP, MP, Z3
 all_gather: 0 -> 12
@@ -164,15 +164,15 @@ output "w2": m1 [{"M"}, {}] tensor<4x8xf32> -> m1 [{"M"}, {"B"}] tensor<4x4xf32>
 collectives that only one has:
 - m1 call outside of the loop all_reduce <"B"> %x24 128 bytes x1 MP dot_general(%x9, %x16) in the gradient of back leaves a sum over "B" (backward of matmul(%x9, %w2))
 - m0 call outside of the loop all_reduce <"B"> %x25 192 bytes x1 MP dot_general(%x7, %x21) in the gradient of front leaves a sum over "B" (backward of matmul(%x7, %w1))
-+ m0 forward of stage 0 all_gather <"B"> %w1 96 bytes x4 Z3 matmul(%x7, %w1) in front needs it whole: its loop over "B" does not slice it
-+ m1 forward of stage 1 all_gather <"B"> %w2 64 bytes x4 Z3 matmul(%x9, %w2) in back needs it whole: its loop over "B" does not slice it
-+ m1 backward of stage 1 all_gather <"B"> %w2 64 bytes x4 Z3 dot_general(%x16, %w2) in the gradient of back needs it whole: its loop over "B" does not slice it (backward of matmul(%x9, %w2))
++ m0 forward of stage 0 all_gather <"B"> %w1 96 bytes x4 Z3 matmul(%x7, %w1) in front needs it unsharded: its loop over "B" does not slice it
++ m1 forward of stage 1 all_gather <"B"> %w2 64 bytes x4 Z3 matmul(%x9, %w2) in back needs it unsharded: its loop over "B" does not slice it
++ m1 backward of stage 1 all_gather <"B"> %w2 64 bytes x4 Z3 dot_general(%x16, %w2) in the gradient of back needs it unsharded: its loop over "B" does not slice it (backward of matmul(%x9, %w2))
 + m1 call outside of the loop reduce_scatter <"B"> %x24 64 bytes x1 Z3 dot_general(%x9, %x16) in the gradient of back leaves a sum over "B", which its uses slice (backward of matmul(%x9, %w2))
 + m0 call outside of the loop reduce_scatter <"B"> %x25 96 bytes x1 Z3 dot_general(%x7, %x21) in the gradient of front leaves a sum over "B", which its uses slice (backward of matmul(%x7, %w1))
 )");
   CHECK(pt::diff<plain_step, explained_step>() == pt::diff(plain, p).view());
   CHECK(str(pt::diff(p, p)) == "no difference\n");
-  // More microbatches, and where the stages lie.
+  // More microbatches, and other meshes for the stages.
   const auto turned = [](int microbatches) {
     return pt::partition(traced(), {{"m1", {{"B", 4}}}, {"m0", {{"B", 4}}}},
                          pt::schedule(stages_of(microbatches), BP));
@@ -212,8 +212,8 @@ output "loss": m1 [] tensor<f32> -> m0 [] tensor<f32>
 output "w1": m0 [{}, {}] tensor<8x8xf32> -> m1 [{}, {}] tensor<8x8xf32>
 and 1 more outputs
 transfers that only one has:
-- m0 -> m1 %x9 256 bytes x4 [{"B"}, {}], cut anew for forward of stage 1, backward of stage 1
-- m1 -> m0 %x18 256 bytes x4 [{"B"}, {}], cut anew for backward of stage 0
+- m0 -> m1 %x9 256 bytes x4 [{"B"}, {}], resharded for forward of stage 1, backward of stage 1
+- m1 -> m0 %x18 256 bytes x4 [{"B"}, {}], resharded for backward of stage 0
 + m1 -> m0 %x9 256 bytes x4 [{"B"}, {}] for forward of stage 1, backward of stage 1
 + m0 -> m1 %x18 256 bytes x4 [{"B"}, {}] for backward of stage 0
 collectives that only one has:

@@ -1,5 +1,5 @@
-// Timelines of pipelines as pictures, pages and trace events: true to what is played, well-formed
-// whatever names hold, of bounded size.
+// Timelines of pipelines as pictures, pages and trace events: equal to the simulated timeline,
+// well-formed for any names, of bounded size.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -26,7 +26,7 @@ namespace pt = partita;
 
 namespace {
 
-/// A plain pipeline that was played.
+/// A simulated plain pipeline.
 struct played {
   pt::call_graph g;
   pt::mesh_lists lists;
@@ -68,7 +68,7 @@ pt::pipelined two_stage_step(std::string_view first, std::string_view second) {
       {.where = {.names = {{"a", first}, {"b", second}}}, .microbatches = 4, .batch = {{"x", 0}}});
 }
 
-/// An event of a trace: the text behind a key.
+/// Returns the value of a key in an event of a trace.
 std::string value_of(std::string_view event, std::string_view key) {
   const std::size_t at = event.find("\"" + std::string(key) + "\": ");
   if (at == event.npos) return "";
@@ -78,7 +78,7 @@ std::string value_of(std::string_view event, std::string_view key) {
 
 }  // namespace
 
-TEST_CASE("the checker of JSON finds mistakes") {
+TEST_CASE("the JSON checker finds errors") {
   CHECK(json_checker("{\"a\": [1, -0.5e+3, \"x\\u00e9 \\\" \xc3\xa9\", {}, [], true]}\n").run() ==
         "");
   for (const char* wrong : {"{", "[1,]", "{\"a\" 1}", "01", "1.", "\"\x01\"", "\"\xff\"", "\"\\x\"",
@@ -86,7 +86,8 @@ TEST_CASE("the checker of JSON finds mistakes") {
     CHECK_MESSAGE(json_checker(wrong).run() != "", wrong);
 }
 
-TEST_CASE("the picture of a timeline: a box with its microbatch for each call, and the bubble") {
+TEST_CASE(
+    "the picture of a timeline has a box for each call, with its microbatch, and the bubble") {
   const played p({4, 4, 8}, pt::one_f_one_b, {.forward = 1, .input = 1, .weight = 1});
   const std::string all = p.picture({.seconds = false});
   CHECK(xml_checker(all).run() == "");
@@ -103,7 +104,7 @@ TEST_CASE("the picture of a timeline: a box with its microbatch for each call, a
   CHECK(count(all, "sent to") == 0);  // messages take no time here
 }
 
-TEST_CASE("what is sent stands beside computation; later stages of a mesh are darker") {
+TEST_CASE("messages are drawn beside computation; later stages of a mesh are darker") {
   const played p({4, 8, 8}, pt::interleaved_1f1b, {1e-3, 1e-3, 1e-3, 5e-4});
   const std::string all = p.picture();
   CHECK(xml_checker(all).run() == "");
@@ -114,26 +115,26 @@ TEST_CASE("what is sent stands beside computation; later stages of a mesh are da
   CHECK(count(all, ">sent to an earlier mesh<") == 1);
 }
 
-TEST_CASE("ten thousand calls and a hundred thousand: the same picture") {
+TEST_CASE("ten thousand and a hundred thousand calls: the same picture") {
   const pt::pipeline_costs costs{1e-3, 1e-3, 1e-3, 2e-4};
   const std::string some = played({8, 8, 625}, pt::one_f_one_b, costs).picture(),
                     many = played({8, 8, 6250}, pt::one_f_one_b, costs).picture();
   CHECK(xml_checker(some).run() == "");
   CHECK(some.size() < 1'000'000);
   CHECK(many.size() < some.size() * 5 / 4);
-  CHECK(count(some, "as high as its part of the time") == 1);
+  CHECK(count(some, "as high as its share of the time") == 1);
 }
 
 TEST_CASE("pictures of calls that take no time, and of a deadlock") {
   const std::string none = played({2, 2, 2}, pt::gpipe, {0, 0, 0}).picture();
   CHECK(xml_checker(none).run() == "");
-  CHECK(count(none, "nothing takes any time") == 1);
+  CHECK(count(none, "the calls take no time") == 1);
   const played dead({3, 6, 8}, pt::circular, {}, 1);
   CHECK(dead.picture().starts_with("error: O007 deadlock"));
   CHECK(dead.trace().starts_with("error: O007 deadlock"));
 }
 
-TEST_CASE("three digits") {
+TEST_CASE("numbers have three digits") {
   const auto shown = [](double v) {
     return std::string(pt::report_detail::three_digits(v).view());
   };
@@ -189,7 +190,7 @@ TEST_CASE("trace events: an event for each call and message, arrows between even
   }
 }
 
-TEST_CASE("pictures, pages and traces of pipelines with any names") {
+TEST_CASE("pictures, pages and traces of pipelines with any names are well-formed") {
   std::mt19937 random(3);
   for (int round = 0; round < 12; ++round) {
     std::string name;
@@ -204,12 +205,12 @@ TEST_CASE("pictures, pages and traces of pipelines with any names") {
   }
 }
 
-TEST_CASE("a page tells all of a pipeline") {
+TEST_CASE("a page contains all parts of a pipeline's report") {
   const pt::pipelined p = two_stage_step("m0", "m1");
   const pt::text page = pt::html_page(p, pt::simulate(p, pt::a100_80), {.title = "two stages"});
   check_page(page);
   for (const char* words :
-       {"<title>two stages</title>", "Timeline of a pipeline", "What each mesh runs",
+       {"<title>two stages</title>", "Timeline of a pipeline", "Calls of each mesh",
         "F0 F1 B0 F2 B1 F3 B2 B3", "<td>forward, stage 0</td>", "8 messages",
         "2 stages on 2 meshes", "tensor&lt;16x32xf32&gt;", "fragment&lt;mesh=&quot;m0&quot;"})
     CHECK_MESSAGE(count(page, words) > 0, words);

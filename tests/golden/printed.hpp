@@ -1,4 +1,4 @@
-/// Partitioned programs as texts, and what has to hold for each of them.
+/// The texts of partitioned programs, and the properties that each program must have.
 #pragma once
 
 #include <string>
@@ -18,7 +18,8 @@ inline std::string unfused(const pt::core_program& c) {
   return str(pt::print(pt::lower(c, {.fuse = false}).device.local, &c.mesh));
 }
 
-/// Every way to run the program gives what the source gives; the log replays to the same loops.
+/// Checks that every way to run the program gives the results of the source, and that the log
+/// replays to the same loops.
 inline void check_meaning(const pt::partitioned& p) {
   const auto x = data::arguments(p.source);
   const pt::results expected = pt::evaluate(p.source, x);

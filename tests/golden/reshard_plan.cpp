@@ -31,7 +31,8 @@ constexpr pt::partitioned by(const pt::mesh& m, const Tactics&... tactics) {
   return pt::partition(traced(), m, pt::schedule(tactics...));
 }
 
-/// The plan's program is well formed, gives what it takes, and is proved to.
+/// Checks that the plan's program is well formed, returns the values that it accepts, and is proved
+/// to do so.
 void check_program(const pt::reshard_plan_result& plan) {
   const pt::device_program d = plan.program();
   CHECK(!pt::verify(d));
@@ -65,14 +66,14 @@ TEST_CASE("reshard_plan: from one schedule to another, and back") {
   params.w2  tensor<16x8xf32>  [{"M"}, {}] -> [{"M", "B"}, {}]  all_slice <"B">  0 bytes
   momentum.w1  tensor<8x16xf32>  [{}, {"M"}] -> [{"B"}, {"M"}]  all_slice <"B">  0 bytes
   momentum.w2  tensor<16x8xf32>  [{"M"}, {}] -> [{"M", "B"}, {}]  all_slice <"B">  0 bytes
-in all 5 values, 1 of which stay: all_gather 0, all_reduce 0, reduce_scatter 0, all_to_all 0; sent 0 bytes, peak 1152 bytes
+total: 5 values, 1 unchanged: all_gather 0, all_reduce 0, reduce_scatter 0, all_to_all 0; sent 0 bytes, peak 1152 bytes
 )");
   CHECK(str(pt::print(back)) == R"({"B":4, "M":2}:
   params.w1  tensor<8x16xf32>  [{"B"}, {"M"}] -> [{}, {"M"}]  all_gather <"B">  192 bytes
   params.w2  tensor<16x8xf32>  [{"M", "B"}, {}] -> [{"M"}, {}]  all_gather <"B">  192 bytes
   momentum.w1  tensor<8x16xf32>  [{"B"}, {"M"}] -> [{}, {"M"}]  all_gather <"B">  192 bytes
   momentum.w2  tensor<16x8xf32>  [{"M", "B"}, {}] -> [{"M"}, {}]  all_gather <"B">  192 bytes
-in all 5 values, 1 of which stay: all_gather 4, all_reduce 0, reduce_scatter 0, all_to_all 0; sent 768 bytes, peak 1152 bytes
+total: 5 values, 1 unchanged: all_gather 4, all_reduce 0, reduce_scatter 0, all_to_all 0; sent 768 bytes, peak 1152 bytes
 )");
   check_program(there);
   check_program(back);
@@ -81,7 +82,7 @@ in all 5 values, 1 of which stay: all_gather 4, all_reduce 0, reduce_scatter 0, 
   CHECK(same.bytes_sent == 0);
 }
 
-TEST_CASE("reshard_plan: to another mesh of as many devices") {
+TEST_CASE("reshard_plan: to another mesh with the same number of devices") {
   const auto a = by(grid, BP, MP, Z3);
   const auto b = by({{"x", 2}, {"y", 4}}, pt::manual("y", {{"params", 1}, {"momentum", 1}}),
                     pt::manual("x", {{"params", 0}, {"momentum", 0}}));
@@ -92,13 +93,13 @@ TEST_CASE("reshard_plan: to another mesh of as many devices") {
   momentum.w1  tensor<8x16xf32>  [{"devices":(1)4}, {"devices":(4)2}] -> [{"devices":(1)2}, {"devices":(2)4}]  all_to_all <"devices":(4)2>, all_to_all <"devices":(2)4>  80 bytes
   momentum.w2  tensor<16x8xf32>  [{"devices":(4)2, "devices":(1)4}, {}] -> [{"devices":(1)2}, {"devices":(2)4}]  all_to_all <"devices":(2)4, "devices":(1)2>, all_to_all <"devices":(1)2>  88 bytes
   x  tensor<16x8xf32>  [{"devices":(1)4}, {}] -> [{}, {"devices":(1)2}]  all_to_all <"devices":(1)4>, all_gather <"devices":(2)2>  224 bytes
-in all 5 values, 0 of which stay: all_gather 1, all_reduce 0, reduce_scatter 0, all_to_all 9; sent 560 bytes, peak 512 bytes
+total: 5 values, 0 unchanged: all_gather 1, all_reduce 0, reduce_scatter 0, all_to_all 9; sent 560 bytes, peak 512 bytes
 )");
   check_program(plan);
   check_program(pt::reshard_plan(b, a));
 }
 
-TEST_CASE("reshard_plan: between paddings") {
+TEST_CASE("reshard_plan: between different paddings") {
   const auto source = pt::trace([](auto x, auto w) { return matmul(x, w); },
                                 pt::input<float, 10, 9>("x"), pt::input<float, 9, 8>("w"));
   const auto split = [&](const pt::mesh& m, const auto&... tactics) {
@@ -122,12 +123,12 @@ TEST_CASE("reshard_plan: between paddings") {
     for (const auto& b : all) check_program(pt::reshard_plan(a, b));
   CHECK(str(pt::print(pt::reshard_plan(all[0], all[1]))) == R"({"B":4, "M":2}:
   x  tensor<10x9xf32>  [{"B"}, {}] -> [{"M"}, {}]  all_gather <"B">, pad [10, 9], all_slice <"M">  324 bytes
-in all 2 values, 1 of which stay: all_gather 1, all_reduce 0, reduce_scatter 0, all_to_all 0; sent 324 bytes, peak 720 bytes
+total: 2 values, 1 unchanged: all_gather 1, all_reduce 0, reduce_scatter 0, all_to_all 0; sent 324 bytes, peak 720 bytes
 )");
   CHECK(str(pt::print(pt::reshard_plan(all[0], all[5]))) == R"({"B":4, "M":2}:
   x  tensor<10x9xf32>  [{"B"}, {}] -> [{"M"}, {"B"}]  all_gather <"B">, pad [10, 12], all_slice <"M", "B">  324 bytes
   w  tensor<9x8xf32>  [{}, {}] -> [{"B"}, {}]  pad [12, 8], all_slice <"B">  0 bytes
-in all 2 values, 0 of which stay: all_gather 1, all_reduce 0, reduce_scatter 0, all_to_all 0; sent 324 bytes, peak 768 bytes
+total: 2 values, 0 unchanged: all_gather 1, all_reduce 0, reduce_scatter 0, all_to_all 0; sent 324 bytes, peak 768 bytes
 )");
 }
 
@@ -142,11 +143,11 @@ TEST_CASE("reshard: one value, in the notation of shard") {
   const auto plan = pt::reshard(p, "params.w2", {{"B", "M"}});
   CHECK(str(pt::print(plan)) == R"({"B":4, "M":2}:
   params.w2  tensor<16x8xf32>  [{"M", "B"}, {}] -> [{"B", "M"}, {}]  permute <"B", "M">  64 bytes
-in all 1 values, 0 of which stay: all_gather 0, all_reduce 0, reduce_scatter 0, all_to_all 0, permute 1; sent 64 bytes, peak 64 bytes
+total: 1 values, 0 unchanged: all_gather 0, all_reduce 0, reduce_scatter 0, all_to_all 0, permute 1; sent 64 bytes, peak 64 bytes
 )");
 }
 
-TEST_CASE("reshard: what cannot be") {
+TEST_CASE("reshard: invalid requests are refused") {
   const auto message = [](const auto& plan) {
     try {
       plan();
@@ -165,8 +166,8 @@ TEST_CASE("reshard: what cannot be") {
   CHECK(message([&] {
           return pt::reshard_plan(p, by({{"B", 4}}, BP));
         }) ==
-        "S037 reshard_plan: {\"B\":4, \"M\":2} and {\"B\":4} are no views of the same devices that "
-        "have parts of axes in common; plan it by way of a mesh that has");
+        "S037 reshard_plan: {\"B\":4, \"M\":2} and {\"B\":4} do not describe the same devices with "
+        "common parts of axes; reshard by way of a mesh that has parts in common with both");
   const auto other =
       pt::partition(pt::trace([](auto x) { return pt::sum(x); }, pt::input<float, 16, 4>("x")),
                     grid, pt::schedule());

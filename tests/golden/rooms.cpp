@@ -1,5 +1,5 @@
-// What the README.md of folders shows, as it stands there: blocks below "<!-- from
-// tests/golden/rooms.cpp -->".
+// The code of the blocks below "<!-- from tests/golden/rooms.cpp -->" in the README.md files of
+// folders.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -33,7 +33,8 @@ std::vector<pt::array> some_inputs(const pt::program& p) {
   data::random random{7};
   std::vector<pt::array> inputs;
   for (int i = 0; i < p.input_count(); ++i) {
-    const bool second = p.input_name(i).starts_with("opt_state.v");  // (it is under a root)
+    const bool second =
+        p.input_name(i).starts_with("opt_state.v");  // (its name begins with the root)
     if (!pt::is_floating(p.input_type(i).element))
       inputs.push_back(data::integers(p.input_type(i), random, 0, 3));
     else
@@ -55,7 +56,7 @@ constexpr transformer::sizes small{.layers = 2,
 
 namespace op_room {
 
-struct rope {  // a rotary embedding: x (b, p, n) is turned by positions (p)
+struct rope {  // a rotary embedding: x (b, p, n) is rotated by positions (p)
   static constexpr std::string_view name = "rope";
   static constexpr int operand_count = 2;
   static constexpr void infer(pt::infer_context& c) {  // shape rule
@@ -190,7 +191,7 @@ constexpr auto sharded = [] {
 
 }  // namespace
 
-TEST_CASE("the rooms' programs") {
+TEST_CASE("the programs of the README files run") {
   op_room::laws();
   CHECK(schedule_room::steps() != 0);
   room::on_devices();

@@ -13,7 +13,8 @@ pt::program unfolding() {
   return pt::trace(rows, pt::input<float, 16>("x"), pt::input<float, 4, 8>("w"));
 }
 
-/// All ways to run it agree, loops in sequence among them, and its text is the whole of it.
+/// Checks that all ways to run the program agree, also with loops in sequence, and that its text
+/// reads back.
 void check_all(const pt::partitioned& p) {
   check_meaning(p);
   const auto x = data::arguments(p.source);
@@ -68,7 +69,7 @@ TEST_CASE(
 }
 )");
   check_all(p);
-  // Where an op slices one dimension only, the loops over both parts are one.
+  // If an op slices only one dimension, the loops over both parts are one loop.
   CHECK(core(p, false).find(R"(  %x1 = loop "A" [#tile<0>] (%rA: range<8>) {
     %xs = slice 0 %x[%rA] : tensor<2xf32>
     %x1s = abs(%xs) : tensor<2xf32>
@@ -91,14 +92,14 @@ TEST_CASE(
   CHECK(p.cost.peak_bytes == q.cost.peak_bytes);
 }
 
-TEST_CASE("the mesh is the user's to the user: numbers, sizes, text") {
+TEST_CASE("users see their own mesh: numbers, sizes, text") {
   const auto p = pt::partition(unfolding(), {{"A", 8}, {"B", 3}}, pt::schedule(A));
   CHECK(str(pt::concat(p.mesh())) == R"({"A":8, "B":3})");
   CHECK(p.mesh().rank == 3);
   CHECK(p.mesh().devices() == 24);
   CHECK(p.mesh().whole().rank == 2);
   CHECK(p.mesh().whole().size(0) == 8);
-  CHECK(p.mesh().find("B") == 1);  // as the user numbers it; the minor part comes behind
+  CHECK(p.mesh().find("B") == 1);  // as the user numbers it; the minor part comes after
   CHECK(p.mesh().part(0) == pt::sub_axis{0, 1, 4});
   CHECK(p.mesh().part(2) == pt::sub_axis{0, 4, 2});
   CHECK(p.mesh().order[1] == 2);
@@ -106,11 +107,11 @@ TEST_CASE("the mesh is the user's to the user: numbers, sizes, text") {
   CHECK(p.input("w").sharding.dim_of(0) == -1);
   CHECK(p.input("w").sharding.dim_of(2) == 0);
   check_all(p);
-  // A split mesh is as good as the whole one.
+  // A split mesh is as good as the original one.
   CHECK(local(pt::partition(unfolding(), p.mesh(), pt::schedule(A))) == local(p));
 }
 
-TEST_CASE("the other way: a merge takes the parts from the uses of its result") {
+TEST_CASE("in reverse: a merge gets the parts from the uses of its result") {
   const auto f = pt::trace([](auto x, auto w) { return matmul(pt::reshape<2, 16>(-x), w); },
                            pt::input<float, 2, 4, 4>("x"), pt::input<float, 16, 8>("w"));
   const auto p = pt::partition(f, eight, pt::schedule(pt::manual("A", {{"w", 0}})));
@@ -127,8 +128,8 @@ TEST_CASE("the other way: a merge takes the parts from the uses of its result") 
   check_all(p);
 }
 
-TEST_CASE("attention with more devices than heads: keys take the rest") {
-  // [batch, seq, heads, key] -> [batch, seq, heads * key], behind it the output projection.
+TEST_CASE("attention with more devices than heads: the rest of the axis shards keys") {
+  // [batch, seq, heads, key] -> [batch, seq, heads * key], followed by the output projection.
   const auto f = pt::trace(
       [](auto q, auto k, auto v, auto wo) {
         const auto heads = [](auto x) {
@@ -147,7 +148,7 @@ TEST_CASE("attention with more devices than heads: keys take the rest") {
   const auto p = pt::partition(
       f, eight, pt::schedule(pt::manual("A", {{"q", 2}, {"k", 2}, {"v", 2}, {"wo", 0}})));
   const std::string text = local(p);
-  // Scores are sums over the keys of a head; the rest is local.
+  // Scores are sums over the keys of a head; all other ops are local.
   CHECK_MESSAGE(text.find(R"(all_reduce <"A":(4)2>)") != std::string::npos, text);
   CHECK_MESSAGE(p.collectives == pt::collectives{.all_reduce = 2}, text);
   CHECK(p.core.conflicts.empty());
@@ -157,7 +158,7 @@ TEST_CASE("attention with more devices than heads: keys take the rest") {
   CHECK(pt::all_close(pt::temporal(p, x), expected));
 }
 
-TEST_CASE("three dimensions: two splits, or one and a rest that does not fit") {
+TEST_CASE("three dimensions: two splits, or one split and a remainder that does not divide") {
   const auto f =
       pt::trace([](auto x) { return -(pt::reshape<2, 3, 4>(x)); }, pt::input<float, 24>("x"));
   const auto p = pt::partition(f, {{"A", 12}}, pt::schedule(A));
@@ -192,13 +193,13 @@ TEST_CASE("three dimensions: two splits, or one and a rest that does not fit") {
   CHECK(
       str(pt::explain(q))
           .find(
-              R"(all_gather <"A":(2)4>  %x  36 bytes  x1  A  reshape(%x) needs it whole: a conflict left it without a loop over "A":(2)4)") !=
+              R"(all_gather <"A":(2)4>  %x  36 bytes  x1  A  reshape(%x) needs it unsharded: a conflict left it without a loop over "A":(2)4)") !=
       std::string::npos);
   CHECK(str(pt::print_replicated(q)).find(R"(along "A":(2)4)") != std::string::npos);
   check_all(q);
 }
 
-TEST_CASE("no part fits: a conflict, as before, and the whole axis is gathered") {
+TEST_CASE("if no part divides, the conflict stays and the whole axis is gathered") {
   const auto f =
       pt::trace([](auto x) { return -(pt::reshape<3, 4>(x)); }, pt::input<float, 12>("x"));
   const auto p = pt::partition(f, {{"A", 4}}, pt::schedule(A));
@@ -208,7 +209,7 @@ TEST_CASE("no part fits: a conflict, as before, and the whole axis is gathered")
   check_all(p);
 }
 
-TEST_CASE("tactics after a split: the axis means all of its parts") {
+TEST_CASE("a tactic after a split means all parts of the axis") {
   const auto f = pt::trace(
       [](auto x, auto w, auto y) {
         return std::tuple{pt::output("v", rows(x, w)), pt::output("z", -y)};
@@ -236,7 +237,7 @@ tile<%y, 1, "A">; propagate;
 propagate;
 )");
   check_all(p);
-  // Parts by name, also those that are there already.
+  // Parts by name, also parts that exist already.
   const auto q = run(pt::manual("A:(1)4", {{"w", 1}}), pt::manual("A:(4)2", {{"w", 0}, {"y", 0}}));
   CHECK(layouts(q) == R"([{"A"}] [{"A":(4)2}, {"A":(1)4}] [{"A":(4)2}, {}] )");
   CHECK(actions(q) == R"(tile<%x, 0, "A">; propagate;
@@ -252,7 +253,7 @@ tile<%y, 0, "A":(4)2>; propagate;
   CHECK(layouts(r) == R"([{"A"}] [{"A":(4)2, "A":(1)2}, {}] [{"A":(2)2}, {"A":(4)2}] )");
   CHECK(r.mesh().rank == 3);
   check_all(r);
-  // Not all of an axis is left for a dimension.
+  // Only some parts of the axis are free for the dimension.
   CHECK_THROWS_WITH_AS(
       run(pt::manual("A", {{"w", 1}})),
       R"(S004 tile: "w" is already sliced on dimension 0 along axis "A":(4)2, by propagation in tactic 1 ("A"); it cannot be sliced on dimension 1 too; put this tactic before that one, or give the mesh another axis)",
@@ -285,7 +286,7 @@ TEST_CASE("a sub-axis by name, without a reshape") {
   const auto once = pt::partition(f, eight, pt::schedule(A));
   CHECK(local(twice) == local(once));
   CHECK(core(twice) == core(once));
-  // A part of one position is nothing to slice.
+  // A part of size one slices nothing.
   const auto none = pt::partition(f, eight, pt::schedule(pt::manual("A:(8)1", {{"x", 0}})));
   CHECK(none.mesh().rank == 1);
   CHECK(none.collectives.total() == 0);
@@ -303,7 +304,7 @@ output "result": [{"A"}, {}] tensor<1x4xf32> -> [{"A":(1)4}, {"A":(4)2}] tensor<
 )");
 }
 
-TEST_CASE("sub-axes that are none") {
+TEST_CASE("invalid sub-axes are refused") {
   const auto f = pt::trace([](auto x) { return -x; }, pt::input<float, 24, 24>("x"));
   const auto message = [&](auto... tactics) -> std::string {
     try {
@@ -317,19 +318,19 @@ TEST_CASE("sub-axes that are none") {
   CHECK(of("C:(1)2") == R"(S001 tactic: the mesh has no axis "C"; known: A, B; did you mean "A"?)");
   CHECK(
       of("A:4") ==
-      R"(S021 tactic: "A:4" is no sub-axis of axis "A", which has size 12; "A:(pre)size" is needed, both at least 1, pre x size a divisor of 12)");
+      R"(S021 tactic: "A:4" is not a sub-axis of axis "A", which has size 12; "A:(pre)size" is needed, both at least 1, pre x size a divisor of 12)");
   for (const char* bad :
        {"A:", "A:()4", "A:(1)", "A:(1)4 ", "A:(0)4", "A:(1)0", "A:(-1)4", "A:(1)-2"})
     CHECK_MESSAGE(of(bad).substr(0, 4) == "S021", bad);
   CHECK(
       of("A:(1)5") ==
-      R"(S022 tactic: sub-axis "A:(1)5": axis "A" has size 12, which 1 x 5 does not divide; behind (1) a size of 1, 2, 3, 4, 6 or 12 is possible)");
+      R"(S022 tactic: sub-axis "A:(1)5": axis "A" has size 12, which 1 x 5 does not divide; after (1) a size of 1, 2, 3, 4, 6 or 12 is possible)");
   CHECK(
       of("A:(4)2") ==
-      R"(S022 tactic: sub-axis "A:(4)2": axis "A" has size 12, which 4 x 2 does not divide; behind (4) a size of 1 or 3 is possible)");
+      R"(S022 tactic: sub-axis "A:(4)2": axis "A" has size 12, which 4 x 2 does not divide; after (4) a size of 1 or 3 is possible)");
   CHECK(
       of("A:(5)2") ==
-      R"(S022 tactic: sub-axis "A:(5)2": axis "A" has size 12, which 5 does not divide; before a part of it stand 1, 2, 3, 4, 6 or 12)");
+      R"(S022 tactic: sub-axis "A:(5)2": axis "A" has size 12, which 5 does not divide; pre can be 1, 2, 3, 4, 6 or 12)");
   CHECK(
       message(pt::manual("A:(1)4", {{"x", 0}}), pt::manual("A:(1)6", {{"x", 1}})) ==
       R"(S023 tactic: sub-axis "A":(1)6 overlaps "A":(4)3, a part into which axis "A" of size 12 is split already; name it in an earlier tactic, or parts of "A":(4)3)");
@@ -353,7 +354,7 @@ TEST_CASE("sub-axes that are none") {
   check_all(p);
 }
 
-TEST_CASE("no axis is left for a split: the conflict stays") {
+TEST_CASE("no axis is left to split, so the conflict stays") {
   const pt::mesh full{{"A", 8}, {"B", 1}, {"C", 1}, {"D", 1},
                       {"E", 1}, {"F", 1}, {"G", 1}, {"H", 1}};
   const auto p = pt::partition(unfolding(), full, pt::schedule(A));
@@ -379,7 +380,7 @@ TEST_CASE("conflicts of a tactic keep their part when a later one splits the axi
   check_all(p);
 }
 
-TEST_CASE("microbatches have no parts: what does not divide is refused") {
+TEST_CASE("microbatches have no parts: a batch that they do not divide is refused") {
   const auto f =
       pt::trace([](auto x) { return -(pt::reshape<4, 4>(x)); }, pt::input<float, 16>("x"));
   CHECK_THROWS_AS(pt::partition(f, eight, pt::schedule(pt::microbatch(8, {{"x", 0}}))), pt::error);
@@ -388,7 +389,7 @@ TEST_CASE("microbatches have no parts: what does not divide is refused") {
   CHECK(pt::equal(pt::emulate(p, x), pt::evaluate(p.source, x)));
 }
 
-TEST_CASE("in and around loops") {
+TEST_CASE("sub-axes inside and around loops") {
   const auto f = pt::trace(
       [](auto x, auto w) {
         return pt::for_loop(
@@ -402,7 +403,7 @@ TEST_CASE("in and around loops") {
   check_all(p);
 }
 
-TEST_CASE("device programs with sub-axes are read, mistakes in them refused") {
+TEST_CASE("device programs with sub-axes are parsed, invalid ones are refused") {
   const auto p = pt::partition(unfolding(), {{"B", 3}, {"A", 8}}, pt::schedule(A));
   const std::string good = local(p);
   const auto read = [&](std::string_view part) {
@@ -420,7 +421,7 @@ TEST_CASE("device programs with sub-axes are read, mistakes in them refused") {
         R"("A":(4)2x)", R"("C":(4)2)", R"("A":(1)4, "A":(2)4)", R"("A":(99999999999999999999)2)"})
     CHECK_MESSAGE(read(bad) == "P011", bad);
 
-  // Two ways to split that do not fit to each other are no mesh.
+  // Two splits of one axis that do not fit together are not a mesh.
   const std::string twelve = R"(func @main(%x: tensor<4xf32>) attributes {mesh = {"A":12}} {
   %x1 = all_reduce <"A":(1)4> %x : tensor<4xf32>
   %x2 = all_reduce <"A":(1)6> %x1 : tensor<4xf32>

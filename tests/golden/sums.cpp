@@ -1,4 +1,4 @@
-// Sums that several ops use: what is reduced, scattered, and sliced before.
+// Sums with several uses: which are reduced, which are scattered, and which are sliced before.
 #include "printed.hpp"
 
 #include <partita/prove/prove.hpp>
@@ -18,7 +18,7 @@ constexpr auto Z2 =
 constexpr auto Z3 = pt::manual(
     "B", {{"params", pt::first_divisible_dim}, {"momentum", pt::first_divisible_dim}}, "Z3");
 
-/// Momentum, of gradients clipped by the norm of all of them.
+/// Momentum of gradients that are clipped by the global norm.
 template <bool Clips, bool Tags = false>
 constexpr auto step = [](const auto& p, const auto& m, const auto& x, const auto& y) {
   auto [loss, g] = pt::value_and_grad(
@@ -57,7 +57,7 @@ void check_run(const pt::partitioned& p) {
 
 }  // namespace
 
-TEST_CASE("ZeRO with clipping: as many bytes as without, but for one number") {
+TEST_CASE("ZeRO with clipping sends one number more than without") {
   const auto plain = traced(step<false>), clipped = traced(step<true>),
              tagged = traced(step<true, true>);
   for (const auto* f : {&plain, &clipped, &tagged}) {
@@ -65,7 +65,8 @@ TEST_CASE("ZeRO with clipping: as many bytes as without, but for one number") {
     for (const bool whole : {false, true}) {
       const auto p = whole ? pt::partition(*f, mesh, pt::schedule(BP, Z2))
                            : pt::partition(*f, mesh, pt::schedule(BP, Z3));
-      // Parameters: w1 once and w2 twice, or both as they leave. Reduced: loss and squares.
+      // Parameters: w1 once and w2 twice, or both in the layout in which they leave. Reduced: loss
+      // and squares.
       CHECK(p.collectives == pt::collectives{.all_gather = whole ? 2 : 3,
                                              .all_reduce = clips ? 2 : 1,
                                              .reduce_scatter = 2});
@@ -78,7 +79,7 @@ TEST_CASE("ZeRO with clipping: as many bytes as without, but for one number") {
   }
 }
 
-TEST_CASE("a sum whose other uses keep it whole, or are as large as it, is all-reduced") {
+TEST_CASE("a sum is all-reduced if another use needs it replicated or makes as many numbers") {
   const auto of = [](const auto& other) {
     return pt::trace(
         [&](auto x, auto w, auto m) {
@@ -93,12 +94,12 @@ TEST_CASE("a sum whose other uses keep it whole, or are as large as it, is all-r
     check_run(p);
     return p.collectives;
   };
-  // Returned whole.
+  // The program returns it replicated.
   CHECK(collectives(of([](auto g) { return tanh(g); })) == pt::collectives{.all_reduce = 1});
-  // Along the other dimension: each piece has all of it.
+  // Along the other dimension: each block has all terms.
   CHECK(collectives(of([](auto g) { return pt::sum<1>(g * g); })) ==
         pt::collectives{.all_reduce = 1});
-  // Rows added up, and all of it.
+  // Row sums, and the total.
   CHECK(collectives(of([](auto g) { return pt::sum<0>(g * g); })) ==
         pt::collectives{.all_reduce = 1, .reduce_scatter = 1});
   CHECK(collectives(of([](auto g) { return pt::reduce_max(pt::abs(g)); })) ==
@@ -113,8 +114,8 @@ TEST_CASE("a sum whose other uses keep it whole, or are as large as it, is all-r
         })).reduce_scatter == 0);
 }
 
-TEST_CASE("a sum of whole rows is sliced before it is reduced, if all uses slice it") {
-  // Terms of every device go to any row.
+TEST_CASE("a scatter into replicated rows is sliced before it is reduced, if all uses slice it") {
+  // The terms of every device go to any row.
   const pt::mesh two{{"B", 2}, {"M", 4}};
   const auto f = pt::trace(
       [](auto rows, auto x, auto m) {
@@ -130,7 +131,7 @@ TEST_CASE("a sum of whole rows is sliced before it is reduced, if all uses slice
   check_run(p);
 }
 
-TEST_CASE("uses that slice a sum along different dimensions get their pieces from a scatter") {
+TEST_CASE("uses that slice a sum along different dimensions get their blocks from a scatter") {
   const auto f = pt::trace(
       [](auto x, auto w, auto m, auto n) {
         const auto g = pt::einsum<"bi,bj->ij">(x, w);
@@ -144,7 +145,7 @@ TEST_CASE("uses that slice a sum along different dimensions get their pieces fro
   CHECK(p.collectives == pt::collectives{.reduce_scatter = 1, .all_to_all = 1});
 }
 
-TEST_CASE("sums stay pending through what is linear, up to where fewer numbers are left") {
+TEST_CASE("sums stay pending through linear ops, up to the op with the fewest numbers") {
   const auto of = [](const auto& f) {
     return pt::trace(
         [&](auto x, auto w, auto u) {
@@ -160,23 +161,23 @@ TEST_CASE("sums stay pending through what is linear, up to where fewer numbers a
     return pt::summarize(p).collective_bytes;
   };
   constexpr auto reduced = [](std::int64_t numbers) { return 2 * 8 * numbers * 3 / 4; };
-  // A row, a column and one number of 8 x 4, added up.
+  // A row, a column and the total of 8 x 4.
   CHECK(sent(of([](auto a, auto) { return pt::sum<0>(a); }), 1) == reduced(4));
   CHECK(sent(of([](auto a, auto) { return pt::sum<0>(-pt::transpose<1, 0>(a)); }), 1) ==
         reduced(8));
   CHECK(sent(of([](auto a, auto) { return pt::mean(0.5 * a) * 3.0; }), 1) == reduced(1));
-  // Two sums become one behind signs and factors.
+  // Two sums become one after signs and factors.
   CHECK(sent(of([](auto a, auto b) { return 0.25 * a - (-b); }), 1) == reduced(32));
   CHECK(sent(of([](auto a, auto b) { return pt::sum<1>(2.0 * a + pt::reshape<8, 4>(b)); }), 1) ==
         reduced(8));
-  // What is not linear, and what is used twice, is reduced where it is made.
+  // A sum with a nonlinear use, or with two uses, is reduced at its op.
   CHECK(sent(of([](auto a, auto) { return pt::sum<0>(exp(a)); }), 1) == reduced(32));
   CHECK(sent(of([](auto a, auto) { return pt::reduce_max<0>(a); }), 1) == reduced(32));
   CHECK(sent(of([](auto a, auto) { return pt::sum<0>(a) + a; }), 1) == reduced(32));
   CHECK(sent(of([](auto a, auto b) { return pt::sum<0>(a * b); }), 2) == 2 * reduced(32));
 }
 
-TEST_CASE("sums stay pending through products with other values, choices and wider types") {
+TEST_CASE("sums stay pending through products with other values, selections and wider types") {
   const auto of = [](const auto& f) {
     return pt::trace(
         [&](auto x, auto w, auto u, auto m, auto q) {
@@ -199,11 +200,11 @@ TEST_CASE("sums stay pending through products with other values, choices and wid
   };
   constexpr auto reduced = [](std::int64_t numbers) { return 2 * 4 * numbers * 3 / 4; };
   const auto zero = [](auto x) { return pt::full_like(x, 0); };
-  // One number, a row, 8 x 4 once in place of twice.
+  // One number, a row, and 8 x 4 once instead of twice.
   CHECK(sent(of([](auto a, auto, auto m, auto) { return pt::sum(m * a); }), 1) == reduced(1));
   CHECK(sent(of([](auto a, auto, auto m, auto) { return pt::sum<0>(a * m); }), 1) == reduced(4));
   CHECK(sent(of([](auto a, auto, auto, auto) { return pt::sum<0>(a / 3.f); }), 1) == reduced(4));
-  // A divisor may be 0: of what is 3 in all, 3 / 0 + 0 / 0 is no infinity.
+  // A divisor may be 0: if the terms 3 and 0 make a sum of 3, 3 / 0 + 0 / 0 is NaN, not infinity.
   CHECK(sent(of([](auto a, auto, auto m, auto) { return pt::sum<0>(a / m); }), 1) == reduced(32));
   CHECK(sent(of([](auto a, auto b, auto m, auto) { return m * a + b * m; }), 1) == reduced(32));
   CHECK(sent(of([&](auto a, auto b, auto, auto q) {
@@ -212,18 +213,18 @@ TEST_CASE("sums stay pending through products with other values, choices and wid
              1) == reduced(32));
   CHECK(sent(of([&](auto a, auto, auto, auto q) { return pt::sum<1>(select(q, zero(a), -a)); }),
              1) == reduced(8));
-  // In twice the bytes a row is less than 8 x 4; the sum of two such is not.
+  // In twice the bytes, a row is less than 8 x 4; the sum of two such is not.
   constexpr auto wide = [](auto x) { return pt::convert<double>(x); };
   CHECK(sent(of([&](auto a, auto, auto, auto) { return pt::sum<0>(wide(a)); }), 1) ==
         2 * reduced(4));
   CHECK(sent(of([&](auto a, auto b, auto, auto) { return wide(a) + wide(b); }), 2) ==
         2 * reduced(32));
-  // One number is less than what it is multiplied with, also of what is summed behind that.
+  // One number is less than the value that it is multiplied with, also if that product is summed.
   CHECK(sent(of([](auto a, auto, auto m, auto) { return pt::sum<0>(m * pt::sum(a)); }), 1) ==
         reduced(1));
   CHECK(sent(of([](auto a, auto b, auto m, auto) { return pt::sum(a) * m + pt::sum(b) * m; }), 2) ==
         2 * reduced(1));
-  // A factor that lies on the devices in pieces takes pieces of the sum; a product of sums is none.
+  // A sharded factor needs a block of the sum; a product of sums is not linear.
   CHECK(sent(of([](auto a, auto b, auto m, auto) { return m * a + b; }), 0, true) == reduced(32));
   CHECK(sent(of([](auto a, auto b, auto, auto) { return pt::sum(a * b); }), 2) == 2 * reduced(32));
 }

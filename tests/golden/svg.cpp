@@ -1,4 +1,5 @@
-/// Pictures as SVG: well-formed whatever names hold, of bounded size, and true to what they show.
+/// Pictures as SVG: well-formed for any names, of bounded size, and equal to the data that they
+/// show.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ bool has(const pt::text& picture, std::string_view words) {
   return picture.view().find(words) != std::string_view::npos;
 }
 
-/// Two products, one after the other in a chain of `n` steps, over inputs of any names.
+/// A chain of `n` steps of two products each, over inputs of any names.
 pt::partitioned chain(int n, std::string_view x, std::string_view w) {
   const auto f = pt::trace(
       [n](auto a, auto b) {
@@ -48,14 +49,14 @@ std::vector<pt::text> all_pictures(const pt::partitioned& p, std::string_view x)
 
 }  // namespace
 
-TEST_CASE("the checker of XML finds mistakes") {
+TEST_CASE("the XML checker finds errors") {
   CHECK(xml_checker("<a b=\"1\"><c/>x &amp; y</a>").run() == "");
   for (const char* wrong : {"<a>", "<a></b>", "<a b=1/>", "<a>&</a>", "<a/><a/>", "<a>\x01</a>",
                             "<a>\xff</a>", "<a b=\"<\"/>", "<a b=\"1\" b=\"2\"/>", "x<a/>"})
     CHECK_MESSAGE(xml_checker(wrong).run() != "", wrong);
 }
 
-TEST_CASE("pictures are well-formed whatever names hold") {
+TEST_CASE("pictures are well-formed for any names") {
   std::mt19937 random(7);
   for (int round = 0; round < 20; ++round) {
     std::string name = "x";
@@ -67,7 +68,7 @@ TEST_CASE("pictures are well-formed whatever names hold") {
   }
 }
 
-TEST_CASE("long texts keep their beginning and their end, whole characters") {
+TEST_CASE("long texts keep their beginning and their end, in complete characters") {
   using pt::report_detail::shortened;
   CHECK(shortened("abcdef", 6) == "abcdef");
   CHECK(shortened("abcdefgh", 6) == "abc…gh");
@@ -75,7 +76,7 @@ TEST_CASE("long texts keep their beginning and their end, whole characters") {
   CHECK(shortened(std::string(1000000, 'a') + "z", 5) == "aa…az");
 }
 
-TEST_CASE("numbers in pictures") {
+TEST_CASE("numbers in pictures are short") {
   const auto coordinate = [](double v) {
     pt::text out;
     pt::report_detail::print_coordinate(out, v);
@@ -130,12 +131,12 @@ TEST_CASE("replicas and padding in a sharding") {
   CHECK(has(x, "[9:12 (2 padding), 0:8] on devices 6 7"));
   CHECK(has(x, "class=\"padding\""));
   CHECK(has(x, "each block on 2 devices along &quot;M&quot;"));
-  CHECK(has(w, "whole on all 8 devices along &quot;B&quot;, &quot;M&quot;"));
+  CHECK(has(w, "replicated on all 8 devices along &quot;B&quot;, &quot;M&quot;"));
   CHECK(!has(w, "class=\"padding\""));
   CHECK_THROWS_AS(pt::sharding_svg(p, "nothing"), pt::error);
 }
 
-TEST_CASE("of very many devices a part is drawn, and the picture says so") {
+TEST_CASE("a picture of very many devices draws some of them and states it") {
   const auto f = pt::trace([](auto x) { return x * 2.f; }, pt::input<float, 65536, 4096>("x"));
   const auto p =
       pt::partition(f, pt::mesh{{"B", 65536}, {"M", 4096}, {"R", 1 << 20}},
@@ -143,8 +144,8 @@ TEST_CASE("of very many devices a part is drawn, and the picture says so") {
   const pt::text picture = pt::sharding_svg(p, "x");
   CHECK(fault(picture) == "");
   CHECK(picture.size() < 200000);
-  CHECK(has(picture, "of 65,536 pieces of dimension 0"));
-  CHECK(has(picture, "of 4,096 pieces of dimension 1"));
+  CHECK(has(picture, "of 65,536 blocks of dimension 0"));
+  CHECK(has(picture, "of 4,096 blocks of dimension 1"));
   CHECK(has(picture, "on devices 0 1 2 3 4 5 6 7 ... (1048576)"));
 }
 
@@ -164,7 +165,7 @@ TEST_CASE("pictures of long programs stay small") {
   }
 }
 
-TEST_CASE("what pictures tell of a program") {
+TEST_CASE("pictures show the figures of a program") {
   const auto p = chain(6, "x", "w");
   const pt::text memory = pt::memory_svg(p.device, 100),
                  time = pt::timeline_svg(p.device, pt::h100),
@@ -181,7 +182,7 @@ TEST_CASE("what pictures tell of a program") {
   CHECK(pt::tactics_svg(p, pt::device()).view().starts_with("error: D001"));
 }
 
-TEST_CASE("of a loop that takes most of the time one trip is drawn, too") {
+TEST_CASE("a loop that takes most of the time is drawn with one trip") {
   const auto f = pt::trace(
       [](auto x, auto w) {
         return pt::for_loop(
@@ -194,7 +195,7 @@ TEST_CASE("of a loop that takes most of the time one trip is drawn, too") {
   CHECK(has(time, "One of 50 trips of "));
 }
 
-TEST_CASE("the course of a search") {
+TEST_CASE("the picture of a search shows its course") {
   pt::search_result r;
   CHECK(fault(pt::search_svg(r)) == "");
   CHECK(has(pt::search_svg(r), "nothing better was found"));
@@ -216,7 +217,7 @@ TEST_CASE("the course of a search") {
   CHECK(fault(pt::search_svg(r)) == "");
 }
 
-TEST_CASE("of many tactics the first ones and the last are drawn") {
+TEST_CASE("of many tactics the first and the last are drawn") {
   const auto f = pt::trace([](auto x) { return x * 2.f; }, pt::input<float, 8, 8>("x"));
   std::vector<decltype(pt::manual("B", {{"x", 0}}, "t"))> tactics(40,
                                                                   pt::manual("B", {{"x", 0}}, "t"));

@@ -1,4 +1,4 @@
-// A training step of two layers with momentum: Z2 against Z3, and both under model parallelism.
+// A training step of two layers with momentum: Z2 and Z3 compared, and both with model parallelism.
 #include <doctest/doctest.h>
 
 #include "../data.hpp"
@@ -39,7 +39,7 @@ constexpr auto Z3 = pt::manual(
 
 std::string local(const pt::partitioned& p) { return str(pt::print(p.device.local, &p.mesh())); }
 
-/// Values in [-1, 1] keep the loss below 2^24, so that every order of sums is exact.
+/// Values in [-1, 1] keep the loss below 2^24, so sums are exact in every order.
 void check_meaning(const pt::partitioned& p) {
   data::random r{7};
   std::vector<pt::array> x;
@@ -137,7 +137,7 @@ TEST_CASE("BP, Z3: parameters are sharded too, and gathered before each use") {
   check_meaning(p);
 }
 
-TEST_CASE("BP, MP: one all_reduce more, of the activations; the state follows the parameters") {
+TEST_CASE("BP, MP: one more all_reduce, of the activations; the state follows the parameters") {
   const auto p = pt::partition(source(), mesh, pt::schedule(BP, MP));
   CHECK(p.collectives == pt::collectives{.all_reduce = 2 + 1 + 1});
   const auto s = pt::summarize(p);
@@ -159,7 +159,7 @@ TEST_CASE("Z2 and Z3 on top of BP and MP") {
   // Model before batch: the axes slice dimension 0 of w2 in the order of the tactics.
   CHECK(str(pt::print_core(z3.core)).find("%params.w2t = loop \"M\" [#tile<0>]") !=
         std::string::npos);
-  // What a step returns fits what the next one takes.
+  // A step returns its state in the layout in which the next step accepts it.
   const auto s = pt::summarize(z3);
   for (std::string_view name : {"params.w1", "params.w2", "momentum.w1", "momentum.w2"})
     CHECK(s.input(name).sharding == s.output(name).sharding);

@@ -18,7 +18,7 @@ pt::program training_step(std::int64_t layers) {
   return tf::trace_training_step<tf::dynamic>({layers, 24, 4, 6, 64, 32, 8, 16});
 }
 
-/// Parameters as a training would start with them, small random tokens.
+/// Initial parameters, and small random tokens.
 std::vector<pt::array> inputs_of(const pt::program& p, std::int64_t layers) {
   data::random random{7};
   std::vector<pt::array> inputs;
@@ -33,7 +33,7 @@ std::vector<pt::array> inputs_of(const pt::program& p, std::int64_t layers) {
   return inputs;
 }
 
-/// The largest difference of two runs, relative to the largest number of each output. Adam's step
+/// Returns the maximum difference of two runs, relative to the maximum of each output. Adam's step
 /// divides a gradient by its own size, so parameters are compared through the moments.
 double difference(const pt::results& a, const pt::results& b) {
   double worst = 0;
@@ -60,8 +60,8 @@ TEST_CASE("training steps of 1 and 2 layers: closed forms, and emulated equals s
       CHECK(p.collectives == expected);
       CHECK(p.core.conflicts.empty());
       CHECK(!pt::verify(p.device));
-      // Sums of at most batch * context = 128 and width = 64 terms in another order, through a
-      // forward and a backward pass of some 20 products deep: far below 1e-4 of the largest number.
+      // Sums of at most batch * context = 128 and width = 64 terms in another order, through about
+      // 20 products forward and backward: far below 1e-4 of the maximum.
       CHECK(difference(whole, pt::emulate(p, inputs)) < 1e-4);
     };
     const pt::mesh mesh{{"B", 4}, {"M", 2}};
@@ -72,7 +72,7 @@ TEST_CASE("training steps of 1 and 2 layers: closed forms, and emulated equals s
           tf::Z2);
     check(mesh, {.all_gather = P + W, .all_reduce = 1 + 4 * L, .reduce_scatter = P}, tf::BP, tf::MP,
           tf::Z3);
-    // Other sizes of axes, and axes of one device: no collective at all.
+    // Other sizes of axes; axes of one device need no collective.
     check({{"B", 8}, {"M", 4}}, {.all_gather = P + W, .all_reduce = 1 + 4 * L, .reduce_scatter = P},
           tf::BP, tf::MP, tf::Z3);
     check({{"B", 1}, {"M", 1}}, {}, tf::BP, tf::MP, tf::Z3);

@@ -1,4 +1,4 @@
-// Uneven dimensions: the padded program, as text.
+// Uneven dimensions: the padded programs as text.
 #include "printed.hpp"
 
 namespace {
@@ -9,7 +9,7 @@ constexpr auto MP = pt::manual("M", {{"w1", 1}}, "MP", pt::uneven::pad);
 
 }  // namespace
 
-TEST_CASE("uneven: products of padded rows and columns, masked where they are contracted") {
+TEST_CASE("uneven: products of padded rows and columns are masked where they are contracted") {
   const auto source = pt::trace([](auto x, auto w1, auto w2) { return matmul(matmul(x, w1), w2); },
                                 pt::input<float, 10, 8>("x"), pt::input<float, 8, 15>("w1"),
                                 pt::input<float, 15, 8>("w2"));
@@ -93,7 +93,7 @@ TEST_CASE("uneven: products of padded rows and columns, masked where they are co
   check_meaning(p);
 }
 
-TEST_CASE("uneven: a sort takes the true size and its result is padded") {
+TEST_CASE("uneven: a sort reads the true size and its result is padded") {
   const auto source =
       pt::trace([](auto x) { return pt::sort<0>(x) + x; }, pt::input<float, 10, 6>("x"));
   const auto p = pt::partition(source, mesh, pt::schedule(BP));
@@ -128,13 +128,14 @@ TEST_CASE("uneven: a sort takes the true size and its result is padded") {
   return %x5 : tensor<3x6xf32>
 }
 )");
-  CHECK(str(pt::explain(p)).substr(0, 90) ==
-        R"(all_gather <"B">  %x  216 bytes  x1  BP  sort(%x) needs it whole: it has no loop over "B"
+  CHECK(
+      str(pt::explain(p)).substr(0, 94) ==
+      R"(all_gather <"B">  %x  216 bytes  x1  BP  sort(%x) needs it unsharded: it has no loop over "B"
 )");
   check_meaning(p);
 }
 
-TEST_CASE("uneven: what is replicated by default does not name the masks") {
+TEST_CASE("uneven: the list of values replicated by default omits the masks") {
   const auto source =
       pt::trace([](auto x) { return pt::sum<0>(x * 2); }, pt::input<float, 10, 6>("x"));
   const auto p = pt::partition(source, mesh, pt::schedule(BP));
@@ -144,7 +145,7 @@ TEST_CASE("uneven: what is replicated by default does not name the masks") {
   CHECK(names == "x 72; %2 72; result 24; %1 4; ");
 }
 
-TEST_CASE("uneven: what would settle a conflict pads, too") {
+TEST_CASE("uneven: the suggested tactic that settles a conflict pads, too") {
   const auto source = pt::trace([](auto x, auto w) { return matmul(x, w); },
                                 pt::input<float, 10, 8>("x"), pt::input<float, 8, 15>("w"));
   const auto both = pt::manual("B", {{"x", 0}, {"w", 1}}, "both", pt::uneven::pad);
@@ -156,7 +157,7 @@ TEST_CASE("uneven: what would settle a conflict pads, too") {
   check_meaning(p);
 }
 
-TEST_CASE("uneven: sums are finished behind the padding, as many as with even sizes") {
+TEST_CASE("uneven: sums are finished after the padding, in the same number as with even sizes") {
   const auto step = [](std::int64_t vocabulary, std::int64_t batch, bool tied) {
     const pt::tensor<float, pt::dyn, pt::dyn> table(vocabulary, 8);
     const pt::tensor<std::int32_t, pt::dyn> tokens(batch);
@@ -215,7 +216,7 @@ TEST_CASE("uneven: sums are finished behind the padding, as many as with even si
 )");
   CHECK(
       str(pt::explain(p)) ==
-      R"(all_gather <"B">      %table  384 bytes  x1  Z3  gather(%table, %tokens) in embedding needs it whole: its loop over "B" does not slice it
+      R"(all_gather <"B">      %table  384 bytes  x1  Z3  gather(%table, %tokens) in embedding needs it unsharded: its loop over "B" does not slice it
 reduce_scatter <"B">  %x11    384 bytes  x1  BP  scatter(%x4, %x10) in the gradient of embedding leaves a sum over "B", which its uses slice (backward of gather(%table, %tokens))
 in all:
   all_gather      x1  384 bytes
@@ -227,7 +228,7 @@ messages along "B" 6
 )");
 }
 
-TEST_CASE("uneven: what an op takes in its true size, and what it gives, has the source's names") {
+TEST_CASE("uneven: operands in their true size and their results have the source's names") {
   const auto source =
       pt::trace([](auto x) { return abs(pt::sort<0>(x * 2)); }, pt::input<float, 10, 6>("x"));
   const auto p = pt::partition(source, mesh, pt::schedule(BP));
@@ -250,7 +251,7 @@ replicated by default: 868 bytes on one device, in 6 values
   check_meaning(p);
 }
 
-TEST_CASE("uneven: without cancelling, collectives of masks have words") {
+TEST_CASE("uneven: without the pass cancel, collectives of masks are explained") {
   const auto source =
       pt::trace([](auto x) { return pt::sum<0>(x * 2); }, pt::input<float, 10, 6>("x"));
   const auto p = pt::partition(source, mesh, pt::schedule(BP), {.passes = {.cancel = false}});

@@ -1,4 +1,4 @@
-// How the work of removing dead code and of counting iterations grows.
+// The growth of the work of removing dead code and of counting iterations.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -85,7 +85,7 @@ void remove(const pt::program& p, int removed) {
 
 }  // namespace
 
-TEST_CASE("dead code of n ops, of one loop, of n loops, of n levels of loops") {
+TEST_CASE("removing dead code of n ops, one loop, n loops, n levels of loops is linear") {
   check_linear(500, line, [](const auto& p) { remove(p, p.op_count() / 2); });
   check_linear(100, wide, [](const auto& p) {
     remove(p, static_cast<int>(p.region(p.op_count() - 1, 1).inputs.size()) - 2);
@@ -96,7 +96,7 @@ TEST_CASE("dead code of n ops, of one loop, of n loops, of n levels of loops") {
   check_linear(30, deep, [](const auto& p) { (void)pt::prove_detail::live_part(p); });
 }
 
-TEST_CASE("iterations of n loops, of n levels of loops") {
+TEST_CASE("counting iterations of n loops and n levels of loops is linear") {
   check_linear(100, side_by_side, [](const auto& p) { CHECK(pt::estimate(p).unknown.loops == 0); });
   check_linear(8, deep, [](const auto& p) { CHECK(pt::estimate(p).unknown.loops == 0); });
   check_linear(100, wide, [](const auto& p) { CHECK(pt::estimate(p).unknown.loops == 0); });

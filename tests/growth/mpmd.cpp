@@ -1,4 +1,4 @@
-// How the work of giving ops to meshes and of cutting grows: elements of arrays looked at.
+// The growth of the work of assigning ops to meshes and of cutting: array elements read.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -17,13 +17,13 @@ namespace {
 constexpr pt::topology meshes{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}, {"m2", {{"B", 2}}}};
 constexpr pt::tensor_type vector{pt::dtype::f32, {8}};
 
-/// A program, its parts, and where they go.
+/// A program, its parts, and their meshes.
 struct split_model {
   pt::program p;
   pt::vec<pt::text> names;
   pt::assignment to;
 
-  void give(const pt::text& name, int mesh) {  // (the text stays where it is)
+  void give(const pt::text& name, int mesh) {  // (the text keeps its address)
     names.push_back(name);
     to.names.push_back({names.back().view(), meshes.name(mesh), -1});
   }
@@ -41,7 +41,7 @@ void finish(pt::builder& b, split_model& m, pt::value_id x) {
   m.p = std::move(b.p);
   m.to.infer_transfers = true;
 }
-/// Parts one after the other, ops without a name between them.
+/// Parts in sequence, with unnamed ops between them.
 split_model chain(int n) {
   pt::builder b;
   split_model m;
@@ -50,7 +50,7 @@ split_model chain(int n) {
   finish(b, m, x);
   return m;
 }
-/// Parts side by side, whose results are added up.
+/// Parts side by side, whose results are added.
 split_model wide(int n) {
   pt::builder b;
   split_model m;
@@ -63,7 +63,7 @@ split_model wide(int n) {
   finish(b, m, sum);
   return m;
 }
-/// One part whose ops take turns with those of another: each is cut into as many fragments.
+/// Two parts whose ops alternate, so that each is cut into many fragments.
 split_model turns(int n) {
   pt::builder b;
   split_model m;
@@ -94,12 +94,12 @@ split_model states(int n) {
 
 }  // namespace
 
-TEST_CASE("giving ops to meshes and cutting is linear") {
+TEST_CASE("assigning ops to meshes and cutting is linear") {
   for (const auto make : {chain, wide, turns, states})
     check_linear(1000, make, [](split_model& m) { pt::to_mpmd(m.p, meshes, m.to); });
 }
 
-TEST_CASE("fragments as programs, and as text, are linear") {
+TEST_CASE("making fragments into programs and texts is linear") {
   const auto cut = [](int n) {
     split_model m = chain(n);
     return pt::to_mpmd(m.p, meshes, m.to);

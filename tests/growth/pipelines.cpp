@@ -1,5 +1,5 @@
-// How the work of merging, running forwards again, showing and proving pipelines grows, with their
-// ops and with their microbatches.
+// The growth of the work of merging, rematerializing, showing and proving pipelines, with the
+// number of ops and of microbatches.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -22,7 +22,7 @@ namespace pt = partita;
 namespace {
 
 /// A training step of layers that share a weight (or each have their own), in four stages on four
-/// meshes, and when its calls run.
+/// meshes, and the order of its calls.
 struct deep_pipeline {
   pt::pipelined p;
   pt::pipeline_time t;
@@ -58,7 +58,7 @@ struct deep_pipeline {
     t = pt::simulate(p, pt::a100_80);
   }
 };
-/// A step with a loop over microbatches of its own, which carries `Count` states and as many sums.
+/// A step with a loop of its own over microbatches, which carries `Count` states and as many sums.
 template <std::size_t Count>
 pt::program with_states() {
   using row = pt::tensor<double, 4>;
@@ -94,7 +94,7 @@ deep_pipeline of_own_weights(int n) { return {n, 4, false}; }
 
 }  // namespace
 
-TEST_CASE("merging units and running forwards again is linear") {
+TEST_CASE("merging units and rematerializing is linear") {
   for (const auto make : {of_layers, of_microbatches}) {
     check_linear(100, make, [](deep_pipeline& d) {
       (void)pt::merged(d.p, [](const pt::fragment_call& a, const pt::fragment_call& b) {
@@ -118,7 +118,7 @@ TEST_CASE("lists of calls, pictures and traces are linear") {
   });
 }
 
-TEST_CASE("what is said of all values of a pipeline is linear") {
+TEST_CASE("reports on all values of a pipeline are linear") {
   check_linear(100, of_own_weights, [](deep_pipeline& d) {
     CHECK(pt::explain(d.p, "*").view().find("error") == std::string_view::npos);
   });
@@ -140,6 +140,6 @@ TEST_CASE("plans of a step with a loop of its own are linear in its states") {
     return pt::pipeline(p, t, pt::one_f_one_b, options);
   };
   check_linear(40, of_states, [&](const pt::program& p) { CHECK(!piped(p).next_slot.empty()); });
-  // (A proof looks at the values of a unit once for each of its sums.)
+  // (A proof reads the values of a unit once for each of its sums.)
   CHECK(pt::prove(piped(of_states(160))).proved);
 }

@@ -1,4 +1,4 @@
-// How the work of tile maps, tactics and passes grows: elements of arrays looked at, at two sizes.
+// The growth of the work of tile maps, tactics and passes: array elements read, at two sizes.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -41,14 +41,14 @@ const auto shard_all = pt::schedule(pt::manual("B", {{"w", 0}}), pt::manual("M",
 
 }  // namespace
 
-TEST_CASE("a barrier of n tensors") {
+TEST_CASE("a barrier of n tensors takes linear work") {
   const auto bytes = [](int n) {
     return pt::core_program(barrier(n), mesh).map.operand_dims.size();
   };
   CHECK(bytes(400) <= 5 * bytes(100));
   check_linear(300, barrier, [](const auto& p) { (void)pt::partition(p, mesh, shard_all); });
   const pt::core_program c(barrier(3), mesh);
-  for (int i = 0; i < 3; ++i)  // each dimension of each operand by itself
+  for (int i = 0; i < 3; ++i)  // each dimension of each operand separately
     for (int d = 0; d < 2; ++d) {
       const pt::op_id wire = 3 + i;
       CHECK(c.p.is(wire, pt::op_role::wire));
@@ -58,7 +58,7 @@ TEST_CASE("a barrier of n tensors") {
   CHECK(pt::partition(barrier(3), mesh, shard_all).collectives.total() == 0);
 }
 
-TEST_CASE("texts of loops around n users of one input") {
+TEST_CASE("texts of loops around n users of one input take linear work") {
   const auto users = [](int n) {
     pt::builder b;
     const auto x = pt::ops::parameter(b, "x", square);
@@ -75,7 +75,7 @@ TEST_CASE("texts of loops around n users of one input") {
   check_linear(300, users, [](const auto& c) { (void)pt::print_core(c); });
 }
 
-TEST_CASE("passes over n levels of nested programs") {
+TEST_CASE("passes over n levels of nested programs take linear work") {
   const auto levels = [](int n) {
     pt::program body;
     for (int i = 0; i < n; ++i) {
@@ -98,7 +98,7 @@ TEST_CASE("passes over n levels of nested programs") {
   check_linear(60, levels, [](const auto& p) { CHECK(pt::live_bytes(p).peak() > 0); });
 }
 
-TEST_CASE("over which axes values vary in n levels of loops that carry them") {
+TEST_CASE("axes over which values vary in n levels of loops take linear work") {
   const auto levels = [](int n) {
     pt::program body;
     for (int i = 0; i <= n; ++i) {
@@ -119,12 +119,12 @@ TEST_CASE("over which axes values vary in n levels of loops that carry them") {
     pt::varying_sets sets;
     pt::find_varying(p, mesh, inputs, sets);
     CHECK(sets.values[p.outputs[0].value] == pt::axis_set::of(0));
-    // What comes back from the first iteration varies in the second one.
+    // A value carried from the first iteration varies in the second one.
     CHECK(sets.nested[0].values[p.regions[0].inputs[1]] == pt::axis_set::of(0));
   });
 }
 
-TEST_CASE("n products whose weights may stay where they are: different ones, and all the same") {
+TEST_CASE("stationary weights of n products take linear work: different weights, and the same") {
   const auto products = [](bool different) {
     return [different](int n) {
       pt::builder b;
@@ -144,13 +144,13 @@ TEST_CASE("n products whose weights may stay where they are: different ones, and
     for (const bool share : {true, false})
       check_linear(100, products(different), [&](const auto& p) {
         const pt::passes on{.stationary_above = 1, .share_gathers = share};
-        const bool moves = different || !share;  // (To gather the same once is less.)
+        const bool moves = different || !share;  // (Gathering the same weights once costs less.)
         CHECK(pt::partition(p, mesh, shard, {.passes = on}).collectives.reduce_scatter ==
               (moves ? p.op_count() - p.input_count() : 0));
       });
 }
 
-TEST_CASE("n products next to gathers, which go around or start early") {
+TEST_CASE("overlapping n products with gathers takes linear work") {
   const auto products = [](int n) {
     pt::builder b;
     auto h = pt::ops::parameter(b, "x", {pt::dtype::f32, {64, 8}});
@@ -163,7 +163,7 @@ TEST_CASE("n products next to gathers, which go around or start early") {
     return b.p;
   };
   const auto shard = pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("B", {{"w", 0}}));
-  // (Ops are put in order by heaps: n log n.)
+  // (Heaps order the ops: n log n.)
   for (const bool rings : {true, false})
     check_linear(2000, products, [&](const auto& p) {
       const pt::overlap_options on{.on = data::slow_links(1e7), .rings = rings};
@@ -172,7 +172,7 @@ TEST_CASE("n products next to gathers, which go around or start early") {
     });
 }
 
-TEST_CASE("a walk over a set of few ops of a large program skips the others") {
+TEST_CASE("iterating a set of few ops of a large program skips the others") {
   constexpr int count = 1 << 20;
   const pt::op_order order(count);
   pt::op_set few;
@@ -193,7 +193,7 @@ TEST_CASE("a walk over a set of few ops of a large program skips the others") {
   CHECK(few.last_before(4096) == 5);
 }
 
-TEST_CASE("n actions that pad, each of which inserts ops") {
+TEST_CASE("n actions that pad, each of which inserts ops, take linear work") {
   const auto columns = [](int n) {
     pt::builder b;
     for (int i = 0; i < n; ++i) {
@@ -219,7 +219,7 @@ TEST_CASE("n actions that pad, each of which inserts ops") {
   });
 }
 
-TEST_CASE("n tactics, each of which leaves one conflict more") {
+TEST_CASE("n tactics, each of which leaves another conflict, take linear work") {
   const auto sums = [](int n) {
     pt::builder b;
     for (int i = 0; i < n; ++i) {
@@ -249,7 +249,7 @@ TEST_CASE("n tactics, each of which leaves one conflict more") {
   CHECK(p.conflicts_after(1)[1] == p.core.conflicts[3]);
 }
 
-TEST_CASE("an op of n operands that are gathered: all different, and all the same") {
+TEST_CASE("an op of n gathered operands takes linear work: all different, and all the same") {
   const auto gathered = [](bool different) {
     return [different](int n) {
       pt::builder b;
@@ -276,7 +276,7 @@ TEST_CASE("an op of n operands that are gathered: all different, and all the sam
   }
 }
 
-TEST_CASE("n sums that are combined, into one and into many") {
+TEST_CASE("combining n sums, into one and into many, takes linear work") {
   const auto sums = [](int n) {
     pt::builder b;
     for (int i = 0; i < n; ++i) {
@@ -295,7 +295,7 @@ TEST_CASE("n sums that are combined, into one and into many") {
     });
 }
 
-TEST_CASE("n layers that are computed again") {
+TEST_CASE("recomputing n layers takes linear work") {
   const auto layers = [](int n) {
     return pt::trace(
         [](const auto& x, const auto& w) {
@@ -321,7 +321,7 @@ TEST_CASE("n layers that are computed again") {
   });
 }
 
-TEST_CASE("n actions done again") {
+TEST_CASE("replaying n actions takes linear work") {
   struct logged {
     pt::program p;
     pt::text log;
@@ -340,7 +340,7 @@ TEST_CASE("n actions done again") {
   });
 }
 
-TEST_CASE("n tactics, each of which inserts an op") {
+TEST_CASE("n tactics, each of which inserts an op, take linear work") {
   const auto line = [](int n) {
     pt::builder b;
     auto h = pt::ops::parameter(b, "x", square);

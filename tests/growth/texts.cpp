@@ -1,4 +1,4 @@
-// How the work on programs and texts grows: elements of arrays looked at, at two sizes.
+// The growth of the work on programs and texts: array elements read, at two sizes.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -24,7 +24,7 @@ pt::program states(int n) {
         {pt::ops::add(b, inputs[i], inputs[i]), b.p.intern("w" + std::to_string(i))});
   return b.p;
 }
-/// n calls one after the other.
+/// n calls in sequence.
 pt::program calls(int n) {
   pt::builder b;
   pt::value_id x = pt::ops::parameter(b, "x", {pt::dtype::f32, {8}});
@@ -37,7 +37,7 @@ pt::program calls(int n) {
   b.p.outputs.push_back({x, b.p.intern("y")});
   return b.p;
 }
-/// n ops one after the other.
+/// n ops in sequence.
 pt::program chain(int n) {
   pt::builder b;
   pt::value_id x = pt::ops::parameter(b, "x", {pt::dtype::f32, {8}});
@@ -45,7 +45,7 @@ pt::program chain(int n) {
   b.p.outputs.push_back({x, b.p.intern("y")});
   return b.p;
 }
-/// The first dimension of all inputs.
+/// Slices dimension 0 of all inputs.
 constexpr auto sharded = pt::manual("B", {{"**", 0}});
 /// n levels of nested calls, as text.
 std::string nested(int n) {
@@ -64,7 +64,7 @@ pt::core_program tiled(const pt::program& p) {
 
 }  // namespace
 
-TEST_CASE("texts of n next states") {
+TEST_CASE("texts of n next states take linear work") {
   check_linear(300, states, [](const auto& p) { (void)pt::print(p); });
   check_linear(
       300, [](int n) { return pt::print(states(n)); },
@@ -73,7 +73,7 @@ TEST_CASE("texts of n next states") {
       300, [](int n) { return tiled(states(n)); }, [](const auto& c) { (void)pt::print_core(c); });
 }
 
-TEST_CASE("texts of n nested programs side by side") {
+TEST_CASE("texts of n nested programs side by side take linear work") {
   check_linear(300, calls, [](const auto& p) { (void)pt::print(p); });
   check_linear(
       300, [](int n) { return pt::print(calls(n)); },
@@ -82,13 +82,13 @@ TEST_CASE("texts of n nested programs side by side") {
       300, [](int n) { return tiled(calls(n)); }, [](const auto& c) { (void)pt::print_core(c); });
 }
 
-TEST_CASE("texts of n levels of nested programs") {
+TEST_CASE("texts of n levels of nested programs take linear work") {
   check_linear(200, nested, [](const auto& in) { CHECK(!pt::parse(in).error); });
   check_linear(
       200, [](int n) { return pt::parse(nested(n)); }, [](const auto& p) { (void)pt::print(p); });
 }
 
-TEST_CASE("pictures of n ops, n next states, and n nested programs") {
+TEST_CASE("pictures of n ops, n next states and n nested programs take linear work") {
   const auto partitioned = [](const pt::program& p) {
     return pt::partition(p, pt::mesh{{"B", 2}}, pt::schedule(sharded));
   };
@@ -105,14 +105,14 @@ TEST_CASE("pictures of n ops, n next states, and n nested programs") {
       400, [&](int n) { return partitioned(calls(n)); }, pictures);
 }
 
-TEST_CASE("finding n values by name") {
+TEST_CASE("finding n values by name takes linear work") {
   check_linear(300, states, [](const auto& p) {
     const pt::value_names names(p);
     for (pt::value_id v = 0; v < p.value_count(); ++v) CHECK(names.find(names[v]) == v);
   });
 }
 
-TEST_CASE("numbers and names of n characters") {
+TEST_CASE("numbers and names of n characters take linear work") {
   check_linear(
       20000, [](int n) { return "0." + std::string(static_cast<std::size_t>(n), '3'); },
       [](const auto& in) {
@@ -128,7 +128,8 @@ TEST_CASE("numbers and names of n characters") {
       });
 }
 
-TEST_CASE("building with n scalars, and taking n values into a nested program") {
+TEST_CASE(
+    "building with n scalars, and passing n values into a nested program, takes linear work") {
   check_linear(
       300, [](int n) { return n; },
       [](int n) {

@@ -1,11 +1,12 @@
-/// How work grows with size, counted instead of timed (see PARTITA_COUNT_WORK in support/vec.hpp).
+/// The growth of work with size, counted instead of timed (see PARTITA_COUNT_WORK in
+/// support/vec.hpp).
 #pragma once
 
 #include <doctest/doctest.h>
 
 #include <partita/support/vec.hpp>
 
-/// Elements that `act(make(n))` looks at; `make` does not count.
+/// Returns the number of array elements that `act(make(n))` reads; those of `make` do not count.
 template <class Make, class Act>
 unsigned long long work_of(int n, const Make& make, const Act& act) {
   auto made = make(n);
@@ -13,8 +14,8 @@ unsigned long long work_of(int n, const Make& make, const Act& act) {
   act(made);
   return partita::work - before;
 }
-/// Is the work at four times the size at most five times as much? (Tables that double need a
-/// little more than four; what looks at all for each needs sixteen.)
+/// Checks that four times the size takes at most five times the work. (Tables that double need
+/// slightly more than four times; quadratic work needs sixteen times.)
 template <class Make, class Act>
 void check_linear(int n, const Make& make, const Act& act) {
   const auto small = work_of(n, make, act), large = work_of(4 * n, make, act);

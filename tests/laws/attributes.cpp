@@ -1,4 +1,5 @@
-// Attributes of reductions, windows and convolutions as text: what is printed reads as it was.
+// Attributes of reductions, windows and convolutions as text: printed attributes parse back to the
+// same value.
 #include <doctest/doctest.h>
 
 #include "cases.hpp"
@@ -22,7 +23,7 @@ std::string printed(const op_case& c) {
 
 }  // namespace
 
-TEST_CASE("printed attributes of windows read as they were") {
+TEST_CASE("printed attributes of windows parse back") {
   std::vector<op_case> list;
   add_window_cases(list);
   for (const op_case& c : list) {
@@ -38,7 +39,7 @@ TEST_CASE("printed attributes of windows read as they were") {
   }
 }
 
-TEST_CASE("attributes of windows as they are shown") {
+TEST_CASE("attributes of windows print as expected") {
   using namespace pt::op;
   const auto reduced = static_cast<std::int64_t>(pt::combiner::logical_and);
   CHECK(printed({&pt::def<reduce>, {i1({4, 6})}, {reduced, 1}, {}}) == " {and, dims=[1]}");

@@ -9,8 +9,8 @@
 
 namespace laws {
 
-/// Every op of the registry but `parameter`, which computes nothing, and those with nested
-/// programs, whose tile maps are wires (see tests/run/control.cpp).
+/// Returns cases of every op of the registry except `parameter`, which computes nothing, and ops
+/// with nested programs, whose tile maps are wires (see tests/run/control.cpp).
 inline std::vector<op_case> all_cases() {
   using namespace pt::op;
   std::vector<op_case> list;
@@ -42,13 +42,14 @@ inline std::vector<op_case> all_cases() {
   for (std::int64_t d : {0, 1, 2}) put(pt::def<iota>, {}, {d}, i32({4, 6, 5}));
   put(pt::def<iota>, {}, {0}, f32({1, 8}));
   put(pt::def<iota>, {}, {1}, f64({2, 12}));
-  put(pt::def<iota>, {}, {0}, {dtype::bf16, {6, 2}});  // stays whole along 0: sums would round
+  put(pt::def<iota>, {}, {0},
+      {dtype::bf16, {6, 2}});  // dimension 0 stays unsliced: sums would round
   put(pt::def<iota>, {}, {0}, {dtype::u8, {10}});
   for (dtype t : {dtype::i8, dtype::i16, dtype::u16, dtype::u32, dtype::u64}) {
     put(pt::def<iota>, {}, {1}, {t, {2, 12}});
     put(pt::def<constant>, {}, {100}, {t, {4, 3}});
   }
-  put(pt::def<iota>, {}, {0}, {dtype::i8, {200}});  // stays whole: it wraps
+  put(pt::def<iota>, {}, {0}, {dtype::i8, {200}});  // stays unsliced: it wraps
 
   add_elementwise_cases(list);
   put(pt::def<convert>, {f32({4, 6})}, {}, {dtype::i32, {}});

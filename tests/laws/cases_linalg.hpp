@@ -30,7 +30,7 @@ inline pt::array positive_definite(const tensor_type& t, std::size_t, data::rand
   });
 }
 
-/// A matrix of which both triangles can be solved with, and a right-hand side.
+/// A matrix that serves with either triangle, and a right-hand side.
 inline pt::array triangular_system(const tensor_type& t, std::size_t k, data::random& r) {
   if (k == 1) return data::integers(t, r, -3, 3);
   return fill_matrices(t, [&](std::int64_t row, std::int64_t column) {

@@ -41,9 +41,9 @@ inline void add_movement_cases(std::vector<op_case>& list) {
   put(pt::def<pad>, {f32({4, 6}), f32({})}, {0, 2, 0, 1, 0, 0});
   put(pt::def<pad>, {f32({4, 6}), f32({})}, {1, 0, 0, 0, 2, 0});
   put(pt::def<pad>, {i32({6, 5, 4}), i32({})}, {0, -2, 0, 0, 7, 0, 0, 0, 0});
-  put(pt::def<pad>, {f64({7}), f64({})}, {-1, -2, 1});  // takes values and elements away
+  put(pt::def<pad>, {f64({7}), f64({})}, {-1, -2, 1});  // removes values and elements
   put(pt::def<pad>, {f64({7}), f64({})}, {-3, 1, 2});
-  put(pt::def<pad>, {f64({7, 2}), f64({})}, {-9, 0, 4, 0, 0, 0});  // of the elements none is left
+  put(pt::def<pad>, {f64({7, 2}), f64({})}, {-9, 0, 4, 0, 0, 0});  // no element is left
   put(pt::def<pad>, {f32({0, 4}), f32({})}, {3, 0, 2, 0, 5, 0});
   put(pt::def<pad>, {{dtype::bf16, {1, 8}}, {dtype::bf16, {}}}, {2, 0, 0, 0, 3, 0});
   put(pt::def<pad>, {i1({3, 4}), i1({})}, {1, 0, 1, 0, 1, 0});
@@ -60,7 +60,7 @@ inline void add_movement_cases(std::vector<op_case>& list) {
   }
   put(pt::def<pt::op::roll>, {{dtype::bf16, {0, 3}}}, {0, 2});
 
-  // Starts in range, and beyond both ends.
+  // Starts in range, and out of bounds at both ends.
   put(pt::def<dynamic_slice>, {f32({4, 8}), i32({}), i32({})}, {whole, 5}, {}, 0, 3);
   put(pt::def<dynamic_slice>, {f32({6, 5, 12}), i32({}), i32({}), i32({})}, {2, 1, whole}, {}, -9,
       9);
@@ -103,39 +103,40 @@ inline void add_movement_cases(std::vector<op_case>& list) {
   const layout layouts[] = {
       // A column of a matrix per index.
       {{{0}, {1}, {}, {}, {1}, 1}, {4, 5}, {6}, {4, 6}, {whole, 1}},
-      // Index vectors of two starts in the middle dimension, whole last dimension.
+      // Index vectors of two starts in the middle; the last dimension is complete.
       {{{2}, {0, 1}, {}, {}, {0, 1}, 1}, {3, 4, 2}, {4, 2, 3}, {4, 3, 2}, {1, 1, whole}},
       {{{2}, {0, 1}, {}, {}, {1, 0}, 0}, {4, 2, 4}, {2, 3, 2}, {3, 2, 4}, {1, 1, whole}},
-      // Windows that are parts of dimensions, so that they overlap.
+      // Windows smaller than their dimensions, so that they overlap.
       {{{1, 2}, {}, {}, {}, {0, 1}, 1}, {5, 4}, {6, 2}, {6, 2, 3}, {2, 3}},
       {{{0, 2}, {1}, {}, {}, {0, 1}, 1}, {3, 2, 6}, {4, 2}, {2, 4, 6}, {2, 1, whole}},
-      // Batching dimensions: take_along_axis, and one of a larger gather in another order.
+      // Batching dimensions: take_along_axis, and those of a larger gather in another order.
       {{{}, {1}, {0}, {0}, {1}, 2}, {4, 5}, {4, 6}, {4, 6}, {1, 1}},
       {{{3}, {1}, {0, 3}, {2, 0}, {1}, 3},
        {4, 3, 6, 2},
        {2, 3, 4, 1},
        {2, 3, 4, 6},
        {1, 1, whole, 1}},
-      // Nothing to index with, and rows of which only a part is taken.
+      // No index, and rows that are gathered only in part.
       {{{1}, {}, {}, {}, {}, 1}, {4}, {6, 0}, {6, 4}, {whole}},
       {{{1}, {0}, {}, {}, {0}, 1}, {5, 6}, {4}, {4, 3}, {1, 3}},
-      // Windows of a part of each dimension, with batching dimensions, starts of some only.
+      // Windows smaller than each dimension, with batching dimensions and starts for some
+      // dimensions.
       {{{0, 2}, {}, {1}, {0}, {0}, 1}, {6, 2, 4}, {2, 1, 2}, {3, 2, 1, 2}, {3, 1, 1}},
       {{{0, 2, 3}, {}, {}, {}, {2, 0}, 0}, {4, 4, 6}, {2, 3}, {2, 3, 1, 2}, {2, 1, 2}},
       {{{}, {0, 1, 2}, {}, {}, {2, 0}, 1}, {3, 2, 4}, {6, 2}, {6}, {1, 1, 1}},
-      // A start for a dimension that is taken whole.
+      // A start for a dimension that the window covers.
       {{{1}, {}, {}, {}, {0}, 1}, {4}, {6}, {6, 4}, {whole}},
   };
   for (const auto& l : layouts) {
     put(pt::def<pt::op::gather>, {f32(l.tensor), i32(l.indices)}, l.n.with({}, l.sizes), {}, 0, 3);
     put(pt::def<pt::op::gather>, {f32(l.tensor), i32(l.indices)}, l.n.with({}, l.sizes), {}, -2, 6);
     for (std::int64_t update = 0; update < 7; ++update) {
-      // Products have no derivative with respect to updates, bits have none.
+      // Products have no derivative with respect to updates, and integers have no derivative.
       const auto number = update >= 4 ? i32 : f32;
       for (const auto& [low, high] : {std::pair{0, 1}, {-2, 6}}) {
         put(pt::def<scatter>, {number(l.tensor), i32(l.indices), number(l.windows)},
             l.n.with({update}, {}), {}, low, high);
-        // Without an input a maximum or minimum of nothing is infinite.
+        // Without an input, the maximum or minimum of nothing is infinite.
         const auto alone = update == 1 ? f32 : i32;
         if (update > 0)
           put(pt::def<scatter>, {i32(l.indices), alone(l.windows)}, l.n.with({update}, {}),
@@ -157,7 +158,7 @@ inline void add_movement_cases(std::vector<op_case>& list) {
     put(pt::def<scatter>, {i1({4, 6}), i32({5}), i1({5, 6})}, {update}, {}, 0, 3);
   put(pt::def<scatter>, {i32({8, 2}), i1({8})},
       dimension_numbers{{}, {0, 1}, {}, {}, {0, 1}, 1}.with({6}, {}), i1({4, 6}), -1, 6);
-  // Indices in other types, several of them.
+  // Several indices, of other types.
   for (dtype t : {dtype::u8, dtype::i16, dtype::u32, dtype::i64, dtype::u64}) {
     const dimension_numbers pairs{{1}, {0}, {}, {}, {1, 0}, 1};
     put(pt::def<pt::op::gather>, {f32({6, 8}), {t, {4, 2}}}, pairs.with({}, {1, 2}), {}, 0, 9);

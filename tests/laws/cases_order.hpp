@@ -33,7 +33,7 @@ inline void add_order_cases(std::vector<op_case>& list) {
   put(pt::def<top_k>, {{dtype::f16, {6, 1}}, i32({6, 1})}, {1});
   put(pt::def<top_k>, {i1({4, 8}), {dtype::u8, {4, 8}}}, {2});
   put(pt::def<top_k>, {i1({4, 5}), i32({4, 5})}, {0});
-  // argmax 7 and argmin 8: values and positions, both of few different values; then dims
+  // argmax (7) and argmin (8): values and positions, both of few different values; then dims
   put(pt::def<reduce>, {f32({4, 6}), i32({4, 6})}, {7, 1});
   put(pt::def<reduce>, {f32({4, 6}), i32({4, 6})}, {8, 0});
   put(pt::def<reduce>, {f64({4, 3, 6}), {dtype::i64, {4, 3, 6}}}, {7, 0, 2});
@@ -41,9 +41,9 @@ inline void add_order_cases(std::vector<op_case>& list) {
   put(pt::def<reduce>, {{dtype::bf16, {8, 4}}, i32({8, 4})}, {8, 1});
   put(pt::def<reduce>, {f64({9}), i32({9})}, {8, 0});
   put(pt::def<reduce>, {f32({4, 2}), i32({4, 2})}, {7});
-  // A flag that it commutes; dims; the number of identities and the identities; results; steps: op,
-  // type, operands, attributes. The maximum (8: maximum), and the composition of maps (a, b): x ->
-  // a x + b (6: multiply, 4: add).
+  // A flag that is set if the combiner commutes; dims; the number of identities and the identities;
+  // results; steps: op, type, operands, attributes. The cases are the maximum (8: maximum) and the
+  // composition of maps (a, b): x -> a x + b (6: multiply, 4: add).
   const auto put_greatest = [&](tensor_type t, ints dims) {
     ints attrs{1, static_cast<std::int64_t>(dims.size())};
     attrs.insert(attrs.end(), dims.begin(), dims.end());
@@ -74,7 +74,7 @@ inline void add_order_cases(std::vector<op_case>& list) {
   put(pt::def<optimization_barrier>, {f32({4, 6})});
   put(pt::def<optimization_barrier>, {f32({4, 6}), i32({5, 1, 2}), f64({})});
   put(pt::def<optimization_barrier>, {i1({7}), f64({3})});
-  // More factors or operands than a byte counts.
+  // More factors or operands than a byte can count.
   put(pt::def<optimization_barrier>, std::vector<tensor_type>(70, i32({2, 3})));
   put(pt::def<sort>, std::vector<tensor_type>(300, i32({2, 2})), {1, 1, 0});
   put(pt::def<concatenate>, std::vector<tensor_type>(300, i32({2, 2})), {0});

@@ -11,15 +11,15 @@ inline pt::window_dim sliding(std::int64_t size, std::int64_t stride = 1, std::i
                               std::int64_t dilation = 1) {
   return {size, stride, base_dilation, dilation, low, high, false};
 }
-/// As they are stored behind the first attribute.
+/// The attributes as they are stored after the first one.
 inline ints with_windows(std::int64_t first, const std::vector<pt::window_dim>& w) {
   pt::vec<std::int64_t> attrs;
   attrs.push_back(first);
   pt::op::store_windows(attrs, w);
   return ints(attrs.begin(), attrs.end());
 }
-/// The attributes of a convolution; without dimension numbers: batch, feature, spatial... and input
-/// feature, output feature, spatial...
+/// The attributes of a convolution. Without dimension numbers the order is batch, feature,
+/// spatial... and input feature, output feature, spatial...
 struct conv_case {
   std::vector<pt::window_dim> windows;
   ints lhs = {}, rhs = {}, result = {};
@@ -130,7 +130,7 @@ inline void add_window_cases(std::vector<op_case>& list) {
   conv({{sliding(0)}}, dtype::f64, {2, 3, 7}, {3, 4, 3});
   conv({{sliding(0, 2, 1, 1), sliding(0, 1, 0, 2)}}, dtype::f64, {2, 3, 5, 4}, {3, 2, 3, 2});
   conv({{sliding(0), sliding(0, 1, 1), sliding(0)}}, dtype::f32, {2, 1, 3, 4, 2}, {1, 3, 2, 3, 2});
-  // NHWC, HWIO, and an order that nobody uses.
+  // NHWC, HWIO, and an unusual order.
   const std::vector<pt::window_dim> two = {sliding(0, 1, 1, 1), sliding(0, 2, 1, 1)};
   conv({two, {0, 3, 1, 2}, {2, 3, 0, 1}, {0, 3, 1, 2}}, dtype::f32, {2, 5, 6, 4}, {3, 3, 4, 6});
   conv({two, {0, 3, 1, 2}, {2, 3, 0, 1}, {0, 3, 1, 2}}, dtype::bf16, {2, 5, 6, 4}, {3, 3, 4, 6});
@@ -153,12 +153,12 @@ inline void add_window_cases(std::vector<op_case>& list) {
   back.base_dilation = 1;
   conv({{back}, {}, {}, {}, false, 3}, dtype::f64, {6, 2, 4}, {2, 3, 2});
   conv({{back}, {}, {}, {}, true}, dtype::f64, {2, 4, 5}, {2, 2, 2});
-  // No position, and a window of nothing.
+  // No position, and a window without elements.
   conv({{sliding(0)}}, dtype::f32, {2, 3, 2}, {3, 4, 3});
   conv({{sliding(0)}}, dtype::f32, {2, 3, 2}, {3, 4, 0});
 }
 
-/// Windows that slide over what loops cut: all small ones with as many positions as pieces allow.
+/// Windows over sharded dimensions: all small ones with as many positions as blocks permit.
 inline void add_halo_cases(std::vector<op_case>& list) {
   using namespace pt::op;
   using pt::combiner;
@@ -186,7 +186,7 @@ inline void add_halo_cases(std::vector<op_case>& list) {
               const auto select = with_windows(number % 2, {w});
               put(pt::def<select_and_scatter>, {f64({n}), f64({m})}, select);
               put(pt::def<select_and_gather>, {f64({n}), f64({n})}, select);
-              // The derivative to the window: few positions, many taps.
+              // The derivative of the window: few positions, many taps.
               const auto e = w.exchanged(n, m);
               put(pt::def<convolution>, {f64({2, 1, n}), f64({1, 2, m})}, conv_case{{e}}.attrs());
             }
@@ -194,7 +194,7 @@ inline void add_halo_cases(std::vector<op_case>& list) {
     for (std::int64_t stride : {1, 2, 3})
       for (std::int64_t low : {0, 1, 2, 4}) {
         pt::window_dim w = sliding(size, stride, low);
-        w.high = w.high_for(24, 24 / stride);  // over the ends, and one position per stride
+        w.high = w.high_for(24, 24 / stride);  // with padding, and one position per stride
         const auto select = with_windows(++number % 2, {w});
         put(pt::def<select_and_scatter>, {i32({24}), i32({24 / stride})}, select, -1, 1);
         put(pt::def<select_and_gather>, {i32({24}), i32({24})}, select, -1, 1);

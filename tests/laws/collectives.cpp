@@ -1,4 +1,4 @@
-// The collectives against their definitions, device by device, on the mesh of listing 9.
+// The collectives compared with their definitions, device by device, on the mesh of listing 9.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -41,7 +41,7 @@ shape by_device(const shape& local) {
   return s;
 }
 
-/// Runs a collective where every device has its own operands: (devices..., local...) in and out.
+/// Runs a collective on operands that differ per device: (devices..., local...) in and out.
 pt::results run(const pt::op_def& op, const ints& attrs, const std::vector<shape>& from,
                 const std::vector<shape>& to, const std::vector<pt::array>& values) {
   pt::device_program d;
@@ -86,7 +86,7 @@ pt::array numbers(const shape& local, std::uint64_t seed = 3) {
   data::random r{seed};
   return data::integers({dtype::f32, by_device(local)}, r, -50, 50);
 }
-/// Elements that the combiner takes, whose products stay exact.
+/// Elements that the combiner accepts, whose products stay exact.
 pt::array numbers_for(pt::combiner c, const shape& local, std::uint64_t seed = 3) {
   data::random r{seed};
   if (c == pt::combiner::multiply) return data::integers({dtype::f64, by_device(local)}, r, -2, 2);
@@ -95,10 +95,10 @@ pt::array numbers_for(pt::combiner c, const shape& local, std::uint64_t seed = 3
   return numbers(local, seed);
 }
 
-/// (dim, axis) pairs; of one dimension major to minor.
+/// (dim, axis) pairs, major to minor within a dimension.
 struct pairs {
   ints list;
-  /// Which piece along a dimension a device has, and how many there are.
+  /// Returns the block that a device has along a dimension, and the number of blocks.
   std::pair<std::int64_t, std::int64_t> piece(int dim, const position& device) const {
     std::int64_t index = 0, count = 1;
     for (std::size_t i = 0; i < list.size(); i += 2)
@@ -116,7 +116,7 @@ struct pairs {
   }
 };
 
-/// The devices that differ from one along the axes only.
+/// Calls f with the devices that differ from one device along the axes only.
 void for_group(const position& device, auto uses, auto f) {
   for_each(device_shape(), [&](const position& other) {
     for (std::size_t a = 0; a < device.size(); ++a)
@@ -125,7 +125,7 @@ void for_group(const position& device, auto uses, auto f) {
   });
 }
 
-/// Compares every element on every device with what `expected(device, position)` says.
+/// Compares every element on every device with `expected(device, position)`.
 void check(const pt::array& got, const shape& local, auto expected) {
   const pt::array wide = pt::as_type(got, dtype::f64);
   std::int64_t wrong = 0;
@@ -139,7 +139,7 @@ void check(const pt::array& got, const shape& local, auto expected) {
   });
   CHECK(wrong == 0);
 }
-/// The operand's element on a device.
+/// Returns the operand's element on a device.
 auto operand(const pt::array& values) {
   return [wide = pt::as_type(values, dtype::f64)](const position& device, const position& at) {
     position full = device;
@@ -198,7 +198,7 @@ TEST_CASE("all_reduce: every device gets the reduction over its group") {
   }
 }
 
-TEST_CASE("all_reduce of several operands: of each what it gives alone") {
+TEST_CASE("all_reduce of several operands equals an all_reduce of each") {
   for (auto combine : combiners)
     for (const ints& list : axis_lists) {
       ints attrs{static_cast<std::int64_t>(combine)};
@@ -220,7 +220,7 @@ TEST_CASE("all_reduce of several operands: of each what it gives alone") {
 const std::vector<ints> pair_lists = {{0, 0},       {1, 1},       {0, 0, 2, 1}, {0, 0, 0, 2, 2, 1},
                                       {0, 2, 0, 0}, {2, 1, 2, 0}, {0, 1, 1, 0}};
 
-TEST_CASE("all_slice: every device keeps its piece; all_gather: the pieces of its group") {
+TEST_CASE("all_slice: every device keeps its block; all_gather: the blocks of its group") {
   for (const ints& list : pair_lists) {
     const pairs p{list};
     shape whole{16, 4, 16}, part = whole;
@@ -239,7 +239,7 @@ TEST_CASE("all_slice: every device keeps its piece; all_gather: the pieces of it
     const pt::array gathered = run(pt::def<pt::op::all_gather>, list, part, whole, small);
     check(gathered, whole, [&](const position& device, const position& at) {
       position owner = device, inside = at;
-      for (int d = 0; d < 3; ++d) {  // the pieces' digits, minor axis first
+      for (int d = 0; d < 3; ++d) {  // the digits of the blocks' numbers, minor axis first
         const auto k = static_cast<std::size_t>(d);
         std::int64_t index = at[k] / part[d];
         inside[k] = at[k] % part[d];
@@ -297,7 +297,8 @@ TEST_CASE("all_to_all is all_slice on one dimension after all_gather on another"
     }
 }
 
-TEST_CASE("permute: every device gets the operand of the one that many places before it") {
+TEST_CASE(
+    "permute: every device gets the operand of the device a fixed number of places before it") {
   const shape s{3, 2};
   for (auto combine :
        {pt::combiner::add, pt::combiner::max, pt::combiner::multiply, pt::combiner::stack})
@@ -319,7 +320,8 @@ TEST_CASE("permute: every device gets the operand of the one that many places be
             count *= size;
           }
           std::int64_t from = shift == 0 ? count - 1 - place : place - shift;
-          if (combine == pt::combiner::stack) from = ((from % count) + count) % count;  // around
+          if (combine == pt::combiner::stack)
+            from = ((from % count) + count) % count;  // wraps around
           if (from < 0 || from >= count) return identity;
           position other = device;
           for (auto a = list.rbegin(); a != list.rend(); ++a) {
@@ -332,7 +334,7 @@ TEST_CASE("permute: every device gets the operand of the one that many places be
       }
 }
 
-TEST_CASE("all_to_all of several dimensions is all_slice after all_gather, of the same axes") {
+TEST_CASE("all_to_all of several dimensions is all_slice after all_gather of the same axes") {
   struct moved {
     ints from, to;  // (dim, axis) pairs
   };

@@ -1,4 +1,4 @@
-// Derivative rules against central differences, in binary64.
+// Derivative rules compared with central differences, in binary64.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -18,7 +18,7 @@ TEST_CASE("derivative rules agree with central differences") {
   std::set<const pt::op_def*> covered;
   for (op_case c : all_cases()) {
     if (!c.op->differentiable || c.op == &pt::def<pt::op::stop_gradient>) continue;
-    // It takes steps, and rounds cotangents, unless the format is that of binary64.
+    // It is a step function and rounds cotangents, unless its format is binary64.
     if (c.op == &pt::def<pt::op::reduce_precision> && c.attrs != ints{11, 52}) continue;
     pt::derivative_options options;
     options.symmetric = c.symmetric;
@@ -28,7 +28,7 @@ TEST_CASE("derivative rules agree with central differences") {
       options.low = 0.4;
       options.high = 4.4;
     }
-    // In binary64 where the case is in floating point; conversions take whole steps instead.
+    // Floating-point cases run in binary64; conversions use integer steps instead.
     const auto widen = [](dtype& t) { t = pt::is_floating(t) ? dtype::f64 : t; };
     for (auto& t : c.operands) widen(t.element);
     if (c.op == &pt::def<pt::op::convert>) {
@@ -70,8 +70,9 @@ TEST_CASE("stop_gradient has the derivative zero") {
         "rule gives 0, central differences 0.2332673");
 }
 
-// The rules of max and min share the cotangent among equal elements; maximum gives it to the first.
-TEST_CASE("cotangents at ties") {
+// The rules of max and min share the cotangent among equal elements; maximum passes it to the first
+// operand.
+TEST_CASE("cotangents at ties: shared by reductions, passed to the first operand of maximum") {
   pt::builder b;
   const auto x = pt::ops::parameter(b, "x", f64({4}));
   const auto y = pt::ops::parameter(b, "y", f64({4}));
@@ -91,7 +92,7 @@ TEST_CASE("cotangents at ties") {
   }
 }
 
-// The rules of argmax and argmin follow the position: of equal elements one gets the cotangent.
+// The rules of argmax and argmin follow the position: one of the equal elements gets the cotangent.
 TEST_CASE("the cotangent of an extreme value goes to its position") {
   const auto p = pt::trace(
       [](auto x) {
@@ -122,8 +123,8 @@ TEST_CASE("the cotangent of an extreme value goes to its position") {
 
 namespace {
 
-/// Of the sum of all running products, maxima, ... of x: by combiner, from either end, with or
-/// without the element itself.
+/// Sums all running products, maxima, ... of x, for a combiner, from either end, with or without
+/// the element itself.
 pt::program of_running(pt::combiner combine, bool reverse, bool exclusive, std::int64_t n) {
   pt::builder b;
   const auto x = pt::ops::parameter(b, "x", f64({n}));
@@ -146,8 +147,8 @@ std::vector<double> derived(pt::combiner combine, bool reverse, const std::vecto
 
 }  // namespace
 
-// y[i] = x[0] ... x[i]: nothing is divided by x, and nothing that does not exist is multiplied.
-TEST_CASE("cotangents of running products: zeros and infinities") {
+// y[i] = x[0] ... x[i]: the rule neither divides by x nor multiplies by elements that do not exist.
+TEST_CASE("cotangents of running products are right at zeros and infinities") {
   using list = std::vector<double>;
   const double inf = std::numeric_limits<double>::infinity();
   CHECK(derived(pt::combiner::multiply, false, {2, 0, 3}) == list{1, 8, 0});
@@ -158,7 +159,7 @@ TEST_CASE("cotangents of running products: zeros and infinities") {
   CHECK(derived(pt::combiner::multiply, false, {7}) == list{1});
 }
 
-TEST_CASE("cotangents of running maxima and minima: of equal elements the first one's") {
+TEST_CASE("cotangents of running maxima and minima go to the first of equal elements") {
   using list = std::vector<double>;
   CHECK(derived(pt::combiner::max, false, {1, 3, 3, 2, 4}) == list{1, 3, 0, 0, 1});
   CHECK(derived(pt::combiner::max, true, {1, 3, 3, 2, 4}) == list{0, 0, 0, 0, 5});
@@ -167,7 +168,7 @@ TEST_CASE("cotangents of running maxima and minima: of equal elements the first 
   CHECK(derived(pt::combiner::max, false, {-inf, -inf, 0}) == list{2, 0, 1});
 }
 
-TEST_CASE("gradients of running products and maxima take few ops of long dimensions") {
+TEST_CASE("gradients of running products and maxima take few ops for long dimensions") {
   for (bool reverse : {false, true})
     for (bool exclusive : {false, true}) {
       CHECK(of_running(pt::combiner::max, reverse, exclusive, 1 << 20).ops.size() < 40);

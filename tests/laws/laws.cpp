@@ -1,5 +1,5 @@
 // Each entry of a tile map is a theorem: the op equals the loop over slices of its operands,
-// stacked or reduced. Proved here by trying, for every op of the registry.
+// stacked or reduced. These tests check it by evaluation for every op of the registry.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -13,7 +13,7 @@ using namespace laws;
 
 namespace {
 
-/// The operands of a case, where integers of its range do not do.
+/// Returns operands for a case whose own range of integers is not suitable.
 std::vector<pt::array> made_operands(const op_case& c, std::uint64_t seed) {
   std::vector<pt::array> operands;
   data::random r{seed};
@@ -22,7 +22,7 @@ std::vector<pt::array> made_operands(const op_case& c, std::uint64_t seed) {
   return operands;
 }
 
-/// What the checker says of a tile map, or "kept".
+/// Returns the checker's message for a tile map, or "kept".
 std::string verdict(const op_case& c, void (*rule)(pt::tile_map_context&)) {
   try {
     pt::law_options options;
@@ -66,7 +66,7 @@ TEST_CASE("every entry of every tile map holds, for every divisor") {
   CHECK(loops > 1000);
 }
 
-TEST_CASE("a wrong tile map is refused, with the entry, the shapes and the values that differ") {
+TEST_CASE("an unsound tile map is refused with the entry, the shapes and the values that differ") {
   using context = pt::tile_map_context;
   const op_case matmul{
       &pt::def<pt::op::dot_general>, {f32({4, 4}), f32({4, 4})}, dots({}, {}, {1}, {0}), {}};
@@ -82,14 +82,14 @@ TEST_CASE("a wrong tile map is refused, with the entry, the shapes and the value
         "L001 laws: dot_general ([4, i], [i, 4]) -> ([4, 4])  reduce={i:max} of (tensor<4x4xf32>, "
         "tensor<4x4xf32>) -> tensor<4x4xf32>: entry i:max over 2 slices: result (0, 0) is 1, the "
         "loop over slices gives 2");
-  // One operand forgotten: the slices do not fit.
+  // A missing operand: the slices do not match.
   CHECK(
       verdict(matmul, [](context& c) { c.reduce(4, pt::combiner::add).operand(0, 1); }) ==
       "L002 laws: dot_general ([4, i], [4, 4]) -> ([4, 4])  reduce={i:add} of (tensor<4x4xf32>, "
       "tensor<4x4xf32>) -> tensor<4x4xf32>: entry i:add over 2 slices: slices (tensor<4x2xf32>, "
       "tensor<4x4xf32>) do not fit the op: S101 dot_general: contracted extents differ: dimension "
       "1 of lhs tensor<4x2xf32> has size 2, dimension 0 of rhs tensor<4x4xf32> has size 4");
-  // An operand sliced that must stay whole.
+  // A sliced operand that must stay unsliced.
   CHECK(verdict(matmul, [](context& c) { c.tile(4, 0).operand(0, 0).operand(1, 1); }) ==
         "L002 laws: dot_general ([i, 4], [4, i]) -> ([i, 4]) of (tensor<4x4xf32>, tensor<4x4xf32>) "
         "-> tensor<4x4xf32>: entry i over 2 slices: slices (tensor<2x4xf32>, tensor<4x2xf32>) give "
@@ -116,7 +116,8 @@ TEST_CASE("a wrong tile map is refused, with the entry, the shapes and the value
                 }) ==
         "L001 laws: reshape ([ij]) -> ([j, i]) of (tensor<12xi32>) -> tensor<3x4xi32>: entry i "
         "over 2 slices: result (0, 2) is 1, the loop over slices gives -3");
-  // Dimensions that are no maps: of iota, rows of a table, the joined one, a part of a slice.
+  // Dimensions that are not maps: of iota, rows of a table, the joined dimension, a strict part of
+  // a slice.
   CHECK(verdict({&pt::def<pt::op::iota>, {}, {0}, i32({4})}, [](context& c) { c.tile(4, 0); }) ==
         "L001 laws: iota {dim=0} () -> ([i]) of () -> tensor<4xi32>: entry i over 2 slices: result "
         "(2) is 2, the loop over slices gives 0");
@@ -136,7 +137,7 @@ TEST_CASE("a wrong tile map is refused, with the entry, the shapes and the value
                 [](context& c) { c.tile(2, 0).operand(0, 0); }) ==
         "L004 laws: slice {[0:2]} ([i*2]) -> ([i]) of (tensor<4xf32>) -> tensor<2xf32>: entry i "
         "has size 2; dimension 0 of operand 0 has size 4");
-  // The sum of the parts instead of the greatest of them.
+  // The sum of the parts instead of their maximum.
   CHECK(verdict({&pt::def<pt::op::reduce>,
                  {f32({4})},
                  {static_cast<std::int64_t>(pt::combiner::max), 0},
@@ -144,7 +145,7 @@ TEST_CASE("a wrong tile map is refused, with the entry, the shapes and the value
                 [](context& c) { c.reduce(4, pt::combiner::add).operand(0, 0); }) ==
         "L001 laws: reduce {max, dims=[0]} ([i]) -> ([])  reduce={i:add} of (tensor<4xf32>) -> "
         "tensor<f32>: entry i:add over 2 slices: result () is 2, the loop over slices gives 3");
-  // Entries that do not fit the dimensions.
+  // Entries that do not match the dimensions.
   CHECK(verdict(transposed, [](context& c) { c.tile(4, 2); }) ==
         "L004 laws: transpose {dims=[1, 0]} ([4, 4]) -> ([4, 4]) of (tensor<4x4xf32>) -> "
         "tensor<4x4xf32>: entry i has dimension 2 of the result, whose shape is [4, 4]");
@@ -167,7 +168,7 @@ TEST_CASE("a wrong tile map is refused, with the entry, the shapes and the value
 
 namespace {
 
-/// An op of a user's: every row minus its mean. Its columns belong together.
+/// A user's op: every row minus its mean. Columns cannot be sliced.
 struct center {
   static constexpr std::string_view name = "center";
   static constexpr void infer(pt::infer_context& c) { c.result = c.operands[0]; }
@@ -188,14 +189,14 @@ struct center {
     }
   }
 };
-/// The same with an entry too many.
+/// The same op with an entry too many.
 struct center_columns : center {
   static constexpr void tile_map(pt::tile_map_context& c) {
     for (int d = 0; d < 2; ++d) c.tile(c.result.shape[d], d).operand(0, d);
   }
 };
 
-/// The same with a rule that sums what it should pass on.
+/// The same op with a rule that sums the cotangent instead of passing it on.
 struct center_summed : center {
   static constexpr void derive(pt::derive_context& c) {
     const std::int64_t dims[] = {1};
@@ -203,7 +204,8 @@ struct center_summed : center {
   }
 };
 
-/// The greatest square: what leaves a maximum as it is changes that of the squares.
+/// The maximum of squares: an element that does not change a maximum may change that of the
+/// squares.
 struct energy {
   static constexpr std::string_view name = "energy";
   static constexpr void infer(pt::infer_context& c) { c.result = {c.operands[0].element, {}}; }
@@ -217,11 +219,11 @@ struct energy {
     *c.output<double>() = most;
   }
 };
-/// The same, which says so.
+/// The same op with a correct rule.
 struct honest_energy : energy {
   static constexpr bool reduces_identity = false;
 };
-/// Its operand, of which the attribute says how large it is.
+/// A copy of its operand, whose size is in an attribute.
 struct sized_copy {
   static constexpr std::string_view name = "sized_copy";
   static constexpr void infer(pt::infer_context& c) {
@@ -232,10 +234,10 @@ struct sized_copy {
   }
 };
 
-/// A sum of positions times elements: an iteration counts from where its piece starts.
+/// A sum of positions times elements: an iteration counts from the start of its block.
 struct moment {
   static constexpr std::string_view name = "moment";
-  static constexpr bool reduces_identity = false;  // it would have to be filled in
+  static constexpr bool reduces_identity = false;  // padding would have to be filled with zeros
   static constexpr void infer(pt::infer_context& c) { c.result = {c.operands[0].element, {}}; }
   static constexpr void tile_map(pt::tile_map_context& c) {
     c.reduce(c.operands[0].shape[0], pt::combiner::add).operand(0, 0).located();
@@ -256,15 +258,15 @@ struct moment {
     *c.output<double>() = sum;
   }
 };
-/// The same, which forgets where it is.
+/// The same op without the start.
 struct lost_moment : moment {
   static constexpr void locate(pt::locate_context& c) { c.results.push_back(c.emit(c.operands)); }
 };
-/// The same, which gives something else.
+/// The same op with a wrong result.
 struct other_moment : moment {
   static constexpr void locate(pt::locate_context& c) { c.results.push_back(c.operands[0]); }
 };
-/// The same, which gives nothing.
+/// The same op without a result.
 struct no_moment : moment {
   static constexpr void locate(pt::locate_context&) {}
 };
@@ -280,7 +282,7 @@ std::string thrown(auto f) {
 
 }  // namespace
 
-TEST_CASE("an op of a user's is checked in one call") {
+TEST_CASE("a user's op is checked in one call") {
   pt::law_options laws;
   for (const auto* op : {&pt::def<center>, &pt::def<center_columns>, &pt::def<center_summed>})
     laws.run.kernels.push_back({op, &center::run});
@@ -291,8 +293,8 @@ TEST_CASE("an op of a user's is checked in one call") {
         "L001 laws: center ([i, j]) -> ([i, j]) of (tensor<4x2xf64>) -> tensor<4x2xf64>: entry j "
         "over 2 slices: result (0, 0) is 1, the loop over slices gives 0");
   CHECK(thrown([&] { pt::check_laws(pt::def<center>, {f64({4, 2})}); }).substr(0, 4) == "R005");
-  // Zeros have no mean to forget, nor does a great tolerance see it: what is left is that the mean
-  // of a padded row is another one.
+  // Zeros have a mean of zero, and a large tolerance hides errors. So the error that is found is
+  // that the mean of a padded row differs.
   const auto columns = [&] {
     return thrown([&] { pt::check_laws(pt::def<center_columns>, {f64({4, 2})}, {}, {}, laws); });
   };
@@ -302,7 +304,7 @@ TEST_CASE("an op of a user's is checked in one call") {
   laws.tolerance = 10;
   CHECK(columns().substr(0, 4) == "L005");
 
-  // Padding: the identity of max is no identity of its squares; an extent in an attribute.
+  // Padding: the identity of max is not that of its squares; a size in an attribute.
   pt::law_options padded;
   for (const auto* op : {&pt::def<energy>, &pt::def<honest_energy>})
     padded.run.kernels.push_back({op, &energy::run});
@@ -334,7 +336,7 @@ TEST_CASE("an op of a user's is checked in one call") {
         }) == "S103 add: shapes [4] and [5] differ");
 }
 
-TEST_CASE("iterations that know where their pieces start") {
+TEST_CASE("iterations know the start of their blocks") {
   pt::law_options laws;
   for (const auto* op :
        {&pt::def<moment>, &pt::def<lost_moment>, &pt::def<other_moment>, &pt::def<no_moment>})

@@ -1,8 +1,8 @@
-// Texts with mistakes in them: the parser reads them, or says what is wrong; it neither crashes nor
-// hangs, and what it accepts is a program that prints and reads back.
+// Texts with mistakes: the parser accepts them or reports an error. It neither crashes nor hangs,
+// and a program that it accepts prints and parses back.
 //
-// PARTITA_MUTATIONS says how many texts are tried (some hundred thousand with sanitizers, before a
-// change to the parser or an op's attributes goes in).
+// PARTITA_MUTATIONS is the number of texts (run several hundred thousand with sanitizers before a
+// change to the parser or an op's attributes is merged).
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -148,7 +148,7 @@ class mutator {
         break;
     }
   }
-  /// Another number in the place of the next one.
+  /// Replaces the next number of a text by another one.
   void number(std::string& in, std::size_t at) {
     const auto digit = [&](std::size_t i) { return i < in.size() && in[i] >= '0' && in[i] <= '9'; };
     while (at < in.size() && !digit(at)) ++at;
@@ -178,10 +178,10 @@ class mutator {
   }
 };
 
-/// Where a mutation changes the type of a result, the rest of the text may say so, too: false if
-/// that is not what the parser found.
+/// If a mutation changed the type of a result, makes the rest of the text agree with it. Returns
+/// false if the parser reported another error.
 bool follow_type(std::string& in, const std::string& message) {
-  const std::string has = " has type ", given = ", the text gives it type ";
+  const std::string has = " has type ", given = "; the text states type ";
   const auto a = message.find(has), b = message.find(given);
   if (message.substr(0, 4) != "P015" || a == message.npos || b == message.npos) return false;
   const std::string is = message.substr(a + has.size(), b - a - has.size());
@@ -195,7 +195,7 @@ bool follow_type(std::string& in, const std::string& message) {
   return true;
 }
 
-/// How many of these the parser accepts.
+/// The number of texts that the parser accepts.
 int accepted = 0;
 
 void check_text(std::string in, bool local) {
@@ -228,7 +228,7 @@ int count_of_mutations() {
 
 }  // namespace
 
-TEST_CASE("mutated texts are read or refused") {
+TEST_CASE("mutated texts are parsed or refused") {
   std::vector<std::string> sources, locals = local_texts();
   for (const op_case& c : all_cases()) sources.push_back(str(pt::print(program_of(c))));
   for (int i = 0; i < 30; ++i) sources.emplace_back(control);

@@ -21,19 +21,19 @@ struct op_case {
   ints attrs;
   tensor_type declared;
   std::int64_t low = -3, high = 3;  ///< of the operands' elements
-  /// Gives operand number k where integers of that range do not do.
+  /// Makes operand number k, if integers of that range are not suitable.
   pt::array (*make)(const tensor_type&, std::size_t k, data::random&) = nullptr;
   /// The operands are batches of symmetric matrices; derivatives are along symmetric changes.
   bool symmetric = false;
 };
 
-/// a, b, ..., z, a1, b1, ...: names for the operands of a case.
+/// Returns a, b, ..., z, a1, b1, ...: names for the operands of a case.
 inline std::string parameter_name(std::size_t k) {
   const std::string letter(1, static_cast<char>('a' + k % 26));
   return k < 26 ? letter : letter + std::to_string(k / 26);
 }
 
-/// The op on parameters a, b, ..., z, a1, b1, ...; one output.
+/// Returns a program of the op on parameters a, b, ..., z, a1, b1, ... with one output.
 inline pt::program program_of(const op_case& c) {
   pt::builder b;
   std::vector<pt::value_id> x;
@@ -46,7 +46,7 @@ inline pt::program program_of(const op_case& c) {
   return b.p;
 }
 
-/// The result type, or nothing with an error.
+/// Returns the result type, or nothing and an error.
 inline tensor_type infer(const pt::op_def& op, const std::vector<tensor_type>& operands,
                          const ints& attrs, const tensor_type& declared, pt::failure& error) {
   pt::infer_context c;
@@ -63,7 +63,8 @@ inline tensor_type f64(shape s) { return {dtype::f64, s}; }
 inline tensor_type i32(shape s) { return {dtype::i32, s}; }
 inline tensor_type i1(shape s) { return {dtype::boolean, s}; }
 
-/// How many batch and contracted dimensions, then the dimensions.
+/// Returns the attributes of a dot_general: the number of batch and contracted dimensions, then the
+/// dimensions.
 inline ints dots(ints lb, ints rb, ints lc, ints rc) {
   ints a{static_cast<std::int64_t>(lb.size()), static_cast<std::int64_t>(lc.size())};
   for (const auto& part : {lb, rb, lc, rc}) a.insert(a.end(), part.begin(), part.end());

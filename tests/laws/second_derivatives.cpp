@@ -1,4 +1,4 @@
-// Derivative rules applied twice, against central differences of the gradient, in binary64.
+// Derivative rules applied twice, compared with central differences of the gradient, in binary64.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@ using namespace laws;
 
 namespace {
 
-/// Values of size about 1, far from each other.
+/// Values of magnitude about 1, far from each other.
 pt::array spread(const tensor_type& t, std::size_t operand) {
   return data::fill(t, [&](std::int64_t i) {
     const auto scattered = (static_cast<std::uint64_t>(i) * 7919u + operand * 31u) % 101u;
@@ -25,7 +25,8 @@ pt::value_id sum(pt::builder& b, pt::value_id x) {
 
 }  // namespace
 
-TEST_CASE("second derivatives of reductions, windows and convolutions") {
+TEST_CASE(
+    "second derivatives of reductions, windows and convolutions agree with central differences") {
   std::vector<op_case> list;
   add_window_cases(list);
   int checked = 0;
@@ -58,7 +59,7 @@ TEST_CASE("second derivatives of reductions, windows and convolutions") {
     REQUIRE_MESSAGE(!b.failed(), data::str(b.p.error.message));
     for (std::size_t k = 0; k < wanted.size(); ++k)
       b.p.outputs.push_back({second[k], b.p.intern(parameter_name(k))});
-    // Parameters that come after the inputs of the first derivative are inputs too.
+    // Parameters that follow the inputs of the first derivative are inputs too.
     const pt::results found = pt::evaluate(b.p, values);
     const pt::executable f(forward);
     const double h = 1e-5;
@@ -86,8 +87,8 @@ TEST_CASE("second derivatives of reductions, windows and convolutions") {
   CHECK(checked > 500);
 }
 
-// x0 x1 x2 ...: gradients and their gradients are products of the other elements, zeros or not.
-TEST_CASE("derivatives of a product with zeros") {
+// x0 x1 x2 ...: gradients and their gradients are products of the other elements, zero or not.
+TEST_CASE("derivatives of a product are right at zeros") {
   for (const std::vector<double>& x :
        {std::vector<double>{2, 3, 5}, {2, 0, 5, 7}, {0, 3, 0, 7, 2}, {0, 0, 0}, {4}, {0}}) {
     const auto n = static_cast<std::int64_t>(x.size());
@@ -119,7 +120,7 @@ TEST_CASE("derivatives of a product with zeros") {
   }
 }
 
-// select_and_scatter: of equal elements, the first in row-major order is selected.
+// select_and_scatter selects the first of equal elements in row-major order.
 TEST_CASE("the cotangent of a maximum under a window goes to its first element") {
   pt::builder b;
   const auto x = pt::ops::parameter(b, "x", f64({2, 4}));

@@ -1,4 +1,4 @@
-// What is printed parses back: parse(print(p)) is p, and prints the same text.
+// Printed programs parse back: parse(print(p)) is p, and prints the same text.
 #include <doctest/doctest.h>
 
 #include "../../examples/models/transformer.hpp"
@@ -29,11 +29,11 @@ constexpr auto sharing = [](auto x, auto w) {
 
 }  // namespace
 
-TEST_CASE("every op, with every kind of attributes") {
+TEST_CASE("every op parses back, with every kind of attributes") {
   for (const op_case& c : all_cases()) check_round_trip(program_of(c));
 }
 
-TEST_CASE("an op takes the operands that it says, and a text with others is refused") {
+TEST_CASE("an op accepts its number of operands, and a text with another number is refused") {
   for (const op_case& c : all_cases()) {
     const auto count = static_cast<int>(c.operands.size());
     if (c.op->operand_count >= 0)
@@ -64,7 +64,7 @@ TEST_CASE("an op takes the operands that it says, and a text with others is refu
   }
 }
 
-TEST_CASE("no text with a character missing or another one in its place does harm") {
+TEST_CASE("a text with a missing or replaced character does no harm") {
   data::random r{5};
   const std::string_view others = "%x(){}[]=:,.<>\"'-0129aefn \n";
   for (const op_case& c : all_cases()) {
@@ -79,13 +79,13 @@ TEST_CASE("no text with a character missing or another one in its place does har
       const pt::program p = pt::parse(changed);
       if (p.error)
         CHECK(p.error.message.size() > 5);
-      else  // another program, or the same in other words
+      else  // another program, or the same program in other words
         check_round_trip(p);
     }
   }
 }
 
-TEST_CASE("whole programs") {
+TEST_CASE("whole programs parse back") {
   check_round_trip(pt::trace([](auto x, auto w1, auto w2) { return matmul(matmul(x, w1), w2); },
                              pt::input<float, 256, 8>("x"), pt::input<float, 8, 16>("w1"),
                              pt::input<float, 16, 8>("w2")));
@@ -94,7 +94,7 @@ TEST_CASE("whole programs") {
       transformer::trace_training_step<transformer::dynamic>({2, 8, 2, 4, 16, 11, 6, 4}));
 }
 
-TEST_CASE("device-local programs, with their mesh") {
+TEST_CASE("device-local programs parse back, with their mesh") {
   namespace tf = transformer;
   const auto source = tf::trace_training_step<tf::dynamic>({2, 8, 2, 4, 16, 12, 6, 4});
   const pt::mesh mesh{{"B", 2}, {"M", 2}};
@@ -108,7 +108,7 @@ TEST_CASE("device-local programs, with their mesh") {
   };
   check(pt::partition(source, mesh, pt::schedule(tf::BP, tf::MP, tf::Z2)));
   check(pt::partition(source, mesh, pt::schedule(tf::BP, tf::MP, tf::Z3)));
-  // All combiners, and pieces that have a start.
+  // All combiners, and blocks with a start.
   const auto combined = pt::trace(
       [](auto x) {
         const auto n = x + pt::iota<std::int32_t, 1>(x, 4, 8);
@@ -118,7 +118,8 @@ TEST_CASE("device-local programs, with their mesh") {
       pt::input<std::int32_t, 4, 8>("x"));
   check(pt::partition(combined, mesh,
                       pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"x", 1}}))));
-  // A sum that is scattered over two dimensions, the axes in the order of neither of them.
+  // A sum that is scattered over two dimensions, with the axes in another order than either of
+  // them.
   const auto scattered = pt::trace([](auto x, auto w, auto y) { return matmul(x, w) + y; },
                                    pt::input<float, 4, 8>("x"), pt::input<float, 8, 4>("w"),
                                    pt::input<float, 4, 4>("y"));
@@ -149,7 +150,7 @@ TEST_CASE("device-local programs, with their mesh") {
         "M001 mesh: axis \"B\" has size 0; an axis has at least one device");
 }
 
-TEST_CASE("names of outputs: implied by the values, or shown") {
+TEST_CASE("names of outputs are implied by the values, or printed") {
   const pt::program p =
       pt::trace(sharing, pt::input<float, 4, 8>("x"), pt::input<float, 8, 2>("w"));
   check_round_trip(p);
@@ -172,7 +173,7 @@ TEST_CASE("names of outputs: implied by the values, or shown") {
   CHECK(name("return %x as \"y\"") == "y");
 }
 
-TEST_CASE("programs are equivalent up to the numbers of their values, and nothing else") {
+TEST_CASE("programs are equal up to the numbers of their values, and nothing else") {
   const std::string text =
       str(pt::print(pt::trace(sharing, pt::input<float, 4, 8>("x"), pt::input<float, 8, 2>("w"))));
   const pt::program p = pt::parse(text);

@@ -1,5 +1,5 @@
-// GNS at a small size: edge sharding gives the numbers of the source, and the collectives that
-// Table 2 gives for 24 steps and 5 layers, as functions of both.
+// GNS at a small size: edge sharding computes the results of the source, with the collectives that
+// Table 2 lists for 24 steps and 5 layers, as functions of both numbers.
 #include "../../examples/models/gns.hpp"
 #include "models.hpp"
 

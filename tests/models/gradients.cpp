@@ -1,5 +1,5 @@
-// Losses and gradients of the small models against those that JAX computed from their papers
-// (tests/reference/models.dat; models.py beside it says what the numbers are).
+// Losses and gradients of the small models, compared with those that JAX computed from their papers
+// (tests/reference/models.dat; models.py explains the numbers).
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -63,7 +63,8 @@ std::vector<pt::array> inputs_of(const pt::program& p, int limit) {
   return inputs;
 }
 
-/// Sum with weights, norm, first, middle and last element; of the loss its value.
+/// Returns the weighted sum, the norm, and the first, middle and last element; for the loss, its
+/// value.
 row summary(const pt::array& a, bool is_loss) {
   const auto at = [&](std::int64_t j) { return static_cast<double>(a.data<float>()[j]); };
   if (is_loss) return {at(0)};
@@ -75,8 +76,9 @@ row summary(const pt::array& a, bool is_loss) {
   return {sum, std::sqrt(squares), at(0), at(a.size() / 2), at(a.size() - 1)};
 }
 
-/// Sums of some hundred binary32 numbers through ten or twenty products, forward and backward: far
-/// below 1e-4 of the norm (see models.hpp); a term left out is some percents.
+/// Sums of several hundred binary32 numbers through ten or twenty products, forward and backward,
+/// differ by far less than 1e-4 of the norm (see models.hpp). A missing term changes several
+/// percent.
 void compare(const std::string& model, const pt::program& p, int limit = 8) {
   CAPTURE(model);
   static const auto all = expected();

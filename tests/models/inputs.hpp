@@ -1,4 +1,4 @@
-/// Inputs and sizes with which the models are tried.
+/// Inputs and sizes for the tests of the models.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace models {
 
 namespace pt = partita;
 
-/// Random inputs: floats in [-1/4, 1/4], integers below what `limit(name)` says. The optimizer
-/// stands where its step is smooth (a first moment of 0, a second one of 1/2 to 1, after ten
-/// steps); next to the zeros that training starts with, Adam turns roundings into whole steps.
+/// Random inputs: floats in [-1/4, 1/4], integers below `limit(name)`. The optimizer is in a state
+/// in which its step is smooth: first moments of 0, second moments of 1/2 to 1, after ten steps.
+/// Near the zeros of an initial state, Adam turns roundings into complete steps.
 template <class Limit>
 std::vector<pt::array> inputs_of(const pt::program& p, const Limit& limit) {
   data::random random{7};

@@ -1,5 +1,5 @@
-// T32 at a small size: every schedule of the paper gives the numbers of the source, and the
-// collectives that Table 2 gives for 32 layers, as functions of their number.
+// T32 at a small size: every schedule of the paper computes the results of the source, with the
+// collectives that Table 2 lists for 32 layers, as functions of the number of layers.
 #include "../../examples/models/language_model.hpp"
 #include "models.hpp"
 
@@ -53,7 +53,8 @@ TEST_CASE("T32 on axes of size 3") {
         pt::collectives{.all_gather = 11, .all_reduce = 10, .reduce_scatter = 5});
 }
 
-TEST_CASE("T32 with the inferred sizes: what Z2 saves in Table 3, MiB for MiB; Table 2 as before") {
+TEST_CASE(
+    "T32 with the inferred sizes: the savings of Z2 in Table 3, exactly, and Table 2 as before") {
   using namespace paper::transformers;
   const pt::program step = paper::trace_training_step(paper::T32_inferred);
   const pt::mesh mesh{{"batch", 8}, {"model", 4}};

@@ -1,4 +1,4 @@
-// A Llama-style transformer under batch, model and sequence parallelism and fully sharded
+// A Llama-style transformer with batch, model and sequence parallelism and fully sharded
 // parameters: the counts of Megatron-LM.
 #include "../../examples/models/small/llama.hpp"
 
@@ -10,11 +10,11 @@ namespace pt = partita;
 using namespace small::llama;
 
 constexpr int L = depth, parameter_count = 9 * L + 3;
-// The norms of each layer, the last one, the embedding and the head are whole along "M".
+// The norms of each layer, the final norm, the embedding and the head are replicated along "M".
 constexpr int whole_count = 2 * L + 3;
 
 constexpr auto data_parallel = [] { return pt::partition(traced(), mesh, pt::schedule(BP, MP)); };
-// Gradients and the loss over "B"; behind attention and MLP over "M", and in front of them
+// Gradients and the loss over "B"; over "M", after attention and MLP forward, and before them
 // backward.
 static_assert(pt::check<data_parallel>.collectives ==
               pt::collectives{.all_reduce = parameter_count + 1 + 4 * L});
@@ -23,9 +23,9 @@ constexpr pt::passes shared{.share_gathers = true};
 constexpr auto fully_sharded = [] {
   return pt::partition(traced(), mesh, pt::schedule(BP, MP, SP, Z3), {.passes = shared});
 };
-// With sequence parallelism each of the sums over "M" becomes a scatter, with a gather at the other
-// end. Parameters are gathered, and kept for the derivative; gradients are scattered. What is whole
-// along "M" is summed along it, and so is the loss.
+// With sequence parallelism, each sum over "M" becomes a scatter and, at the other end, a gather.
+// Parameters are gathered and kept for the derivative; gradients are scattered. Gradients of
+// parameters that are replicated along "M" are summed along it, and so is the loss.
 static_assert(pt::check<fully_sharded>.collectives ==
               pt::collectives{.all_gather = 4 * L + parameter_count,
                               .all_reduce = whole_count + 1,
@@ -33,20 +33,20 @@ static_assert(pt::check<fully_sharded>.collectives ==
 
 }  // namespace
 
-TEST_CASE("a Llama-style transformer: the collectives of Megatron") {
+TEST_CASE("a Llama-style transformer has the collectives of Megatron") {
   const models::source llama(traced(), [](std::string_view) { return 12; });
   CHECK(llama.emulated(mesh, BP) == pt::collectives{.all_reduce = parameter_count + 1});
   CHECK(llama.emulated(mesh, BP, MP) == pt::check<data_parallel>.collectives);
-  // Each of these sums becomes a scatter, with a gather at the other end. Where two devices of a
-  // batch have parts of a sequence, they have parts of what is whole, too.
+  // Each of these sums becomes a scatter and, at the other end, a gather. Two devices of a batch
+  // with blocks of a sequence also have blocks of the replicated parameters.
   CHECK(llama.rewritten(shared, mesh, BP, MP, SP).collectives ==
         pt::collectives{
             .all_gather = 4 * L, .all_reduce = parameter_count + 1, .reduce_scatter = 4 * L});
-  // Where the peak must not rise, what products read is gathered for their derivatives once more. A
-  // gather for each use would be 14 per layer: three products of queries, keys and values and two
-  // of the MLP read one value each, and so do the gradients of their weights; two products of the
-  // backward pass behind each half read the cotangent. Of these, products alike share (2 + 2 + 4 a
-  // layer), but for one that stands at the peak, and on request all next to each other.
+  // Where the peak must not rise, operands of products are gathered again for their derivatives. A
+  // gather for each use would make 14 per layer. Three products of queries, keys and values read
+  // one value each, two of the MLP do, and so do the gradients of their weights; two products of
+  // the backward pass after each half read the cotangent. Similar products share these gathers (2 +
+  // 2 + 4 per layer), except for one at the peak; on request, all adjacent products share them.
   CHECK(llama.rewritten({.share_gathers = false}, mesh, BP, MP, SP).collectives.all_gather ==
         14 * L);
   CHECK(llama.emulated(mesh, BP, MP, SP) == pt::collectives{.all_gather = 8 * L + 1,

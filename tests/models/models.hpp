@@ -1,4 +1,4 @@
-/// What the tests of the models share: inputs, and the comparison of two runs.
+/// Code that the tests of the models share: inputs, and the comparison of two runs.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace models {
 
 namespace pt = partita;
 
-/// The largest magnitude of an array; infinite if there is a NaN.
+/// Returns the maximum magnitude of an array, infinite if it contains a NaN.
 inline double size_of(const pt::array& a) { return pt::max_difference(a, pt::array(a.type())); }
-/// The largest difference of two runs, relative to the largest number of each output. Some
-/// gradients are zero but for roundings (of the bias of keys, which a softmax does not see): below
-/// 1e-12; all others are above 1e-7 in these tests.
+/// Returns the maximum difference of two runs, relative to the maximum of each output. Some
+/// gradients are zero but for roundings, such as that of the bias of keys, which a softmax ignores:
+/// these are below 1e-12. All others are above 1e-7 in these tests.
 inline double difference(const pt::results& a, const pt::results& b) {
   double worst = 0;
   for (int i = 0; i < a.size(); ++i)
@@ -26,7 +26,7 @@ inline double difference(const pt::results& a, const pt::results& b) {
   return worst;
 }
 
-/// A program, and what it gives unpartitioned.
+/// A program and its unpartitioned results.
 class source {
  public:
   template <class Limit>
@@ -39,10 +39,10 @@ class source {
     }
   }
 
-  /// Partitioned, it gives the same; returns its collectives.
+  /// Checks that the partitioned program gives the same results, and returns its collectives.
   ///
-  /// Sums of some hundred binary32 numbers in another order, through a forward and a backward pass
-  /// of some ten products: far below 1e-4 of the largest number.
+  /// Sums of several hundred binary32 numbers in another order, through about ten products forward
+  /// and backward, differ by far less than 1e-4 of the maximum.
   template <class... Tactics>
   pt::collectives emulated(const pt::mesh& mesh, const Tactics&... tactics) const {
     return rewritten({}, mesh, tactics...).collectives;
@@ -53,7 +53,7 @@ class source {
                             const Tactics&... tactics) const {
     return checked(pt::partition(program_, mesh, pt::schedule(tactics...), {.passes = on}));
   }
-  /// The same with collectives beside kernels.
+  /// The same with collectives that overlap with kernels.
   template <class... Tactics>
   pt::partitioned overlapped(const pt::overlapping& how, const pt::mesh& mesh,
                              const Tactics&... tactics) const {

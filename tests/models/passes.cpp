@@ -7,8 +7,8 @@ namespace pt = partita;
 
 namespace {
 
-/// Every pass alone, and all together; `sums` and `gathers` are left of all_reduces and
-/// all_gathers.
+/// Checks each pass alone and all passes together. `sums` and `gathers` are the numbers of
+/// all_reduces and all_gathers that remain.
 template <class... Tactics>
 void check_passes(const models::source& step, const pt::mesh& mesh, int sums, int gathers,
                   const Tactics&... tactics) {
@@ -35,18 +35,19 @@ void check_passes(const models::source& step, const pt::mesh& mesh, int sums, in
 
 }  // namespace
 
-TEST_CASE("T32, small: each pass, and all of them") {
+TEST_CASE("T32, small: each pass, and all of them, keep the results") {
   using namespace paper::transformers;
   constexpr int L = 2;
   const models::source step(
       paper::trace_training_step(models::small_transformer<paper::language_model_sizes>(L)),
       models::token_limit);
-  // Each matrix is gathered once. Megatron's four sums per layer follow one another; the gradients
-  // of vectors stand behind as many of them in half a layer, where one sum is left; and the loss.
+  // Each matrix is gathered once. The four sums of Megatron per layer are in sequence. The
+  // gradients of vectors follow one after the other in half a layer, where one sum remains. The
+  // last sum is the loss.
   check_passes(step, {{"batch", 4}, {"model", 2}}, 4 * L + 2 * L + 1, 4 * L + 1, BP, MP, Z3);
 }
 
-TEST_CASE("the demo's model: each pass, and all of them") {
+TEST_CASE("the demo's model: each pass, and all of them, keep the results") {
   using namespace transformer;
   const models::source step(trace_training_step<dynamic>(models::small_transformer<sizes>(2)),
                             models::token_limit);

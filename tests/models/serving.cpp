@@ -1,5 +1,5 @@
-// IT32 at a small size: every schedule writes the tokens of the source, and has the collectives
-// that Table 2 gives for 32 layers and 1,536 tokens, as functions of both.
+// IT32 at a small size: every schedule writes the tokens of the source, with the collectives that
+// Table 2 lists for 32 layers and 1,536 tokens, as functions of both numbers.
 #include "../../examples/models/serving.hpp"
 #include "models.hpp"
 
@@ -20,7 +20,7 @@ TEST_CASE("IT32, small: emulated equals source, and collectives in closed form")
                                                      .prompt = 5,
                                                      .tokens = tokens}),
                                [](std::string_view) { return 40; });
-    // `written`: the prompt is read by other code than a token is written with, in a loop.
+    // `written` counts the loop that writes a token; other code reads the prompt.
     const auto check = [&](const pt::collectives& expected, const pt::collectives& written,
                            const auto&... tactics) {
       for (const pt::mesh& mesh :

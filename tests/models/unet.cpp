@@ -1,5 +1,5 @@
-// UNet at a small size: every schedule gives the numbers of the source; its collectives follow from
-// the number of parameters.
+// UNet at a small size: every schedule computes the results of the source; its collectives follow
+// from the number of parameters.
 #include "../../examples/models/unet.hpp"
 #include "models.hpp"
 
@@ -7,8 +7,8 @@ namespace pt = partita;
 
 namespace {
 
-/// Parameters that are factors of products, and so needed again in the backward pass. The first
-/// layers are not: nothing in front of them has a gradient.
+/// True for parameters that are operands of products and are needed again in the backward pass. The
+/// first layers are not: no op before them has a gradient.
 bool needed_twice(std::string_view name) {
   if (name == "params.input.weights" || name == "params.time.0.weights") return false;
   for (std::string_view each :
@@ -54,7 +54,7 @@ TEST_CASE("UNet, small: emulated equals source, and collectives by number of par
   CHECK(rows.permute > 0);
 }
 
-TEST_CASE("UNet has the 502 parameter tensors that Table 2 tells of") {
+TEST_CASE("UNet has the 502 parameter tensors that Table 2 states") {
   const pt::program step = paper::trace_training_step(paper::UNet);
   int parameters = 0;
   for (int i = 0; i < step.input_count(); ++i)
@@ -62,12 +62,12 @@ TEST_CASE("UNet has the 502 parameter tensors that Table 2 tells of") {
   CHECK(parameters == 502);
 }
 
-TEST_CASE("UNet with the rows of its images sharded sends borders; all positions attend to all") {
+TEST_CASE("UNet with sharded image rows sends borders; attention gathers all positions") {
   using namespace paper::diffusion;
   const pt::partitioned p = pt::partition(paper::trace_training_step(paper::UNet),
                                           {{"batch", 8}, {"space", 4}}, pt::schedule(BP, space));
   CHECK(p.collectives.all_gather == 4);
-  // Of a convolution two for its operand, which serve the gradient of its weights, too, and two for
+  // Two per convolution for its operand, which also serve the gradient of its weights, and two for
   // its cotangent.
   CHECK(p.collectives.permute == 386);
 }

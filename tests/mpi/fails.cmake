@@ -1,5 +1,5 @@
-# Runs a job that has to fail, and checks that it ends by itself, in time, with this text. LAUNCH (list: mpiexec -n 2),
-# PROGRAM, HOW (its argument), TEXT (regular expression), SECONDS.
+# Runs a job that has to fail, and checks that it ends within SECONDS, with a text that matches TEXT (a regular
+# expression). Variables: LAUNCH (list: mpiexec -n 2), PROGRAM, HOW (its argument), TEXT, SECONDS.
 cmake_minimum_required(VERSION 3.25)
 
 string(TIMESTAMP start "%s")

@@ -1,4 +1,4 @@
-// Mistakes and failures of a job, by the name of each: the job has to end, and to say why. See
+// Mistakes and failures of a job, by name: the job has to end and to report the reason. See
 // fails.cmake.
 #include <chrono>
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace pt = partita;
 
 namespace {
 
-/// x * 2, by a kernel of the user's.
+/// x * 2, by a user's kernel.
 struct doubled {
   static constexpr std::string_view name = "doubled";
   static constexpr int operand_count = 1;
@@ -63,7 +63,7 @@ void pipeline(const pt::mpi::world& world) {
   pt::mpi::executable(p, world, {.deadline = 2});
 }
 
-/// Rank 0 gets a message of each other rank: rank 1 leaves at once, rank 2 is slow.
+/// Rank 0 receives a message from each other rank: rank 1 leaves at once, rank 2 is slow.
 void wait_for_slow_one(const pt::mpi::world& world) {
   const pt::mesh m{{"A", 3}};
   pt::backend_detail::mpi_transport t(pt::run_detail::device_set::block(m, world.rank(), 3),
@@ -116,7 +116,7 @@ void fail(const pt::mpi::world& world, std::string_view how) {
   if (is("leave")) return;
   if (is("exit")) std::exit(0);
   if (is("late")) std::this_thread::sleep_for(std::chrono::seconds(40));
-  if (is("block")) run.whole(first["x"]);  // another call than the others'
+  if (is("block")) run.whole(first["x"]);  // another call than that of the other ranks
   run(x);
 }
 

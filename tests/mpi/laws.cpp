@@ -1,4 +1,4 @@
-// Every collective over MPI: gathers by MPI's own call in communicators of groups, and by messages
+// Every collective over MPI: gathers use MPI's own call in communicators of groups, and messages
 // where a group has none.
 #include <iostream>
 #include <memory>
@@ -30,7 +30,7 @@ class law {
     for (int r = 0; r < w.ranks(); ++r) ranks_.push_back(r);
   }
   /// True if this rank computes the right bits, or the mesh does not fit; `tried` counts those that
-  /// do.
+  /// fit.
   bool holds(unsigned seed, int& tried) {
     const int n = world_.ranks();
     const pt::mesh device_per_rank = n % 2 == 0 && seed % 8 == 1 ? pt::mesh{{"A", n / 2}, {"B", 2}}
@@ -47,8 +47,8 @@ class law {
     return exchange_law::same_bits(e, t.devices(), exchange_law::run_one(e, t),
                                    exchange_law::run_one(e, all));
   }
-  /// True if transfers that are finished in another order than they were started have the right
-  /// bytes; one of them is empty.
+  /// True if transfers that finish in another order than they start have the right bytes; one of
+  /// them is empty.
   bool holds_out_of_order() {
     const pt::mesh m{{"A", world_.ranks()}};
     const int here = world_.rank(), n = world_.ranks(), right = (here + 1) % n,
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
     }
     if (world.first())
       std::cout << (with_groups ? "groups: " : "messages: ") << tried << " of 300 collectives\n";
-    if (tried < 60) ++differing;  // the test tests too little
+    if (tried < 60) ++differing;  // the test covers too few cases
   }
   int all = 0;
   MPI_Allreduce(&differing, &all, 1, MPI_INT, MPI_SUM, world.communicator());

@@ -1,6 +1,6 @@
-// Programs of every kind over MPI: each rank computes the bits of the emulator. On meshes of 4
-// devices (with 8 ranks: of 8), as many ranks as devices or a divisor; pipelines over as many
-// devices as there are ranks.
+// Programs of every kind over MPI: each rank computes the bits of the emulator. Meshes have 4
+// devices (8 with 8 ranks), and the number of ranks equals or divides it. Pipelines have one device
+// per rank.
 #include <algorithm>
 #include <cstring>
 #include <iostream>
@@ -24,7 +24,7 @@ bool same_bits(const pt::array& a, const pt::array& b) {
          std::memcmp(a.bytes(), b.bytes(), static_cast<std::size_t>(a.type().bytes())) == 0;
 }
 
-/// Runs programs on all ranks, and counts those with a rank that has a wrong result.
+/// Runs programs on all ranks, and counts the programs for which a rank has a wrong result.
 class test_run {
  public:
   explicit test_run(const pt::mpi::world& w) : world_(w) {}
@@ -32,7 +32,7 @@ class test_run {
   int ranks() const { return world_.ranks(); }
   int differing() const { return differing_; }
 
-  /// One line for all ranks; `problem`: of this rank, or "".
+  /// Prints one line for all ranks; `problem` is that of this rank, or "".
   void verdict(std::string_view name, const std::string& problem) {
     int mine = problem.empty() ? ranks() : world_.rank(), first = 0;
     MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, world_.communicator());
@@ -41,7 +41,7 @@ class test_run {
     if (first == ranks() && world_.first()) std::cout << "ok " << name << std::endl;
     differing_ += first < ranks();
   }
-  /// `steps` runs; after the first, inputs with a next value take it.
+  /// Runs `steps` steps; after the first, inputs with a next value use it.
   template <class Partitioned>
   void check(std::string_view name, const Partitioned& p, std::vector<pt::array> x, int steps = 1,
              const pt::run_options& options = {}) {
@@ -50,7 +50,7 @@ class test_run {
     std::string problem;
     pt::sharded_state state;
     for (int step = 0; step < steps; ++step) {
-      std::vector<pt::array> others;  // that no output is the next value of
+      std::vector<pt::array> others;  // inputs that have no next value
       for (int i = 0; i < p.source.input_count(); ++i)
         if (std::find(inputs.begin(), inputs.end(), i) == inputs.end())
           others.push_back(x[static_cast<std::size_t>(i)]);
@@ -75,9 +75,9 @@ class test_run {
   int differing_ = 0;
 };
 
-// ---- Promises -----------------------------------------------------------------------------------
+// ---- Guarantees ---------------------------------------------------------------------------------
 
-/// A state that several executables share: with other layouts, on other meshes.
+/// A state that several executables share, with other layouts and on other meshes.
 void check_shared_state(test_run& t) {
   const auto traced = [](auto f) {
     return trace([&](auto x) { return pt::output("x", f(x)); }, input<float, 16, 16>("x"));
@@ -103,7 +103,7 @@ void check_shared_state(test_run& t) {
   check("more devices; ", pt::partition(g, pt::mesh{{"S", 16}}, rows));
   t.verdict("a state of another executable", problem);
 }
-/// Each rank is asked for its shards only, each one once.
+/// Each rank is asked for its own shards only, and for each once.
 void check_placing(test_run& t) {
   const auto p = mlp(t.ranks());
   const auto x = arguments(p.source);
@@ -136,7 +136,7 @@ void check_placing(test_run& t) {
   if (!same_bits(run.whole(run(weights, x[0]).values()[0]), want)) problem += "of both; ";
   t.verdict("shards from a callback", problem);
 }
-/// Reductions by MPI: integers and extremes have the bits of the emulator, real sums nearly.
+/// Reductions by MPI: integers, maxima and minima have the bits of the emulator, real sums nearly.
 void check_native(test_run& t) {
   const auto model = [](auto x, auto w, auto z, auto i) {
     return std::tuple{pt::output("y", matmul(x, w)), pt::output("sum", sum<0>(i)),
@@ -159,7 +159,7 @@ void check_native(test_run& t) {
   if (!pt::all_close(run.whole(out["y"]), want["y"], 1e-5, 1e-5)) problem += "y; ";
   t.verdict("native reductions", problem);
 }
-/// What every rank has needs no communication; a sharded value does.
+/// A value that every rank has needs no communication; a sharded value does.
 void check_whole(test_run& t) {
   const auto model = [](auto x) {
     return std::tuple{pt::output("scaled", x * 2), pt::output("total", sum(x)),

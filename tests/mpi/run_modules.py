@@ -1,6 +1,8 @@
-"""`partita --run` under mpirun writes the bytes that it writes alone: on one mesh, and as a pipeline.
+"""Checks that `partita --run` computes the same on every engine, on one mesh and as a pipeline: under mpirun the bytes
+of the emulated run, on XLA the same numbers up to rounding.
 
     PARTITA=.../partita MPIRUN="mpirun -n" python3 run_modules.py FOLDER
+    PARTITA=.../partita PARTITA_PJRT_PLUGIN=.../plugin.so python3 run_modules.py FOLDER
 """
 import os
 import re
@@ -21,7 +23,7 @@ BP: manual "B" {x: 0, y: 0}
 
 
 def write_inputs(module, path):
-    """Random arrays for the arguments of the first function, in their order."""
+    """Writes random arrays for the arguments of the first function, in order."""
     signature = re.search(r"@\w+\((.*?)\)\s*(->|\{)", open(module).read(), re.S).group(1)
     random = numpy.random.default_rng(0)
     arrays = []
@@ -32,7 +34,8 @@ def write_inputs(module, path):
 
 
 def main(folder):
-    partita, mpirun = os.environ["PARTITA"], os.environ["MPIRUN"].split()
+    partita, mpirun = os.environ["PARTITA"], os.environ.get("MPIRUN", "").split()
+    plugin = os.environ.get("PARTITA_PJRT_PLUGIN")
     with tempfile.TemporaryDirectory() as here:
         pipeline, system = f"{here}/two.spec", f"{here}/two.conf"
         open(pipeline, "w").write(PIPELINE)
@@ -45,7 +48,15 @@ def main(folder):
             command = [partita, *files, "--run", f"{here}/{name}.npz", "--out"]
             subprocess.run([*command, f"{here}/alone.npz"], check=True)
             alone = open(f"{here}/alone.npz", "rb").read()
-            for n in ranks:
+            if plugin:
+                subprocess.run([*command, f"{here}/xla.npz", "--xla", plugin], check=True, timeout=60)
+                ours, theirs = numpy.load(f"{here}/alone.npz"), numpy.load(f"{here}/xla.npz")
+                close = ours.files == theirs.files and all(
+                    numpy.allclose(ours[k], theirs[k], rtol=1e-4, atol=1e-4) for k in ours.files)
+                print(name, "on XLA:", "close" if close else "DIFFERS")
+                if not close:
+                    return 1
+            for n in ranks if mpirun else ():
                 subprocess.run([*mpirun, str(n), *command, f"{here}/job.npz"], check=True, timeout=60)
                 same = open(f"{here}/job.npz", "rb").read() == alone
                 print(name, "on", n, "ranks:", "equal" if same else "DIFFERS")

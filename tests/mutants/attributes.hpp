@@ -1,5 +1,5 @@
-/// Changes of attributes, by way of their text: what the op's parser reads is an attribute that the
-/// op may have, whatever it means.
+/// Changes of attributes by way of their text: the result is an attribute that the op's parser
+/// accepts, whatever it means.
 #pragma once
 
 #include <cctype>
@@ -9,7 +9,7 @@
 
 namespace mutants {
 
-/// Numbers and words of a text, outside of names in quotes.
+/// A number or word of a text, outside quoted names.
 struct token {
   std::size_t begin = 0, size = 0;
 };
@@ -37,7 +37,7 @@ struct tokens {
   }
 };
 
-/// One number moved, two moved together or against each other, two exchanged.
+/// Changes one number, changes two together or in opposite directions, or exchanges two.
 inline bool change_numbers(std::string& s, random& r) {
   const auto found = tokens(s).numbers;
   if (found.empty()) return false;
@@ -53,7 +53,7 @@ inline bool change_numbers(std::string& s, random& r) {
     s.replace(found[k].begin, found[k].size, std::to_string(v));
   };
   const auto put_both = [&](std::int64_t at_i, std::int64_t at_j) {
-    const bool first = i < j;  // the later one first, so that the other one stays where it is
+    const bool first = i < j;  // the later one first, so that the other one keeps its position
     put(first ? j : i, first ? at_j : at_i);
     put(first ? i : j, first ? at_i : at_j);
   };
@@ -68,7 +68,7 @@ inline bool change_numbers(std::string& s, random& r) {
   return true;
 }
 
-/// A word becomes another one of its kind; a flag is set or cleared.
+/// Replaces a word by another one of its kind, or sets or clears a flag.
 inline bool change_word(std::string& s, random& r) {
   static const std::vector<std::vector<std::string_view>> kinds = {
       {"add", "max", "min", "multiply", "and", "or"},
@@ -97,7 +97,7 @@ inline bool change_word(std::string& s, random& r) {
   return true;
 }
 
-/// False where the text is no attribute of the op, or the same one.
+/// Returns false if the new text is not an attribute of the op, or equals the old one.
 inline bool change_attributes(pt::program& p, op_id o, const pt::mesh& m, random& r) {
   const pt::op_def& d = *p.op(o).def;
   pt::text printed;
@@ -119,7 +119,7 @@ inline bool change_attributes(pt::program& p, op_id o, const pt::mesh& m, random
   return true;
 }
 
-/// Another number of a constant.
+/// Changes a number of a constant.
 inline bool change_number(pt::program& p, op_id o, random& r) {
   const pt::dtype t = p.type(p.op(o).result).element;
   const std::int64_t bits = p.attrs(o)[0];

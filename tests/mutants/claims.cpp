@@ -1,14 +1,14 @@
-// What claims say of local values, held against these values: random programs, partitioned, and
-// mutants of them are run with all values on all devices, and each element of which a claim says
-// what it is is compared with that, whether an output needs it or not. So is what claims say of the
-// source's own values.
+// The claims of a proof about local values, compared with the values. Random partitioned programs
+// and mutants of them run with all values on all devices. Each element that a claim describes is
+// compared with its description, whether an output needs it or not. The same is done for claims
+// about the source's own values.
 //
-// PARTITA_CLAIMS_CASES=n looks at n random programs, from number m on with PARTITA_CLAIMS_FIRST=m.
+// PARTITA_CLAIMS_CASES=n checks n random programs, from number m on with PARTITA_CLAIMS_FIRST=m.
 // PARTITA_CLAIMS_SEED=s prints those of number s.
 //
-// Not looked at: values of loops' and branches' programs; terms that stand for no value of the
-// source, but for numbers, positions, and values in another shape, scaled or moved; integers beyond
-// 2^53; programs that look at bits of floats.
+// Not checked: values inside loops and branches; terms that are not a value of the source, except
+// numbers, positions, and values that are reshaped, scaled or moved; integers beyond 2^53; programs
+// that read the bits of floats.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -38,7 +38,7 @@ struct counts {
   long programs = 0, claims = 0, unknown = 0, elements = 0, strange = 0, wrong = 0;
 } seen;
 
-/// An array's numbers.
+/// The numbers of an array.
 struct numbers {
   pt::tensor_type type;
   std::vector<double> all;
@@ -50,7 +50,7 @@ struct numbers {
   }
 };
 
-/// All values of a program that can be outputs, each an output.
+/// Makes each value of a program that can be an output one, and returns them.
 std::vector<pt::value_id> all_values(const pt::program& p) {
   std::vector<pt::value_id> list;
   for (pt::value_id v = 0; v < static_cast<pt::value_id>(p.types.size()); ++v)
@@ -63,7 +63,7 @@ void give_all(pt::program& p, const std::vector<pt::value_id>& values) {
   for (const pt::value_id v : values) p.outputs.push_back({v, {}});
 }
 
-/// The numbers of all values of the source, or none of them.
+/// Returns the numbers of all values of the source, or nothing.
 std::vector<numbers> run_source(pt::program p, const std::vector<pt::array>& inputs) {
   const auto values = all_values(p);
   std::vector<numbers> made(p.types.size());
@@ -76,7 +76,8 @@ std::vector<numbers> run_source(pt::program p, const std::vector<pt::array>& inp
     made[static_cast<std::size_t>(values[i])] = numbers(got[i]);
   return made;
 }
-/// Of all values of a device program, those of all devices: one more dimension in front.
+/// Returns the numbers of all values of a device program on all devices, with an additional leading
+/// dimension.
 std::vector<numbers> run_devices(pt::device_program d, const std::vector<pt::array>& inputs) {
   const auto values = all_values(d.local);
   std::vector<numbers> made(d.local.types.size());
@@ -110,7 +111,7 @@ std::int64_t place_of(const pt::shape& s, const std::int64_t* at) {
   for (int d = 0; d < s.rank; ++d) n = n * s[d] + at[d];
   return n;
 }
-/// (Of integers, `and` and `or` are those of bits.)
+/// (For integers, `and` and `or` are bitwise.)
 double combined(pt::combiner by, double x, double y) {
   const auto bits = [](double n) { return static_cast<std::int64_t>(n); };
   switch (by) {
@@ -131,14 +132,14 @@ double combined(pt::combiner by, double x, double y) {
   }
 }
 
-/// Where an element is looked for.
+/// The place of an element.
 struct where {
   const std::int64_t* index;                ///< in the value
   const pt::shape* local;                   ///< its shape
   const std::vector<std::int64_t>* device;  ///< coordinates
 };
 
-/// What is known of the values of two programs, and what these values are.
+/// The claims about the values of two programs, and the values.
 class claims_of {
  public:
   claims_of(const pt::program& source, const pt::device_program& d)
@@ -157,7 +158,7 @@ class claims_of {
       for (int c = of_local_.first[v]; c >= 0; c = work_.claims[c].next)
         out << "value " << v << " is " << words(work_.claims[c]) << '\n';
   }
-  /// What is wrong, or "".
+  /// Returns the first wrong claim, or "".
   std::string wrong(const std::vector<pt::array>& inputs) {
     of_source_ = run_source(source_, inputs);
     of_devices_ = run_devices(d_, inputs);
@@ -176,10 +177,10 @@ class claims_of {
   claimed::workspace work_;
   claimed::source_interface front_;
   claimed::claim_list of_local_;
-  std::vector<pt::value_id> wholes_;  ///< by term: the value of the source that is all of it
+  std::vector<pt::value_id> wholes_;  ///< by term: the value of the source that equals it
   std::vector<numbers> of_source_, of_devices_;
 
-  /// (Values that are all of a term, or one place of it where all are alike.)
+  /// (Values that are a complete term, or one place of a term whose places are equal.)
   void find_wholes() {
     const auto& all = work_.all;
     wholes_.assign(static_cast<std::size_t>(all.terms.size()), -1);
@@ -240,7 +241,7 @@ class claims_of {
       if (place[d] < 0 || place[d] >= s[d]) return std::nullopt;
     return element(m.of, place);
   }
-  /// The scalar that stands beyond.
+  /// Returns the scalar that is out of bounds.
   maybe_number beyond(std::int64_t filling) const {
     if (filling < claimed::outside::first_value) return std::nullopt;
     const claimed::operand_term& s =
@@ -267,7 +268,8 @@ class claims_of {
     }
     return inside ? element(t, at) : fill;
   }
-  /// What a view shows: the digits of what is bound are counted from digit `k` on.
+  /// Returns the element that a view shows, with the digits of bound dimensions counted from digit
+  /// `k` on.
   maybe_number shown(int t, const claimed::view& v, const where& place,
                      const std::vector<std::int64_t>& bound, pt::combiner by) const {
     std::int64_t at[pt::max_rank], rest[pt::max_rank] = {}, step[pt::max_rank];
@@ -307,12 +309,12 @@ class claims_of {
     return sum;
   }
 
-  /// Is it an integer that no double need be?
+  /// True if an integer may have no exact double.
   static bool is_large(pt::dtype t, double n) {
     return !pt::is_floating(t) && std::fabs(n) >= largest_integer;
   }
-  /// A value's element, reduced over the devices along the axes that are pending. (Infinite: not
-  /// known.)
+  /// Returns a value's element, reduced over the devices along the pending axes. (Infinite:
+  /// unknown.)
   double reduced_over(const numbers& value, bool source, const where& place,
                       const claimed::pending& sums, const pt::mesh& m) const {
     std::vector<std::int64_t> device = *place.device;
@@ -410,7 +412,7 @@ class claims_of {
     claimed::print_claim(said, work_.all, c, d_.mesh);
     return str(said);
   }
-  /// Have all dimensions of a value as many elements as their digits count, or none?
+  /// True if each dimension of a value has as many elements as its digits count, or none.
   static bool fits(const claimed::view& v, const pt::shape& s) {
     std::int64_t counted[pt::max_rank];
     for (auto& n : counted) n = 1;
@@ -441,7 +443,7 @@ class claims_of {
   }
 };
 
-/// With small numbers for infinities and NaN, as f64.
+/// Returns inputs as f64, with small numbers instead of infinities and NaN.
 std::vector<pt::array> wide_inputs(const std::vector<pt::array>& inputs) {
   std::vector<pt::array> wide;
   for (const auto& each : inputs) {
@@ -522,13 +524,12 @@ class looked_at {
 
 }  // namespace
 
-/// Seeds that found a rule which said more than is true: what stands behind the end of what a loop
-/// carries; an axis that is seen along two dimensions of a reshape; parts of composed dimensions in
-/// another order; a pending number as padding; a factor of what is multiplied; an op behind a pad;
-/// a minor part that is rolled.
+/// Seeds that found an unsound rule: the padding of carried values; an axis that occurs in two
+/// dimensions of a reshape; parts of composed dimensions in another order; a pending number as
+/// padding; a factor of a product; an op after a pad; a rolled minor part.
 constexpr std::uint64_t found_once[] = {1373, 1629, 430, 2278, 20389, 21796, 60991, 61629};
 
-TEST_CASE("what claims say of local values is true") {
+TEST_CASE("claims about local values are true") {
   if (const auto one = random_test::number_from("PARTITA_CLAIMS_SEED"))
     return static_cast<void>(looked_at(static_cast<std::uint64_t>(*one), true));
   const auto first =

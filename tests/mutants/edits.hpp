@@ -1,5 +1,5 @@
-/// Small changes of programs, in place as far as values keep their numbers. Nothing is checked
-/// here: `verify` says whether what comes of it is a program.
+/// Small changes of programs, in place as long as values keep their numbers. The result may be
+/// invalid; `verify` decides whether it is a program.
 #pragma once
 
 #include <string>
@@ -37,14 +37,14 @@ inline void set_attributes(pt::program& p, op_id o, const ints& attrs) {
   p.op(o).attr_count = static_cast<int>(attrs.size());
   p.attr_list.insert_back(attrs.data(), attrs.data() + attrs.size());
 }
-/// Another op with results of the same types.
+/// Turns an op into another one with results of the same types.
 inline void become(pt::program& p, op_id o, const pt::op_def& d, const values& operands,
                    const ints& attrs) {
   p.op(o).def = &d;
   set_operands(p, o, operands);
   set_attributes(p, o, attrs);
 }
-/// All uses of a value become uses of another one.
+/// Replaces all uses of a value by uses of another one.
 inline void replace_uses(pt::program& p, value_id from, value_id to) {
   for (auto& v : p.operand_list)
     if (v == from) v = to;
@@ -52,7 +52,7 @@ inline void replace_uses(pt::program& p, value_id from, value_id to) {
     if (out.value == from) out.value = to;
 }
 
-/// The program with an op of one operand between operand `i` of an op and the op.
+/// Returns the program with an op of one operand inserted before operand `i` of an op.
 inline pt::program with_op_before(const pt::program& p, op_id before, int i, const pt::op_def& d,
                                   const ints& attrs, const tensor_type& type) {
   pt::program q;
@@ -71,7 +71,7 @@ inline pt::program with_op_before(const pt::program& p, op_id before, int i, con
   return q;
 }
 
-/// A collective, its attributes anew from what it is to do.
+/// Returns the attributes of a collective, derived again from its description.
 inline ints attributes_of(const pt::collective& what, const tensor_type& type) {
   pt::program p;
   pt::append(p, what, p.append(pt::def<pt::op::parameter>, {}, {}, type), type);

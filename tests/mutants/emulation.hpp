@@ -1,4 +1,4 @@
-/// Does a device program compute what a source program does? By running both.
+/// Runs a device program and a source program and compares their results.
 #pragma once
 
 #include <cmath>
@@ -14,10 +14,9 @@ namespace mutants {
 
 namespace pt = partita;
 
-// ---- Loops that do not end
-// ------------------------------------------------------------------------
+// ---- Loops that do not end ----------------------------------------------------------------------
 
-/// Passes on the condition of a loop, so many times; then it throws.
+/// Passes on the condition of a loop a limited number of times, then throws.
 struct fuel {
   static constexpr std::string_view name = "fuel";
   static constexpr int operand_count = 1;
@@ -28,7 +27,7 @@ struct fuel {
     *c.out = *c.operands[0];
   }
 };
-/// Mutants of conditions may hold for ever: all of them are asked no more than so often.
+/// The limit: mutants of conditions may hold forever.
 inline constexpr int most_iterations = 500;
 
 inline void add_fuel(pt::program& p) {
@@ -42,11 +41,10 @@ inline void add_fuel(pt::program& p) {
   }
 }
 
-// ---- One run
-// -------------------------------------------------------------------------------------
+// ---- One run ------------------------------------------------------------------------------------
 
-/// The same program, its outputs with one more dimension in front: what each of the devices holds
-/// that should hold the same. `emulate` refuses outputs of which these differ by a bit.
+/// Returns the same program, whose outputs have an additional leading dimension: the copies of all
+/// devices, which should be equal. `emulate` refuses outputs whose copies differ by a bit.
 inline pt::device_program with_all_copies(const pt::device_program& d) {
   pt::device_program q = d;
   for (int i = 0; i < d.local.output_count(); ++i) {
@@ -71,8 +69,8 @@ inline pt::device_program with_all_copies(const pt::device_program& d) {
   return q;
 }
 
-/// `unknown`: emulation does not say what it computes. A loop does not end; or what decides about
-/// loops and branches differs between devices.
+/// `unknown`: emulation does not define the result. A loop does not end, or values that decide
+/// about loops and branches differ between devices.
 enum class outcome { results, failure, unknown };
 struct run_result {
   outcome what = outcome::failure;
@@ -118,8 +116,8 @@ class runnable {
   }
 };
 
-/// Are elements further apart than a bound? A NaN is like any other, 0 like -0. `got` may hold the
-/// array several times. `finite`: elements alone count that are numbers in both.
+/// True if elements are further apart than a bound. All NaN are equal, and 0 equals -0. `got` may
+/// contain the array several times. `finite`: compares only elements that are numbers in both.
 inline bool is_apart(const pt::array& got, const pt::array& expected, double bound,
                      bool finite = false) {
   if (got.element() != expected.element()) return true;
@@ -135,11 +133,10 @@ inline bool is_apart(const pt::array& got, const pt::array& expected, double bou
   return false;
 }
 
-// ---- Real numbers
-// -------------------------------------------------------------------------------
+// ---- Real numbers -------------------------------------------------------------------------------
 
-/// Does a program round floats to fewer bits, or look at them? Then it is not the same in a wider
-/// type.
+/// True if a program rounds floats to fewer bits or reads their bits. Such a program is not the
+/// same in a wider type.
 inline bool depends_on_width(const pt::program& p) {
   for (pt::op_id o = 0; o < p.op_count(); ++o) {
     const std::string_view name = p.op(o).def->name;
@@ -153,8 +150,8 @@ inline bool depends_on_width(const pt::program& p) {
     if (depends_on_width(r)) return true;
   return false;
 }
-/// All floats are f64: of numbers that are f32 or less, roundings are far below differences that
-/// are none.
+/// Returns the program with all floats as f64. For numbers of at most f32, roundings are then far
+/// below real differences.
 inline pt::device_program in_doubles(pt::device_program d) {
   pt::run_detail::widen(d.local);
   for (auto* types : {&d.input_types, &d.output_types})
@@ -170,20 +167,19 @@ inline bool has_doubles(const pt::program& p) {
   return false;
 }
 
-// ---- Many runs
-// -----------------------------------------------------------------------------------
+// ---- Many runs ----------------------------------------------------------------------------------
 
-/// One set of inputs, what the source makes of it, and by output how far apart two runs may be that
-/// sum in other orders.
+/// One set of inputs, the results of the source, and per output the bound on differences between
+/// two runs that sum in another order.
 struct sample {
   std::vector<pt::array> inputs;
   std::vector<pt::array> expected;
   std::vector<double> bounds;
 };
 
-/// A source program that device programs are compared with, on samples that are drawn as they are
-/// needed, always the same. Of the mutants of random programs that differ on one of 60 samples,
-/// nine in ten do on the first, and one in a hundred not on the first eight.
+/// A source program with which device programs are compared, on samples that are drawn on demand
+/// and are always the same. Of the mutants of random programs that differ on one of 60 samples,
+/// nine in ten differ on the first, and one in a hundred on none of the first eight.
 class reference {
  public:
   using sampler = std::function<sample(int)>;
@@ -191,12 +187,12 @@ class reference {
   reference(int few, int many, sampler draw) : few_(few), many_(many), draw_(std::move(draw)) {}
 
   enum answer { same, different, unknown };
-  /// Of a few samples.
+  /// On a few samples.
   answer compare(const pt::device_program& d) { return compare(d, few_); }
-  /// Of many samples.
+  /// On many samples.
   answer compare_more(const pt::device_program& d) { return compare(d, many_); }
-  /// The same of inputs without infinities and NaN, and those that come of them are like anything:
-  /// what is proved as of real numbers may have 0 where an infinity is multiplied with it.
+  /// The same without infinities and NaN in inputs; those that result count as equal to anything. A
+  /// proof over the real numbers may claim 0 where an infinity is multiplied by 0.
   answer compare_finite(const pt::program& source, const pt::device_program& d) {
     runnable run(d);
     for (int i = 0; i < many_; ++i) {
@@ -207,10 +203,10 @@ class reference {
     }
     return same;
   }
-  /// The same as of real numbers, of what is not only worth the same but rounds otherwise, as
-  /// `x - (x + y)`, which is `-y`: both programs with all floats in f64, on many samples, far
-  /// nearer to each other than what differs. `different` where that says nothing: where programs
-  /// have f64, or round to fewer bits. `finite`: as compare_finite.
+  /// The same over the real numbers, for programs that are equal but round differently, such as `x
+  /// - (x + y)` and `-y`. Both programs run with all floats as f64, on many samples, with a bound
+  /// far below real differences. Returns `different` if that decides nothing, because programs have
+  /// f64 or round to fewer bits. `finite`: as compare_finite.
   answer compare_as_reals(const pt::program& source, const pt::device_program& d,
                           bool finite = false) {
     if (has_doubles(source) || has_doubles(d.local) || depends_on_width(source) ||
@@ -255,7 +251,7 @@ class reference {
     return pt::as_type(made, a.element());
   }
   static sample sample_in_doubles(const pt::program& wide, const std::vector<pt::array>& inputs) {
-    constexpr double rounding = 0x1p-40;  // of 53 bits: sums of some thousand terms
+    constexpr double rounding = 0x1p-40;  // 2^13 units of f64: sums of several thousand terms
     sample s;
     double greatest = 1;
     const auto note = [&](const pt::array& a) {

@@ -1,13 +1,13 @@
-// Mutants of device-local programs: which of them compute something else than the source is known
-// by running both.
+// Mutants of device-local programs: running both programs shows which mutants compute something
+// else than the source.
 //
-// PARTITA_MUTANTS=n makes n of them, of programs of at most 120 ops on 16 devices; of all with
-// PARTITA_MUTANTS_OF=all; from random program m on with PARTITA_MUTANTS_FIRST=m.
-// PARTITA_MUTANTS_STEPS=n tries them element by element up to n steps (3 million: those of the
-// small UNet, which take seconds each with prove's own 25 million, are what would take longest).
-// PARTITA_MUTANT_SUBJECT=s makes those of random program s only, and prints them.
-// PARTITA_PROVED_CASES=n proves what n random cases are partitioned to, from number m on with
-// PARTITA_PROVED_FIRST=m, and says of which it does not.
+// PARTITA_MUTANTS=n makes n mutants of programs of at most 120 ops on 16 devices; of all programs
+// with PARTITA_MUTANTS_OF=all; from random program m on with PARTITA_MUTANTS_FIRST=m.
+// PARTITA_MUTANTS_STEPS=n tries them element by element up to n steps. (The default is 3 million.
+// With prove's own 25 million, mutants of the small UNet would take seconds each and dominate the
+// time.) PARTITA_MUTANT_SUBJECT=s makes mutants of random program s only, and prints them.
+// PARTITA_PROVED_CASES=n proves the partitioned programs of n random cases, from number m on with
+// PARTITA_PROVED_FIRST=m, and lists those that are not proved.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr long default_mutants = 3000;
 constexpr int of_random_program = 50, of_model = 50;
-constexpr int refuted_of = 20;  ///< one of so many mutants of a kind is run for refutation, too
+constexpr int refuted_of = 20;  ///< one mutant in this number, per kind, is run for refutation too
 
 struct counts {
   long made = 0, refused = 0, equal = 0, different = 0, unknown = 0, proved = 0;
@@ -47,8 +47,8 @@ std::ostream& operator<<(std::ostream& out, const counts& c) {
 struct statistics {
   counts by_kind[kind_count];
   long random_programs = 0, models = 0, tries = 0, not_proved = 0, wrong = 0;
-  long not_finite = 0;  ///< proved by elements; infinities or NaN differ
-  long rounded = 0;     ///< proved; equal as real numbers, and roundings differ
+  long not_finite = 0;  ///< proved by elements, but infinities or NaN differ
+  long rounded = 0;     ///< proved and equal over the real numbers, but roundings differ
 
   counts total() const {
     counts all;
@@ -76,7 +76,7 @@ pt::verdict proved(const subject& s, const pt::device_program& d) {
   static const long steps = random_test::number_from("PARTITA_MUTANTS_STEPS", 3'000'000);
   try {
     const pt::verdict v = pt::prove(s.source, d, {.most_elements = steps});
-    // (Claims prove what elements contradict: see overclaimed.cpp.)
+    // (Otherwise a claim is unsound: the elements contradict it. See prove/overclaimed.cpp.)
     CHECK_MESSAGE(!str(v.error.message).starts_with("Q016"), s.name, ": ", str(v.error.message),
                   "\n", str(pt::print(s.source)), str(pt::print(d)), layouts(d));
     return v;
@@ -94,7 +94,7 @@ void check_unchanged(subject& s) {
   seen.not_proved += !v.proved;
   if (!v.proved) std::cout << s.name << " is not proved: " << str(v.error.message) << '\n';
 }
-/// The first of a subject in full.
+/// Prints the first mutant of a subject in full.
 void fail_on(const subject& s, const mutant& m) {
   static std::string last;
   ++seen.wrong;
@@ -128,7 +128,7 @@ void count(subject& s, const mutant& m) {
   c.proved += is_proved && a == reference::same;
   if (c.made % refuted_of != 0) return;
   const pt::refutation found = pt::refute(s.source, m.program);
-  // (By elements they are equal as real numbers.)
+  // (By elements they are equal over the real numbers.)
   const bool refuted = found.refuted, finite = std::isfinite(found.expected - found.got);
   CHECK_MESSAGE(!(refuted && is_proved && (finite || !v.by_elements)), s.name,
                 ": proved and refuted: ", kinds[m.kind].name, ": ", str(found.error.message), "\n",
@@ -155,7 +155,7 @@ void mutate_model(const auto& m, std::uint64_t seed) {
   mutate(*s, of_model, seed);
 }
 
-/// One random program and its mutants; those that are proved and differ in full.
+/// Prints one random program and its mutants; those that are proved and differ, in full.
 void show(std::uint64_t seed) {
   const maybe_subject s = random_subject(seed);
   if (s == nullptr) return;
@@ -166,7 +166,7 @@ void show(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("random programs are proved, without exception") {
+TEST_CASE("all partitioned random programs are proved") {
   const long cases = random_test::number_from("PARTITA_PROVED_CASES", 500);
   const long first = random_test::number_from("PARTITA_PROVED_FIRST", 1);
   long made = 0, not_proved = 0, by_elements = 0;
@@ -181,7 +181,7 @@ TEST_CASE("random programs are proved, without exception") {
       not_proved += !v.proved;
       by_elements += v.by_elements;
       if (!v.proved) std::cout << "seed " << seed << ": " << str(v.error.message) << '\n';
-    } catch (const pt::error&) {  // what the tactics ask for may not be possible
+    } catch (const pt::error&) {  // the tactics may be impossible
     }
   };
   const auto begin = static_cast<std::uint64_t>(first);
@@ -194,8 +194,8 @@ TEST_CASE("random programs are proved, without exception") {
   CHECK(made > cases);
   CHECK(not_proved == 0);
 }
-/// x - (x + y) rounds as -y does not.
-TEST_CASE("roundings are told from differences") {
+/// x - (x + y) rounds differently from -y.
+TEST_CASE("roundings are told apart from real differences") {
   const pt::program source = pt::parse(
       "func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) {\n"
       "  %z = negate(%y) : tensor<4xf32>\n  return %z : tensor<4xf32>\n}\n");
@@ -233,7 +233,7 @@ TEST_CASE("roundings are told from differences") {
   CHECK(numbers.compare_as_reals(source, minus("%x, %x")) == reference::different);
   CHECK(pt::prove(source, minus("%x, %y")).proved);
 }
-TEST_CASE("mutants of device-local programs") {
+TEST_CASE("mutants of device-local programs that differ from their source are not proved") {
   if (const long s = random_test::number_from("PARTITA_MUTANT_SUBJECT", 0); s > 0)
     return show(static_cast<std::uint64_t>(s));
   const long wanted = random_test::number_from("PARTITA_MUTANTS", default_mutants);

@@ -1,5 +1,5 @@
-/// Mutants of device-local programs: one small change each (now and then two), of the kinds that
-/// people and passes make mistakes of.
+/// Mutants of device-local programs: one small change each (sometimes two), of the kinds of
+/// mistakes that people and passes make.
 ///
 /// Not drawn: changes of the number of inputs and outputs, of global types, of the mesh's sizes.
 #pragma once
@@ -35,8 +35,8 @@ inline void list_places(pt::program& p, std::vector<place>& out) {
   for (auto& r : p.regions) list_places(r, out);
 }
 
-/// Changes one copy of a device program at places that a generator of numbers chooses. Each kind of
-/// change says whether there was a place for it.
+/// Changes one copy of a device program at places that a random generator chooses. Each kind of
+/// change returns whether there was a place for it.
 class change {
  public:
   change(pt::device_program& d, random& r) : d_(d), m_(d.mesh), r_(r) {
@@ -45,7 +45,7 @@ class change {
 
   // ---- Collectives ------------------------------------------------------------------------------
 
-  /// What keeps the types takes its place: the operand, copies of the local piece, the piece of
+  /// An op that keeps the types replaces it: the operand, copies of the local block, the block of
   /// device 0, the slice without the reduction.
   bool collective_dropped() { return at_op(&change::is_collective) && drop(p().collective_of(o_)); }
   /// The same reduction or permutation twice.
@@ -56,7 +56,7 @@ class change {
     if (what.reduces()) make_all_reduce(what);
     return insert(some_operand(), what);
   }
-  /// A reduction or permutation where none is due.
+  /// An additional reduction or permutation.
   bool collective_added() {
     if (m_.rank == 0 || !at_op(&change::has_operands)) return false;
     pt::collective what;
@@ -67,7 +67,7 @@ class change {
     what.combine = some_combiner(type_of_operand(i).element);
     return insert(i, what);
   }
-  /// One axis becomes another one, two change places, one goes or comes.
+  /// One axis becomes another one, two change places, one is removed or added.
   bool other_axes() {
     if (!at_op(&change::names_axes)) return false;
     if (!p().op(o_).def->collective) return other_axes_of_start();
@@ -80,7 +80,7 @@ class change {
     set_collective(p(), o_, what);
     return true;
   }
-  /// A reshape behind it, where the pieces have another shape then.
+  /// Followed by a reshape if the blocks have another shape then.
   bool other_dimension() {
     if (!at_op(&change::has_dimensions)) return false;
     pt::collective what = p().collective_of(o_);
@@ -135,7 +135,7 @@ class change {
     set_operand(p(), o_, j, a);
     return true;
   }
-  /// Any value of the type that is there already.
+  /// Any earlier value of the same type.
   bool other_operand() {
     if (!at_op(&change::has_operands)) return false;
     const int i = some_operand();
@@ -144,7 +144,7 @@ class change {
       if (v != p().operand(o_, i) && p().type(v) == type_of_operand(i)) list.push_back(v);
     return use(i, list);
   }
-  /// A value as it was one op before.
+  /// A value as it was one op earlier.
   bool stale_operand() {
     if (!at_op(&change::has_operands)) return false;
     const int i = some_operand();
@@ -168,7 +168,7 @@ class change {
     set_operand(p(), o_, i, p().operand(sum, p().result_index(v)));
     return true;
   }
-  /// An op that keeps the type of an operand, left out.
+  /// Removes an op whose result has the type of an operand.
   bool op_dropped() {
     if (!at_op(&change::has_operands)) return false;
     const value_id v = p().op(o_).result;
@@ -179,7 +179,7 @@ class change {
     replace_uses(p(), v, r_.pick(list));
     return true;
   }
-  /// Outputs of the program or of a nested one, exchanged or of another value.
+  /// Exchanges outputs of the program or of a nested one, or replaces one by another value.
   bool other_output() {
     o_ = 0;
     program_ = r_.pick(places_).p;
@@ -200,7 +200,7 @@ class change {
 
   // ---- Ops --------------------------------------------------------------------------------------
 
-  /// Starts of slices, amounts of padding, distances of pieces, windows.
+  /// Changes starts of slices, amounts of padding, distances of blocks, or windows.
   bool shifted() { return at_op(&change::has_offsets) && change_attributes(p(), o_, m_, r_); }
   bool other_attribute() {
     return at_op(&change::has_attributes) && change_attributes(p(), o_, m_, r_);
@@ -214,7 +214,7 @@ class change {
     p().op(o_).def = d;
     return true;
   }
-  /// Of loops and branches: their programs, inputs or outputs exchanged, a loop run otherwise.
+  /// Exchanges the programs, inputs or outputs of loops and branches, or runs a loop differently.
   bool other_control() {
     if (!at_op(&change::has_programs)) return false;
     if (r_.one_in(3)) return change_attributes(p(), o_, m_, r_);
@@ -232,9 +232,9 @@ class change {
                     [&](const pt::program_output& out) { return inner.type(out.value); });
   }
 
-  // ---- How arrays lie on the mesh ---------------------------------------------------------------
+  // ---- Layouts on the mesh ----------------------------------------------------------------------
 
-  /// A layout of an input or an output under which the local type still fits.
+  /// Another layout of an input or an output with the same local type.
   bool other_layout() {
     const bool of_input = r_.one_in(2);
     auto& layouts = of_input ? d_.inputs : d_.outputs;
@@ -253,7 +253,8 @@ class change {
     layouts[i] = now;
     return true;
   }
-  /// Two axes of one size: in the layouts of inputs, of outputs, in the ops, or in all of these.
+  /// Exchanges two axes of one size in the layouts of inputs, of outputs, in the ops, or in all of
+  /// these.
   bool axes_exchanged() {
     if (m_.rank < 2) return false;
     const int a = some_axis(), b = some_axis();
@@ -277,7 +278,7 @@ class change {
   const pt::mesh& m_;
   random& r_;
   std::vector<place> places_;
-  pt::program* program_ = nullptr;  ///< where the change is
+  pt::program* program_ = nullptr;  ///< the program that is changed
   op_id o_ = 0;
 
   pt::program& p() { return *program_; }
@@ -285,7 +286,7 @@ class change {
   // ---- Places -----------------------------------------------------------------------------------
 
   using predicate = bool (*)(const pt::program&, op_id);
-  /// Goes to an op of this kind, any one with the same chance.
+  /// Moves to a random op of this kind, all with the same probability.
   bool at_op(predicate good) {
     std::int64_t count = 0;
     for (const auto& each : places_)
@@ -336,7 +337,7 @@ class change {
   }
   int some_operand() { return static_cast<int>(r_.in(0, p().op(o_).operand_count - 1)); }
   tensor_type type_of_operand(int i) { return p().type(p().operand(o_, i)); }
-  /// Of more than one device, most often.
+  /// Returns an axis, in most cases one of more than one device.
   int some_axis() {
     int axis = 0;
     do axis = static_cast<int>(r_.in(0, m_.rank - 1));
@@ -413,7 +414,7 @@ class change {
     become(p(), o_, pt::def<pt::op::concatenate>, copies, {list[0].dim});
     return true;
   }
-  /// `may_grow`: axes may go and come, of this dimension.
+  /// `may_grow`: axes of this dimension may be added and removed.
   bool change_axes(entries& list, bool may_grow, int dim) {
     const int axis = some_axis();
     const auto how = r_.in(0, 3);
@@ -524,12 +525,13 @@ inline int some_kind(random& r) {
 }
 
 struct mutant {
-  int kind = -1;  ///< of the first change; -1 if nothing was found to be changed
-  int tries = 0;  ///< draws of a kind and a place until one fitted
+  int kind = -1;  ///< of the first change; -1 if no place for a change was found
+  int tries = 0;  ///< draws of a kind and a place until one was possible
   pt::device_program program;
 };
 
-/// A mutant of a device program, the same for the same seed. What `verify` says of it is not asked.
+/// Returns a mutant of a device program; the same seed gives the same mutant. It may not pass
+/// `verify`.
 inline mutant make_mutant(const pt::device_program& d, std::uint64_t seed) {
   constexpr int most_tries = 100;
   random r{seed};

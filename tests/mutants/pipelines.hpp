@@ -1,7 +1,7 @@
-/// Mutants of pipelines: one small change each of what units take and give, of transfers, of lists,
-/// of where inputs and outputs are, or of the program of a unit.
+/// Mutants of pipelines: one small change each of the operands and results of units, of transfers,
+/// of lists, of the meshes of inputs and outputs, or of the program of a unit.
 ///
-/// Not drawn: changes of numbers of meshes, of units and of microbatches.
+/// Not drawn: changes of the numbers of meshes, of units and of microbatches.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 
 namespace mutants {
 
-/// How many values a joint function gives, beside slices and accumulators.
+/// Returns the number of values that a joint function returns, apart from slices and accumulators.
 inline std::size_t results_of(const pt::joint_function& f) {
   return f.whole.gives.size() - f.whole.sums.size() - f.whole.stacks.size();
 }
-/// It does not give a value, and says so: whoever takes it does not find it.
+/// Removes a result of a function from its list, so that its users do not find it.
 inline bool leave_out(pt::joint_function& f, std::size_t k) {
   std::size_t nth = 0;
   for (char& each : f.given)
@@ -39,7 +39,7 @@ class pipeline_change {
   pt::pipelined& p_;
   random& r_;
 
-  /// (Nobody may change the program of a core; a mutant does.)
+  /// (The program of a core is immutable; only a mutant changes it.)
   pt::program& values() { return const_cast<pt::program&>(p_.values()); }
   template <class List>
   std::size_t index(const List& list) {
@@ -195,7 +195,7 @@ class pipeline_change {
     set_operand(p, o, 0, r_.one_in(2) ? p.operand(r_.pick(slices), 0) : some_slot());
     return p.operand(o, 0) != before;
   }
-  /// The function of calls that are one, or which calls that are.
+  /// Changes the function of merged calls, or which calls are merged.
   bool other_joint() {
     if (p_.joint_calls.empty()) return false;
     pt::joint_function& f = some(p_.joint_functions);
@@ -242,7 +242,7 @@ class pipeline_change {
  private:
   int some_mesh() { return static_cast<int>(r_.in(0, p_.topology.count() - 1)); }
   value_id some_slot() { return static_cast<value_id>(r_.in(0, values().value_count() - 1)); }
-  /// Those of the same type, mostly: others are refused at once.
+  /// Exchanges values, mostly of the same type: others are refused at once.
   bool exchanged(pt::vec<pt::unit_value>& list) {
     if (list.size() < 2) return false;
     auto &a = some(list), &b = some(list);
@@ -295,7 +295,7 @@ inline constexpr pipeline_kind pipeline_kinds[] = {
     {"other joint calls", 4, &pipeline_change::other_joint}};
 inline constexpr int pipeline_kind_count = static_cast<int>(std::size(pipeline_kinds));
 
-/// Changes a pipeline; gives the kind of what was changed, or -1.
+/// Changes a pipeline and returns the kind of the change, or -1.
 inline int mutate(pt::pipelined& p, std::uint64_t seed) {
   random r{seed};
   int total = 0;

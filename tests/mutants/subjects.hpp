@@ -1,5 +1,5 @@
-/// Device programs to be changed, each with the source that it computes: random programs, the
-/// models of the examples at small sizes, and programs written by hand.
+/// Device programs for mutation, each with its source: random programs, the models of the examples
+/// at small sizes, and programs written by hand.
 #pragma once
 
 #include <cstdlib>
@@ -31,13 +31,12 @@ struct subject {
 };
 using maybe_subject = std::unique_ptr<subject>;
 
-// ---- Random programs
-// -----------------------------------------------------------------------------
+// ---- Random programs ----------------------------------------------------------------------------
 
 inline constexpr int few_samples = 8, many_samples = 60;
 
-/// Integers of the interval that keeps sums exact, in several patterns: anything, small ones, all
-/// different as far as there are as many, equal ones, most of them zero.
+/// Integers of the interval that keeps sums exact, in several patterns: any, small, different as
+/// far as possible, equal, mostly zero.
 inline pt::array integers_of(const pt::tensor_type& t, const random_test::value_info& i,
                              int pattern, random& r) {
   const auto low = static_cast<std::int64_t>(std::ceil(std::max(i.lo, -1e6)));
@@ -90,7 +89,7 @@ inline reference reference_of(const random_test::test_case& c) {
           }};
 }
 
-/// The case's actions, with passes that the seed draws.
+/// Partitions by the case's actions, with passes that the seed draws.
 inline pt::device_program by_actions(const random_test::test_case& c, random& r) {
   pt::core_program core(c.p, c.mesh, random_test::some_core_options(c));
   for (const auto& tactic : c.tactics) {
@@ -102,7 +101,8 @@ inline pt::device_program by_actions(const random_test::test_case& c, random& r)
   l.error.raise();
   return l.device;
 }
-/// A schedule of tactics by name, microbatches among them. (The proof is what is tried.)
+/// Partitions by a schedule of tactics by name, including microbatches. (The subject of the test is
+/// the proof.)
 inline pt::device_program by_schedule(const random_test::test_case& c, random& r) {
   const auto schedule = random_test::draw_schedule(c, r);
   return pt::partition(c.p, c.mesh, schedule,
@@ -116,10 +116,10 @@ inline pt::device_program partitioned(const random_test::test_case& c, random& r
   try {
     return by_schedule(c, r);
   } catch (const pt::error&) {
-    return by_actions(c, r);  // what the tactics ask for may not be possible
+    return by_actions(c, r);  // the tactics may be impossible
   }
 }
-/// Nothing where the program or the mesh is large, unless PARTITA_MUTANTS_OF=all.
+/// Returns nothing if the program or the mesh is large, unless PARTITA_MUTANTS_OF=all.
 inline maybe_subject random_subject(std::uint64_t seed) {
   static const char* const sizes = std::getenv("PARTITA_MUTANTS_OF");
   static const bool all = sizes != nullptr && std::string_view(sizes) == "all";
@@ -130,16 +130,15 @@ inline maybe_subject random_subject(std::uint64_t seed) {
                                    reference_of(c));
 }
 
-// ---- Models
-// --------------------------------------------------------------------------------------
+// ---- Models -------------------------------------------------------------------------------------
 
-/// Floats become f64: roundings are far below any difference that is none.
+/// Turns floats into f64: roundings are then far below real differences.
 inline void make_double(pt::program& p) {
   for (auto& t : p.types)
     if (pt::is_floating(t.element)) t.element = pt::dtype::f64;
   for (auto& r : p.regions) make_double(r);
 }
-/// Where roundings of a training step, next to its largest numbers, end.
+/// Returns the bounds of roundings of a training step, relative to its maxima.
 inline std::vector<double> bounds_of(const std::vector<pt::array>& results) {
   std::vector<double> bounds;
   for (const auto& y : results) {
@@ -149,7 +148,7 @@ inline std::vector<double> bounds_of(const std::vector<pt::array>& results) {
   }
   return bounds;
 }
-/// Reals; of the optimizer, second moments above 0. Integers are indices below `limit`.
+/// Real numbers; second moments of an optimizer are above 0; integers are indices below `limit`.
 inline pt::array model_input(std::string_view name, const pt::tensor_type& t, int limit,
                              random& r) {
   if (!pt::is_floating(t.element)) return data::integers(t, r, 0, limit - 1);
@@ -172,7 +171,7 @@ inline reference reference_of(const pt::program& p, int limit) {
           }};
 }
 
-/// A model, and how to partition it.
+/// A model, and a function that partitions it.
 struct model {
   std::string name;
   std::function<pt::program()> trace;
@@ -250,8 +249,7 @@ inline maybe_subject subject_of(const model& m) {
   return s;
 }
 
-// ---- Programs written by hand
-// --------------------------------------------------------------------
+// ---- Programs written by hand -------------------------------------------------------------------
 
 inline maybe_subject subject_of(const practice::practice_case& c) {
   practice::written w = practice::read(c, c.local, "f64");

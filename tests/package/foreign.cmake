@@ -1,9 +1,9 @@
-# Configures, builds and runs the project in foreign/ with the library found in one WAY:
-#   installed      find_package after `cmake --install`; and the first project of the README, in first/
+# Configures, builds and runs the project in foreign/, which finds the library in one WAY:
+#   installed      find_package after `cmake --install`; also builds the README's first project, in first/
 #   without_cpu    the same on a machine without Eigen: partita::partita works, the component cpu is refused
 #   subdirectory   add_subdirectory
 #   fetched        FetchContent
-# from SOURCE (the library), BUILD (its build tree), WORK (scratch), GENERATOR, COMPILER, FLAGS, PREFIXES.
+# Variables: SOURCE (the library), BUILD (its build tree), WORK (scratch), GENERATOR, COMPILER, FLAGS, PREFIXES.
 file(REMOVE_RECURSE ${WORK})
 set(options -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_CXX_FLAGS=${FLAGS}" -DWAY=${WAY})
 set(programs engine)
@@ -21,11 +21,11 @@ if(WAY STREQUAL "without_cpu")
     OUTPUT_QUIET ERROR_VARIABLE text RESULT_VARIABLE failed)
   string(REGEX REPLACE "[ \n]+" " " text "${text}")
   if(NOT failed OR NOT text MATCHES "component cpu needs Eigen 3 and xtensor")
-    message(FATAL_ERROR "component cpu was not refused for want of Eigen:\n${text}")
+    message(FATAL_ERROR "component cpu is not refused although Eigen is missing:\n${text}")
   endif()
 elseif(WAY STREQUAL "installed")
   list(APPEND options -DCOMPONENTS=cpu)
-  list(APPEND programs cpu)  # elsewhere that the targets are there is what may differ
+  list(APPEND programs cpu)  # the other ways differ only in whether the targets exist
 endif()
 
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/foreign -B ${WORK}/build ${options}
@@ -36,7 +36,7 @@ foreach(program IN LISTS programs)
   execute_process(COMMAND ${WORK}/build/${program} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
 
-# The README's program and the README's project, which has the library compiled once.
+# The README's program in the README's project, which compiles the library once (partita::separate).
 if(WAY STREQUAL "installed")
   file(COPY ${CMAKE_CURRENT_LIST_DIR}/first DESTINATION ${WORK})
   configure_file(${SOURCE}/tests/golden/readme.cpp ${WORK}/first/strategy_test.cpp COPYONLY)

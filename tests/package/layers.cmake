@@ -1,4 +1,4 @@
-# The include-order check (CHECK) itself: accepts a tree that is in order, names each fault in one that is not.
+# Tests the include-order check (CHECK) itself: it accepts a tree in order and names each fault of a tree that is not.
 file(REMOVE_RECURSE ${WORK})
 
 file(WRITE ${WORK}/good/ir/shape.hpp "#include <partita/support/text.hpp>\n#include \"../support/text.hpp\"\n")
@@ -27,7 +27,7 @@ file(WRITE ${WORK}/bad/partita.hpp "#include <partita/run/kernel.hpp>\n")
 execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK}/bad -P ${CHECK}
   OUTPUT_VARIABLE text ERROR_VARIABLE text RESULT_VARIABLE failed)
 if(NOT failed)
-  message(FATAL_ERROR "nothing found:\n${text}")
+  message(FATAL_ERROR "no fault is found:\n${text}")
 endif()
 foreach(fault IN ITEMS
     "partita/ir/shape.hpp:   #  include <partita/op/dot.hpp>\n    ir/ comes before op/"
@@ -35,11 +35,11 @@ foreach(fault IN ITEMS
     "partita/op/dot.hpp: #include <xtensor/xarray.hpp>\n    Eigen and xtensor are for run/ only, MPI for backend/"
     "partita/op/dot.hpp: #include <partita/cpu.hpp>\n    op/ must not include"
     "partita/odd/x.hpp: folder \"odd\" is not in the list"
-    "partita/run/kernel.hpp: #include <partita/ir/gone.hpp>\n    there is no such header"
+    "partita/run/kernel.hpp: #include <partita/ir/gone.hpp>\n    this header does not exist"
     "partita/run/kernel.hpp: #include <mpi.h>\n    Eigen and xtensor are for run/ only, MPI for backend/"
-    "partita/run/kernel.hpp: #include <mpi.h>\n    partita.hpp leads to it"
+    "partita/run/kernel.hpp: #include <mpi.h>\n    partita.hpp includes it"
     "partita/run/fusion/groups.hpp: #include <partita/run/device/frame.hpp>\n    run/fusion/ comes before run/device/"
-    "partita/core/graph.hpp\n    leads to ops, but not to op/registry.hpp"
+    "partita/core/graph.hpp\n    includes ops, but not op/registry.hpp"
     "10 includes are against the order")
   string(FIND "${text}" "${fault}" at)
   if(at EQUAL -1)

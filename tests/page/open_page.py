@@ -1,11 +1,11 @@
-"""Opens pages that `partita --html` writes in a browser without a window, and reads what `--dump` writes.
+"""Opens the pages of `partita --html` in a headless browser, and checks the files of `--dump`.
 
     python open_page.py PARTITA MLP_FOLDER [BROWSER]
 
-PARTITA: the program; MLP_FOLDER: with mlp.mlir, mlp.spec and mlp.conf; BROWSER: a Chromium (else one is looked for).
-A page must hold what it is to show, need nothing from outside, its pictures must be XML, and its script must filter and
-sort without an error. With PARTITA_SCREENSHOTS, a folder, pictures of the pages are left there. Exit status 77: there
-is no browser; all else has been tried.
+PARTITA is the program; MLP_FOLDER has mlp.mlir, mlp.spec and mlp.conf; BROWSER is a Chromium (by default the script
+searches for one). A page must contain the expected texts and load nothing from outside; its pictures must be valid XML,
+and its script must filter and sort without an error. If PARTITA_SCREENSHOTS names a folder, the script writes pictures
+of the pages there. Exit status 77: no browser was found, and all other checks passed.
 """
 import json
 import os
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-# At the end of a page: types into the filter of the collectives, sorts by their bytes twice, and tells what it sees.
+# Appended to a page: types into the filter of the collectives, sorts by bytes twice, and reports the rows.
 PROBE = """<script>
 const seen=document.createElement('output');seen.id='probe';
 try{const table=document.getElementById('table-collectives'),input=document.querySelector('[data-table=table-collectives]');
@@ -27,22 +27,23 @@ const word=rows[0].cells[0].textContent;
 input.value=word;input.dispatchEvent(new Event('input'));
 const some=rows.filter(r=>!r.hidden).length,expected=rows.filter(r=>r.textContent.includes(word)).length;
 input.value='';input.dispatchEvent(new Event('input'));
-const button=[...table.tHead.rows[0].cells].find(c=>c.textContent=='sent in all').firstChild,sorted=()=>{button.click();
+const button=[...table.tHead.rows[0].cells].find(c=>c.textContent=='sent in total').firstChild,sorted=()=>{button.click();
 return [...table.tBodies[0].rows].map(r=>+r.cells[4].dataset.v)};
 const down=sorted(),up=sorted();
 const ordered=down.every((v,i)=>i==0||down[i-1]>=v)&&up.every((v,i)=>i==0||up[i-1]<=v);
-const wide=document.documentElement.scrollWidth<=document.documentElement.clientWidth;
-seen.textContent=[none==0,some==expected&&some>0,ordered,all==down.length,wide].join(' ');
+const fits=e=>e.scrollWidth<=e.clientWidth,wide=fits(document.documentElement);
+const columns=[...document.querySelectorAll('nav,.scroll')].every(fits);
+seen.textContent=[none==0,some==expected&&some>0,ordered,all==down.length,wide,columns].join(' ');
 }catch(e){seen.textContent='error: '+e}
 document.body.append(seen);</script>"""
 LISTEN = "<script>addEventListener('error',e=>document.documentElement.dataset.error=e.message)</script>"
 
-# Names that could do harm, were they not shown as they are.
+# Names that break the page unless they are escaped.
 NAMES = ["x", "<b>bold</b>", '"quoted" & more', "</script><script>throw 1</script>", "\u00e9 \u6f22", "a" * 300]
 
 
 def layers(count):
-    """A module of products one after the other, its arguments named by NAMES first, and a specification."""
+    """Returns a module of consecutive products, whose first arguments have NAMES, and a specification."""
     names = (NAMES + [f"layers.{i}.weights" for i in range(count)])[:count + 1]
     arguments = ", ".join(f"%arg{i}: tensor<256x256xf32>" for i in range(count + 1))
     lines = [f"module @layers {{\n  func.func public @main({arguments}) -> tensor<256x256xf32> {{"]
@@ -72,7 +73,7 @@ def need(condition, what):
 
 
 def read(path):
-    with open(path, encoding="utf-8") as file:  # (strictly)
+    with open(path, encoding="utf-8") as file:  # fails on invalid UTF-8
         return file.read()
 
 
@@ -98,7 +99,7 @@ def check_dump(folder, names):
 
 
 def check_pipeline(partita, examples, folder):
-    """A page, a trace and all that is dumped of a pipeline; what is for one mesh is refused."""
+    """Checks page, trace and dump of a pipeline, and that options for one mesh are refused."""
     files = [os.path.join(examples, "layers." + kind) for kind in ("mlir", "spec", "conf")]
     page, trace, dump = (os.path.join(folder, name) for name in ("p.html", "p.json", "pipeline"))
     subprocess.run([partita, *files, "--html", page, "--trace", trace, "--dump", dump], check=True, timeout=600)
@@ -126,19 +127,20 @@ def browse(browser, folder, *arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
-def open_page(browser, folder, page, words):
+def open_page(browser, folder, page, words, width):
     probed = os.path.join(folder, "probed.html")
     with open(probed, "w", encoding="utf-8") as file:
         file.write(page.replace("<head>", "<head>" + LISTEN, 1).replace("</body>", PROBE + "</body>", 1))
-    done = browse(browser, folder, "--virtual-time-budget=10000", "--window-size=1200,900", "--dump-dom",
+    done = browse(browser, folder, "--virtual-time-budget=10000", f"--window-size={width},900", "--dump-dom",
                   "file://" + probed)
     dom = done.stdout
     need("</html>" in dom, f"the browser gives no page:\n{done.stderr[-2000:]}")
     need("data-error" not in dom.split("<head>")[0], f"an error of the script: {dom[:300]}")
     need("Uncaught" not in done.stderr, f"an error on the console: {done.stderr[-2000:]}")
     probe = re.search(r'<output id="probe">(.*?)</output>', dom)
-    need(probe and probe.group(1) == "true true true true true",
-         f"filters to nothing, to a word, sorts, keeps all rows, as wide as the window: {probe and probe.group(1)}")
+    need(probe and probe.group(1) == "true true true true true true",
+         f"at a width of {width}: filters to nothing, to a word, sorts, keeps all rows, as wide as the window, shows all "
+         f"columns: {probe and probe.group(1)}")
     for each in words:
         need(each in dom, f"the browser does not show {each!r}")
 
@@ -162,9 +164,9 @@ def main():
                   ["1-BP", "2-MP", "3-Z3__i_"]),
                  ("mlp", [os.path.join(examples, "mlp." + kind) for kind in ("mlir", "spec", "conf")],
                   ["mlp.mlir, mlp.spec", "Tactics side by side", "Memory over the program", "all_reduce", "TPUv3",
-                   "leaves a sum over"], ["1-actions_1"]),
+                   "leaves a sum over"], ["1-MP"]),
                  ("search", [files[0], found, files[2], "--names", files[3]],
-                  ["The course of searches", "Search of tactic find", "evaluations", "above the bound"], ["1-find"])]
+                  ["Course of the searches", "Search of tactic find", "evaluations", "above the bound"], ["1-find"])]
         for name, arguments, words, dumped in cases:
             path = os.path.join(folder, name + ".html")
             dump = os.path.join(folder, name, "of each tactic")
@@ -174,7 +176,8 @@ def main():
             check_text(page, words)
             if browser is None:
                 continue
-            open_page(browser, folder, page, words)
+            for width in (500, 1400):  # (Chromium's windows are not narrower than 500 pixels)
+                open_page(browser, folder, page, words, width)
             if os.environ.get("PARTITA_SCREENSHOTS"):
                 picture = os.path.join(os.environ["PARTITA_SCREENSHOTS"], name + ".png")
                 browse(browser, folder, "--window-size=1200,3000", "--screenshot=" + picture, "file://" + path)

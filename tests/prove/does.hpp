@@ -1,4 +1,4 @@
-/// Short programs, held against each other.
+/// Proofs of short programs.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace proof_test {
 
 namespace pt = partita;
 
-/// Is it proved by claims? (What is proved element by element is not refuted.)
+/// True if claims prove the program. (A proof element by element does not count.)
 inline bool by_claims(const pt::program& source, const pt::device_program& d) {
   const bool is = pt::prove(source, d, {.most_elements = 0}).proved;
   if (is || !pt::prove(source, d).proved) return is;
@@ -30,8 +30,8 @@ inline bool by_claims(const pt::program& source, const pt::device_program& d) {
   return false;
 }
 
-/// Does a program of one device do what the source does? `first`: an axis along which the first
-/// dimension of the first input is cut.
+/// True if a program of one device is proved to do what the source does. `first`: an axis along
+/// which the first dimension of the first input is sliced.
 inline bool does(const std::string& source, const std::string& local,
                  const std::string& mesh = "\"B\":1", const std::string& first = "") {
   const auto func = [](const std::string& s, const std::string& attributes) {

@@ -1,5 +1,5 @@
-// Proof by elements: the formulas that are equal, those that are not, and programs that claims
-// about whole tensors do not prove.
+// Proof by elements: formulas that are equal, formulas that are not, and programs that claims about
+// tensors do not prove.
 #include <doctest/doctest.h>
 
 #include <partita/cpu.hpp>
@@ -37,7 +37,7 @@ struct formulas : algebra {
         min_of, dtype::i32,
         {group(max_of, dtype::i32, {x, integer(dtype::i32, low)}), integer(dtype::i32, high)});
   }
-  /// x(i), of `from` to below `end`.
+  /// Returns x(i), where x has the elements from `from` to below `end`.
   element look_up_real(const element& i, int from, int end) {
     return look_up(dtype::i32, i, end - from,
                    [&](std::int64_t k) { return real(from + static_cast<int>(k)); });
@@ -46,7 +46,7 @@ struct formulas : algebra {
 
 element p_of(formulas& f) { return f.truth(7); }
 
-TEST_CASE("numbers are exact in both fields") {
+TEST_CASE("elements: numbers are exact in both fields") {
   for (const double v : {0.0, 1.0, -1.0, 0.5, -0.375, 3e-300, 1e300, 5e-324, 1.0 / 3}) {
     CAPTURE(v);
     CHECK(field::sum(field::real(v), field::real(-v)) == fingerprint{});
@@ -62,7 +62,7 @@ TEST_CASE("numbers are exact in both fields") {
   CHECK(!(integer(dtype::i64, static_cast<std::int64_t>(field::p)).of == fingerprint{}));
 }
 
-TEST_CASE("sums and products of real numbers") {
+TEST_CASE("elements: sums and products of real numbers are equal up to order") {
   formulas f;
   const element a = f.real(0), b = f.real(1), c = f.real(2), two = small_number(dtype::f32, 2);
   CHECK(f.plus(a, f.plus(b, c)) == f.plus(f.plus(c, a), b));
@@ -79,7 +79,7 @@ TEST_CASE("sums and products of real numbers") {
   CHECK(f.convert(dtype::bf16, dtype::f32, a) == a);
 }
 
-TEST_CASE("exponentials") {
+TEST_CASE("elements: sums of exponentials are equal in any scaling") {
   formulas f;
   const element a = f.real(0), b = f.real(1), c = f.real(2), v = f.real(3), w = f.real(4);
   const auto e = [&](const element& x, const element& y) {
@@ -87,13 +87,13 @@ TEST_CASE("exponentials") {
   };
   CHECK(f.times(e(a, b), e(b, c)) == e(a, c));
   CHECK(!(f.times(e(a, b), e(a, c)) == e(a, c)));
-  CHECK(!(f.exponential(dtype::bf16, a) == f.exp(a)));  // (rounded otherwise)
+  CHECK(!(f.exponential(dtype::bf16, a) == f.exp(a)));  // (rounded differently)
   CHECK(f.times(f.exponential(dtype::bf16, a), f.exponential(dtype::bf16, b)) ==
         f.exponential(dtype::bf16, f.plus(a, b)));
   CHECK(f.times(e(a, b), e(b, a)) == real(1));
   CHECK(e(a, a) == real(1));
   CHECK(f.exp(real(-__builtin_inf())) == real(0));
-  // A sum that is scaled when a greater one comes by, halved and divided on the way.
+  // A sum that is rescaled when a greater element follows, halved and divided on the way.
   const auto sum = [&](const element& m) {
     return f.plus(f.times(e(a, m), v), f.times(w, e(b, m)));
   };
@@ -107,12 +107,12 @@ TEST_CASE("exponentials") {
   CHECK(!(f.times(sum(a), e(b, c)) == sum(c)));
   CHECK(!(f.times(sum(a), sum(a)) == sum(a)));
   CHECK(f.times(sum(a), sum(b)) == f.times(f.times(sum(c), sum(c)), f.times(e(c, a), e(c, b))));
-  // Sums that are too large to be written as terms.
+  // Sums that are too large for a list of terms.
   element many = f.exp(f.real(100));
   for (int i = 1; i < 2000; ++i) many = f.plus(f.exp(f.real(100 + i)), many);
   CHECK(f.times(many, e(a, b)) == f.times(e(a, b), many));
   CHECK(!(f.times(many, e(a, b)) == many));
-  // What is made of itself.
+  // A formula whose operands are the formula before it.
   element same = c;
   for (int i = 0; i < 3; ++i) same = f.plus(same, f.difference(dtype::f32, e(a, b), e(a, b)));
   CHECK(f.times(same, e(a, b)) == f.times(e(a, b), c));
@@ -138,7 +138,7 @@ TEST_CASE(
   CHECK(f.times(sum(0, 257), sum(1000, 1)) == f.times(sum(1000, 1), sum(0, 257)));
 }
 
-TEST_CASE("extremes, flags and bits") {
+TEST_CASE("elements: equalities of extrema, flags and bits") {
   formulas f;
   const element a = f.real(0), b = f.real(1), c = f.real(2);
   const auto number = [](int n) { return small_number(dtype::f32, n); };
@@ -157,21 +157,21 @@ TEST_CASE("extremes, flags and bits") {
   CHECK(f.group(and_of, dtype::i32, {i, k, i}) == f.group(and_of, dtype::i32, {k, i}));
 }
 
-TEST_CASE("choices by the same flag are one") {
+TEST_CASE("elements: selections by the same flag are one") {
   formulas f;
   const element a = f.real(0), b = f.real(1), c = f.real(2), p = f.truth(0), q = f.truth(1);
   CHECK(f.select(p, f.select(p, a, b), c) == f.select(p, a, c));
   CHECK(f.select(p, a, f.select(q, b, a)) == f.select(q, f.select(p, a, b), a));
   CHECK(f.select(f.negated(p), a, b) == f.select(p, b, a));
   CHECK(!(f.select(p, a, b) == f.select(q, a, b)));
-  // A sum of what is masked.
+  // A sum of masked elements.
   const element zero = small_number(dtype::f32, 0);
   CHECK(f.plus(f.select(p, a, zero), f.select(p, zero, b)) == f.select(p, a, b));
   const auto as_number = f.convert(dtype::boolean, dtype::f32, p);
   CHECK(f.compare(direction::gt, dtype::f32, as_number, zero) == p);
 }
 
-TEST_CASE("a lookup in pieces, masked, is that in the whole") {
+TEST_CASE("elements: a masked gather from blocks equals the gather from the whole") {
   formulas f;
   const element i = f.clamp(f.index(0), 0, 5), zero = small_number(dtype::f32, 0);
   const auto piece = [&](int from, int end) {
@@ -185,7 +185,7 @@ TEST_CASE("a lookup in pieces, masked, is that in the whole") {
   CHECK(!(f.plus(piece(0, 3), piece(3, 5)) == f.look_up_real(i, 0, 6)));
 }
 
-TEST_CASE("a lookup by two indices in pieces along both") {
+TEST_CASE("elements: a gather by two indices from blocks along both dimensions equals the whole") {
   formulas f;
   const element zero = small_number(dtype::f32, 0), first = f.index(0), second = f.index(1);
   const auto in = [&](const element& i, int from, int end) {
@@ -210,8 +210,8 @@ TEST_CASE("a lookup by two indices in pieces along both") {
   CHECK(!(f.plus(table(3, 0, 4, 0), table(3, 2, 4, 0)) == wanted));
 }
 
-/// Numbers that an int64 does not hold lie beyond all others.
-TEST_CASE("indices of u64 that are clamped are those of i64") {
+/// Numbers beyond an int64 exceed all others.
+TEST_CASE("elements: clamped indices of u64 equal those of i64") {
   formulas f;
   constexpr auto u64 = dtype::u64, i64 = dtype::i64;
   const auto number = [](std::int64_t n) { return integer(u64, n); };
@@ -241,7 +241,7 @@ TEST_CASE("indices of u64 that are clamped are those of i64") {
           f.compare(direction::eq, u64, x, number(7))));
 }
 
-TEST_CASE("an integer is a number of another type if it has its bits") {
+TEST_CASE("elements: an integer equals a number of another type only if it has its bits") {
   formulas f;
   constexpr auto u64 = dtype::u64, i64 = dtype::i64, u8 = dtype::u8, i8 = dtype::i8,
                  i32 = dtype::i32;
@@ -264,18 +264,18 @@ TEST_CASE("an integer is a number of another type if it has its bits") {
   CHECK(is(i8, f.convert(dtype::boolean, i8, f.truth(0)), 5) == integer(dtype::boolean, 0));
 }
 
-TEST_CASE("integers beyond those of another type") {
+TEST_CASE("elements: integers out of the range of another type are not equal") {
   formulas f;
   constexpr auto u64 = dtype::u64, u8 = dtype::u8, i8 = dtype::i8, i16 = dtype::i16;
   CHECK(f.convert(dtype::i64, dtype::f32, integer(dtype::i64, -1)) == real(-1));
   CHECK(!(f.convert(u64, dtype::f32, integer(u64, -1)) == real(-1)));
-  // Of what is greater than an int64, nobody knows which it is.
+  // Two integers beyond an int64 are not known to be equal.
   const element large = f.select(f.truth(0), integer(u64, -1), integer(u64, -2)),
                 any = f.unknown(u64, drawing(103).drawn()),
                 most = f.group(max_of, u64, {large, any});
   CHECK(!f.group(max_of, u64, {most, integer(u64, 5)}).known);
   CHECK(f.compare(direction::ge, u64, most, integer(u64, 5)) == integer(dtype::boolean, 1));
-  // An integer below 0 is another one without sign: max(x, 0) is not max(u8(x), 0).
+  // A negative integer changes without sign: max(x, 0) is not max(u8(x), 0).
   const element x = f.unknown(i8, drawing(104).drawn()), y = f.unknown(u8, drawing(105).drawn()),
                 above = f.convert(i8, u8, f.group(max_of, i8, {x, integer(i8, 0)})),
                 moved = f.convert(i16, u8, f.sum(i16, f.convert(i8, i16, x), integer(i16, 128))),
@@ -288,8 +288,8 @@ TEST_CASE("integers beyond those of another type") {
         f.convert(i8, u8, f.group(max_of, i8, {x, integer(i8, 1)})));
 }
 
-/// A least one lies where its members can be; what they are beyond does not matter.
-TEST_CASE("extremes of chosen numbers") {
+/// A minimum is in the range of its members, out of bounds or not.
+TEST_CASE("elements: extrema of selected numbers are bounded") {
   formulas f;
   constexpr auto i32 = dtype::i32;
   const auto number = [](int n) { return integer(i32, n); };
@@ -313,7 +313,7 @@ TEST_CASE("extremes of chosen numbers") {
         least({y, f.i32_plus(f.clamp(x, 0, 7), 3), number(10)}));
   CHECK(most({few, chosen(1, number(0), number(7)), number(2)}) ==
         most({chosen(1, number(3), number(7)), few}));
-  // What follows from where it lies.
+  // Follows from the range.
   const element both = least({few, many});
   CHECK(f.is(direction::lt, both, 12) == integer(dtype::boolean, 1));
   CHECK(f.is(direction::ge, both, 3) == integer(dtype::boolean, 1));
@@ -330,7 +330,7 @@ TEST_CASE("extremes of chosen numbers") {
           f.group(min_of, u64, {wider, wide})));
 }
 
-TEST_CASE("integers wrap") {
+TEST_CASE("elements: integers wrap") {
   formulas f;
   const element i = f.index(0), k = f.index(1);
   CHECK(f.is(direction::eq, f.i32_plus(i, -3), 4) == f.is(direction::eq, i, 7));
@@ -356,10 +356,9 @@ TEST_CASE("integers wrap") {
   CHECK(f.compare(direction::lt, dtype::i32, i, k) == f.compare(direction::gt, dtype::i32, k, i));
 }
 
-// ---- Programs
-// ------------------------------------------------------------------------------------
+// ---- Programs -----------------------------------------------------------------------------------
 
-/// A verdict on a program of a mesh {"B":2}: layouts by input and output, `0`: along dimension 0.
+/// The verdict on a program of a mesh {"B":2}. Layouts by input and output; `0`: along dimension 0.
 pt::verdict verdict_on(const std::string& source, const std::string& local,
                        const std::vector<int>& inputs, const std::vector<int>& outputs,
                        const pt::prove_options& options = {}) {
@@ -379,7 +378,7 @@ pt::verdict verdict_on(const std::string& source, const std::string& local,
 }
 const std::string on_two = " attributes {mesh = {\"B\":2}} {\n";
 
-/// Neighbours' sums around a ring, as nobody lowers them.
+/// Sums of neighbours around a ring, in a form that lowering never makes.
 std::string ring(const std::string& first, const std::string& step) {
   return "func @main(%x: tensor<2xf32>)" + on_two + "  %a = slice(%x) {[" + first +
          "]} : tensor<1xf32>\n"
@@ -391,7 +390,7 @@ std::string ring(const std::string& first, const std::string& step) {
          "  %y = add(%x, %d) : tensor<2xf32>\n"
          "  return %y : tensor<2xf32>\n}\n";
 }
-TEST_CASE("right and wrong rings") {
+TEST_CASE("elements: right rings are proved, wrong ones are not") {
   const std::string source =
       "func @main(%x: tensor<4xf32>) {\n"
       "  %r = roll(%x) {dim=0, shift=-1} : tensor<4xf32>\n"
@@ -403,7 +402,7 @@ TEST_CASE("right and wrong rings") {
   CHECK(!verdict_on(source, ring("0:1", "-1 around"), {-1}, {0}).proved);
 }
 
-TEST_CASE("loops that run nobody knows how often") {
+TEST_CASE("elements: equal loops of unknown trip count are proved, others are not") {
   const auto loop = [](const std::string& extent, const std::string& mesh, const std::string& by) {
     const std::string t = "tensor<" + extent + "xf32>";
     return "func @main(%x: " + t + ", %n: tensor<i32>)" + mesh +
@@ -451,8 +450,8 @@ TEST_CASE("loops that run nobody knows how often") {
   CHECK(run("2") == element_verdict::not_known);
 }
 
-/// What is there twice is among the greatest two twice; the greatest one is the same.
-TEST_CASE("the greatest of what is there twice") {
+/// The two maxima of repeated elements contain the maximum twice; the maximum is the same.
+TEST_CASE("elements: the k maxima of repeated elements differ, the maximum does not") {
   const auto top = [](const std::string& mesh, const std::string& ops, int k) {
     const auto n = std::to_string(k), t = "tensor<" + n + "xf32>";
     return "func @main(%x: tensor<4xf32>, %i: tensor<4xi32>)" + mesh +
@@ -474,8 +473,8 @@ TEST_CASE("the greatest of what is there twice") {
   CHECK(!verdict(2).proved);
 }
 
-/// A scan's body has a loop of which nothing is known; what is asked for does not look at it.
-TEST_CASE("what nothing is known of need not matter") {
+/// The scan's body contains an unknown loop, which the outputs do not read.
+TEST_CASE("elements: an unknown value does not matter if no output needs it") {
   const auto scan = [](const std::string& extent, const std::string& mesh, const std::string& rest,
                        const std::string& by, const std::string& output) {
     std::string all = R"(  %m, %y = scan(%x, %n, %x) {length=2, constants=1, carried=2}
@@ -516,17 +515,17 @@ TEST_CASE("what nothing is known of need not matter") {
         {0, -1}, {output == "y" ? 0 : -1});
   };
   CHECK(verdict("%q, %z", "1", "y").by_elements);
-  CHECK(verdict("%q, %z", "2", "y").by_elements);  // (of which nothing is known)
+  CHECK(verdict("%q, %z", "2", "y").by_elements);  // (which depends on an unknown value)
   CHECK(!verdict("%q, %q", "1", "y").proved);
   CHECK(verdict("%q, %z", "1", "m").proved);
   const pt::verdict v = verdict("%q, %z", "2", "m");
   CHECK(!v.proved);
   CHECK(v.undecided);
-  CHECK(str(v.error.message)
-            .ends_with("; element by element nothing is known of what \"while\" makes"));
+  CHECK(
+      str(v.error.message).ends_with("; element by element, the results of \"while\" are unknown"));
 }
 
-TEST_CASE("what claims prove is not run on elements") {
+TEST_CASE("elements: a program that claims prove is not run on elements") {
   const auto of = [](const std::string& n, const std::string& mesh, const std::string& product) {
     const std::string w = "tensor<99x99xf32>", t = "tensor<" + n + "xf32>";
     return "func @main(%w: " + w + ", %x: " + t + ", %y: " + t + ")" + mesh +
@@ -546,7 +545,7 @@ TEST_CASE("what claims prove is not run on elements") {
         std::string_view::npos);
 }
 
-TEST_CASE("what claims prove is confirmed") {
+TEST_CASE("elements: a proof by claims can be confirmed by elements") {
   const auto source = pt::parse(
       "func @main(%x: tensor<4x2xf32>, %i: tensor<4xi32>) {\n"
       "  %y = reduce(%x) {add, dims=[0]} : tensor<2xf32>\n"
@@ -575,19 +574,18 @@ TEST_CASE("what claims prove is confirmed") {
   CHECK((few.proved && !few.confirmed));
   CHECK(!pt::prove(source, right, {.most_confirmed = 0}).confirmed);
 
-  // Were there a rule that proves the wrong one:
+  // If an unsound rule proved the wrong program:
   pt::verdict v;
   v.proved = true;
   confirm(source, wrong, 1000, v);
   CHECK((!v.proved && !v.confirmed));
-  CHECK(
-      str(v.error.message) ==
-      "Q016 prove: it is proved, but element [0] of output \"y\" on device {\"B\": 0} differs for "
-      "inputs that were drawn: where no infinity takes part, a rule of the checker says more "
-      "than is true (please report it)");
+  CHECK(str(v.error.message) ==
+        "Q016 prove: it is proved, but element [0] of output \"y\" on device {\"B\": 0} differs "
+        "for random inputs; if no infinity is involved, a rule of the checker is unsound (please "
+        "report it)");
 }
 
-TEST_CASE("what formulas alone prove is held against numbers") {
+TEST_CASE("elements: a proof by formulas alone is checked with numbers") {
   const auto verdict = [](const std::string& number) {
     const std::string zero = "  %z = constant {0} : tensor<2xf32>\n";
     return verdict_on(
@@ -604,12 +602,12 @@ TEST_CASE("what formulas alone prove is held against numbers") {
   CHECK(verdict("3").proved);
   const pt::verdict v = verdict("-inf");
   CHECK(!v.proved);
-  CHECK_MESSAGE(str(v.error.message).find(" differs for inputs that were drawn (as an infinity") !=
-                    std::string::npos,
-                str(v.error.message));
+  CHECK_MESSAGE(
+      str(v.error.message).find(" differs for random inputs (as an infinity") != std::string::npos,
+      str(v.error.message));
 }
 
-TEST_CASE("sets of numbers are joined with others") {
+TEST_CASE("elements: sets of numbers are joined with others") {
   const auto halves = [](const std::string& one, const std::string& other) {
     return "  %a, %i = reduce(" + one +
            ", %p) {argmax, dims=[0]} : tensor<f32>, tensor<i32>\n"
@@ -638,7 +636,7 @@ TEST_CASE("sets of numbers are joined with others") {
   CHECK(!verdict(halves("%x", "%n")).proved);
 }
 
-TEST_CASE("at numbers, indices and flags are numbers") {
+TEST_CASE("elements: with numbers for inputs, indices and flags are numbers") {
   const auto number_of = [](const std::string& body) {
     const pt::program p = pt::parse("func @main(%i: tensor<4xi32>, %x: tensor<4xf32>) {\n" + body +
                                     "  return %y : tensor<4xi32>\n}\n");
@@ -694,7 +692,7 @@ TEST_CASE("at numbers, indices and flags are numbers") {
         list{1, 40, -3, 5});
 }
 
-TEST_CASE("what claims know is taken from the source") {
+TEST_CASE("elements: values that claims know are those of the source") {
   const auto of = [](const std::string& rows, const std::string& mesh, const std::string& product) {
     const std::string t = "tensor<" + rows + "x20xf32>";
     return "func @main(%v: " + t + ", %w: tensor<20x20xf32>, %y: " + t + ")" + mesh +
@@ -710,15 +708,15 @@ TEST_CASE("what claims know is taken from the source") {
                              "  %z = add(%a, %b)" + t),
                       {0, -1, 0}, {0}, {.most_elements = most});
   };
-  for (const std::string rows : {"40", "38"}) {  // (38: the last device has rows of padding)
+  for (const std::string rows : {"40", "38"}) {  // (38: the last device has padded rows)
     CAPTURE(rows);
-    CHECK(verdict(rows, "%m, %y", 30'000).by_elements);  // (16,000 products, and those once more)
+    CHECK(verdict(rows, "%m, %y", 30'000).by_elements);  // (16,000 products, and the same again)
     CHECK(!verdict(rows, "%y, %y", 100'000).proved);
     CHECK(!verdict(rows, "%m, %m", 100'000).proved);
   }
 }
 
-TEST_CASE("more elements than allowed") {
+TEST_CASE("elements: more elements than the limit are not tried") {
   const std::string source =
       "func @main(%x: tensor<4xf32>) {\n"
       "  %y = cumsum(%x) {dim=0} : tensor<4xf32>\n  return %y : tensor<4xf32>\n}\n";
@@ -737,7 +735,7 @@ TEST_CASE("more elements than allowed") {
             "source: \"x\"[0] + \"x\"[1]");
 }
 
-TEST_CASE("iterations count, whatever they do") {
+TEST_CASE("elements: iterations count as steps, whatever they do") {
   const auto swapped = [](const std::string& first) {
     return "  %x, %y = scan(" + first +
            ") {length=2000000000, carried=2} do (%i: tensor<i32>, %c: tensor<2xf32>, %d: "
@@ -752,8 +750,8 @@ TEST_CASE("iterations count, whatever they do") {
   CHECK(v.undecided);
 }
 
-TEST_CASE("a number that its type rounds decides nothing") {
-  // 256 + 1 is 256 in bf16, and 2^24 + 1 is 2^24 in f32: formulas are of real numbers.
+TEST_CASE("elements: a number that its type rounds decides nothing") {
+  // 256 + 1 is 256 in bf16, and 2^24 + 1 is 2^24 in f32: formulas are over the real numbers.
   formulas f;
   const auto known = [&](dtype narrow, double x) {
     const element sum = f.sum(narrow, real(x), real(1));
@@ -767,7 +765,7 @@ TEST_CASE("a number that its type rounds decides nothing") {
   CHECK(known(dtype::f64, 0x1p24));
 }
 
-TEST_CASE("the first element that differs") {
+TEST_CASE("elements: the first element that differs is reported") {
   const std::string source =
       "func @main(%x: tensor<4x2xf32>) {\n"
       "  %y = exp(%x) : tensor<4x2xf32>\n"

@@ -1,5 +1,5 @@
-// Formulas of elements that are drawn at random: those that are equal are worth the same, whatever
-// their variables are; and extremes of the same members are equal, however they are grouped.
+// Random formulas of elements: equal formulas have equal values for any values of their variables,
+// and extrema of the same members are equal in any grouping.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ using pt::ops::direction;
 
 constexpr auto max_of = pt::def<pt::op::maximum>.id, min_of = pt::def<pt::op::minimum>.id;
 
-/// A formula, and what it is worth for some ways to choose its variables. (Of real numbers: how
-/// many quarters.)
+/// A formula, and its values for several choices of its variables. (For real numbers: multiples of
+/// a quarter.)
 struct sampled {
   static constexpr int samples = 48;
   dtype type = dtype::i32;
@@ -169,7 +169,7 @@ class formulas {
       }
     });
   }
-  /// Of some members, twice: in other orders and groupings.
+  /// An extremum of the same members twice, in other orders and groupings.
   sampled extreme(dtype t, std::uint64_t op) {
     std::vector<sampled> members;
     for (auto n = r_.in(2, 5); n > 0; --n) members.push_back(any(t));
@@ -198,11 +198,11 @@ class formulas {
   }
 };
 
-/// What a number is worth, in its type.
+/// Returns the value of a number in its type.
 std::int64_t worth_of(const sampled& x) {
   return x.type == dtype::f32 ? static_cast<std::int64_t>(4 * real_of(x.of)) : x.of.number;
 }
-TEST_CASE("formulas that are equal are worth the same") {
+TEST_CASE("formulas that are equal have equal values") {
   int equal = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     formulas f(seed);

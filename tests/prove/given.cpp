@@ -1,4 +1,4 @@
-// What `prove` says of what it is given: codes, names, sizes, places.
+// The errors of `prove` for invalid arguments: codes, names, sizes, places.
 #include <doctest/doctest.h>
 
 #include <partita/cpu.hpp>
@@ -26,7 +26,7 @@ std::string said_of(const Change& change) {
   return said(p.source, p.device);
 }
 
-/// An op of which nothing is known but what shape it gives.
+/// An op whose tile map is unknown; only its shape is known.
 struct mystery {
   static constexpr std::string_view name = "mystery";
   static constexpr int operand_count = 1;
@@ -52,59 +52,59 @@ pt::device_program with_mystery(bool sharded) {
 
 }  // namespace
 
-TEST_CASE("an axis that the mesh has not") {
+TEST_CASE("prove: an axis that the mesh does not have is an error") {
   CHECK(said_of([](pt::device_program& d) {
           d.inputs[0] = {};
           d.inputs[0].push_back(5, 0);
         }) ==
-        "Q006 prove: input \"x\" lies along axis 5, which the mesh {\"B\":4, \"M\":2} has not; its "
-        "axes are numbered from 0");
+        "Q006 prove: input \"x\" is sharded along axis 5, which the mesh {\"B\":4, \"M\":2} does "
+        "not have; its axes are numbered from 0");
   CHECK(said_of([](pt::device_program& d) {
           d.mesh = pt::mesh{{"B", 4}};
           for (auto* list : {&d.inputs, &d.outputs})
             for (auto& l : *list) l = {};
         }) ==
-        "Q006 prove: %x3 = all_reduce(%x2) is along axis 1, which the mesh {\"B\":4} has not; its "
-        "axes are numbered from 0");
+        "Q006 prove: %x3 = all_reduce(%x2) uses axis 1, which the mesh {\"B\":4} does not have; "
+        "its axes are numbered from 0");
   CHECK(said_of([](pt::device_program& d) { d.mesh.axes[1].size = 0; }) ==
         "Q006 prove: axis \"M\" has size 0");
 }
 
-TEST_CASE("other numbers of inputs and outputs") {
+TEST_CASE("prove: other numbers of inputs and outputs are errors") {
   CHECK(said_of([](pt::device_program& d) { d.local.outputs.clear(); }) ==
         "Q001 prove: the source has 3 inputs and 1 outputs, the local program 3 and 0");
   CHECK(said_of([](pt::device_program& d) { d.local.inputs.pop_back(); }) ==
         "Q001 prove: the source has 3 inputs and 1 outputs, the local program 2 and 1");
 }
 
-TEST_CASE("a local program that does not verify") {
+TEST_CASE("prove: a local program that does not verify is an error") {
   CHECK(said_of([](pt::device_program& d) { d.local.outputs[0].value = 77; }) ==
         "Q007 prove: the local program does not verify: P001 internal error: output 0 is value 77, "
-        "which there is not; please report");
+        "which does not exist; please report");
   const std::string wrong_type =
       said_of([](pt::device_program& d) { d.local.types[d.local.outputs[0].value].shape[0] = 5; });
   CHECK(wrong_type.substr(0, 47) == "Q007 prove: the local program does not verify: ");
 }
 
-TEST_CASE("layouts that do not fit") {
+TEST_CASE("prove: layouts that do not match are errors") {
   CHECK(said_of([](pt::device_program& d) { d.outputs[0] = {}; }) ==
-        "Q002 prove: output \"result\" is tensor<64x8xf32> on each device, which its layout does "
-        "not make of tensor<256x8xf32>");
+        "Q002 prove: output \"result\" is tensor<64x8xf32> on each device; its layout gives "
+        "another local type for tensor<256x8xf32>");
   CHECK(said_of([](pt::device_program& d) {
           d.inputs[0].push_back(0, 1);  // "B" again
         }).substr(0, 26) == "Q002 prove: input \"x\" is t");
   CHECK(said_of([](pt::device_program& d) {
           d.inputs[0] = {};
-          d.inputs[0].push_back(0, 2);  // a dimension that "x" has not
+          d.inputs[0].push_back(0, 2);  // a dimension that "x" does not have
         }).substr(0, 26) == "Q002 prove: input \"x\" is t");
   CHECK(said_of([](pt::device_program& d) {
           d.local.types[d.local.outputs[0].value].element = pt::dtype::f64;
         }).substr(0, 4) == "Q007");  // no op makes such a value
   CHECK(said_of([](pt::device_program& d) { d.outputs.clear(); }) ==
-        "Q002 prove: 3 layouts of 3 inputs and 0 of 1 outputs; each needs one");
+        "Q002 prove: 3 layouts for 3 inputs and 0 for 1 outputs; each needs one");
 }
 
-TEST_CASE("more steps than allowed") {
+TEST_CASE("prove: more steps than the limit are an error") {
   const pt::partitioned p = made();
   CHECK(said(p.source, p.device, {.most_steps = 3}) ==
         "Q008 prove: more than 3 steps, the limit, at %x2 = dot_general(%x1, %w2) of the "
@@ -113,30 +113,30 @@ TEST_CASE("more steps than allowed") {
   CHECK(said(p.source, p.device, {.most_steps = 1000}) == "");
 }
 
-TEST_CASE("an op without a tile map") {
+TEST_CASE("prove: an op without a tile map needs unsliced operands") {
   const pt::program source = mysterious(8);
   CHECK(said(source, with_mystery(false)) == "");
   CHECK(said(source, with_mystery(true)) ==
-        "Q009 prove: %y = mystery(%x): dimension 0 of operand 0 is needed whole, for the op has no "
-        "tile map; %x is \"x\" [{\"B\"}]; formulas first differ at element [0] of output \"y\" on "
-        "device {\"B\": 0, \"M\": 0}");
+        "Q009 prove: %y = mystery(%x): dimension 0 of operand 0 must be unsharded because the op "
+        "has no tile map; %x is \"x\" [{\"B\"}]; formulas first differ at element [0] of output "
+        "\"y\" on device {\"B\": 0, \"M\": 0}");
 }
 
-TEST_CASE("what is not proved is thrown") {
+TEST_CASE("prove: a program that is not proved is thrown") {
   CHECK(pt::proved(made()).proved);
   pt::partitioned p = made();
   p.device.outputs[0] = {};
   CHECK_THROWS_WITH_AS(pt::proved(p), doctest::Contains("Q002 prove: output"), pt::error);
 }
 
-TEST_CASE("partition proves what it made where it is asked to") {
+TEST_CASE("partition proves its result if requested") {
   const auto with = [](auto proof) {
     return pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3), {.prove = proof});
   };
   CHECK(with(pt::proof).proved);
 #ifndef NDEBUG
   CHECK(with(pt::proof_in_debug).proved);
-  CHECK(made().proved);  // by default, where the library that is compiled once is used
+  CHECK(made().proved);  // the default with partita::separate
 #endif
   CHECK_FALSE(with(pt::no_proof).proved);
   const auto refuses = [](const pt::program&, const pt::device_program&, pt::failure& f) {

@@ -1,5 +1,5 @@
-// An op of more factors than a byte counts: what was once sliced along the wrong dimension is
-// refused.
+// An op of more factors than a byte can count. It was once sliced along the wrong dimension; such a
+// program is refused.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -32,7 +32,7 @@ pt::partitioned through_barrier(const pt::mesh& m, const Tactics& tactics) {
 
 }  // namespace
 
-TEST_CASE("many operands: the last of 65 matrices, sliced along the wrong dimension") {
+TEST_CASE("many operands: the last of 65 matrices sliced along the wrong dimension is refused") {
   const std::string last = "x." + std::to_string(count - 1);
   const pt::manual_entry rows[] = {{last, 0}}, columns[] = {{last, 1}};
   const pt::mesh mesh{{"B", 2}, {"M", 2}};
@@ -40,7 +40,7 @@ TEST_CASE("many operands: the last of 65 matrices, sliced along the wrong dimens
       through_barrier(mesh, pt::schedule(pt::manual("B", rows), pt::manual("M", columns)));
   REQUIRE(r.output(count - 1).local_shape == pt::shape{2, 2});
   CHECK(pt::prove(r).proved);
-  // The types are the same; but rows lie along the axis of the columns.
+  // The types are the same, but rows are along the axis of the columns.
   pt::device_program turned = r.device;
   turned.outputs[count - 1] = {};
   turned.outputs[count - 1].push_back(0, 1);
@@ -51,7 +51,7 @@ TEST_CASE("many operands: the last of 65 matrices, sliced along the wrong dimens
                 str(v.error.message));
 }
 
-TEST_CASE("many operands: columns go into a barrier and rows come out of it") {
+TEST_CASE("many operands: a barrier that exchanges columns and rows is refused") {
   const std::string last = "x." + std::to_string(count - 1);
   const pt::manual_entry columns[] = {{last, 1}};
   const auto r = through_barrier(pt::mesh{{"B", 2}}, pt::schedule(pt::manual("B", columns)));

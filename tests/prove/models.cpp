@@ -1,4 +1,4 @@
-// The paper's models at full size: what the lowering makes of them is proved.
+// The paper's models at full size: their lowered programs are proved.
 #include <doctest/doctest.h>
 
 #include <partita/prove/prove.hpp>
@@ -22,7 +22,7 @@ void check_proved(const pt::partitioned& p) {
 
 }  // namespace
 
-TEST_CASE("models: the transformer's training step, and passes") {
+TEST_CASE("models: the transformer's training step, with passes, is proved") {
   using namespace paper::transformers;
   const pt::program step = paper::trace_training_step(paper::T32);
   const pt::passes passes{.combine_below = 1 << 20, .place = true, .share_gathers = true};
@@ -32,19 +32,19 @@ TEST_CASE("models: the transformer's training step, and passes") {
   check_proved(pt::partition(step, paper_mesh, pt::schedule(BP, MP, Z3), {.passes = passes}));
 }
 
-TEST_CASE("models: inference") {
+TEST_CASE("models: inference is proved") {
   using namespace paper::serving;
   check_proved(
       pt::partition(paper::trace_serving(paper::IT32), paper_mesh, pt::schedule(BP, MQ, MP)));
 }
 
-TEST_CASE("models: diffusion") {
+TEST_CASE("models: diffusion is proved") {
   using namespace paper::diffusion;
   check_proved(
       pt::partition(paper::trace_training_step(paper::UNet), paper_mesh, pt::schedule(BP, Z3)));
 }
 
-TEST_CASE("models: a graph network") {
+TEST_CASE("models: a graph network is proved") {
   check_proved(pt::partition(paper::trace_training_step(paper::GNS), paper_mesh,
                              pt::schedule(paper::graphs::ES)));
 }

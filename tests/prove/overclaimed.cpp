@@ -1,7 +1,8 @@
-// Rules that once said more than is true, each with a program that they would prove.
+// Rules that were once unsound, each with a wrong program that it would prove.
 //
-// Those in files (overclaimed/): a source, a local program, and the layouts of inputs and outputs,
-// `-` where all devices have all. What is almost it and right is named so, and proved.
+// Files in overclaimed/ contain a source, a local program, and the layouts of inputs and outputs,
+// `-` if all devices have the complete array. A file NAME.right.txt is a similar program that is
+// right, and is proved.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -44,7 +45,7 @@ held_against read(const std::filesystem::path& path) {
   REQUIRE_MESSAGE(!wrong, data::str(wrong.message));
   return h;
 }
-/// `f(name, programs, are they equal?)`
+/// Calls `f(name, programs, equal)` for each file; `equal` is true for right programs.
 template <class F>
 void for_each_file(const F& f) {
   const std::filesystem::path folder = PARTITA_SOURCE_DIR "/tests/prove/overclaimed";
@@ -56,7 +57,7 @@ void for_each_file(const F& f) {
 
 }  // namespace
 
-TEST_CASE("overclaimed: files") {
+TEST_CASE("overclaimed: files with right programs are proved, others are not") {
   int right = 0, wrong = 0;
   for_each_file([&](const std::string& name, const held_against& h, bool is_right) {
     CAPTURE(name);
@@ -71,9 +72,9 @@ TEST_CASE("overclaimed: files") {
   CHECK(wrong > 16);
 }
 
-// If a rule says too much again, elements contradict it (Q016): 132 of 146 programs.
-// (The others fold, or overflow.)
-TEST_CASE("overclaimed: elements at numbers contradict what is wrong, and nothing that is right") {
+// If a rule becomes unsound again, elements contradict it (Q016): for 132 of 146 programs. (The
+// others fold, or overflow.)
+TEST_CASE("overclaimed: elements contradict wrong programs and no right one") {
   int wrong = 0, contradicted = 0;
   for_each_file([&](const std::string& name, const held_against& h, bool is_right) {
     CAPTURE(name);
@@ -86,7 +87,7 @@ TEST_CASE("overclaimed: elements at numbers contradict what is wrong, and nothin
   CHECK(10 * contradicted > 8 * wrong);
 }
 
-TEST_CASE("overclaimed: of two parts of a sum that are equal when summed, a device has one") {
+TEST_CASE("overclaimed: a device has one of two parts of a sum that are equal only when summed") {
   const auto local = [](const std::string& chosen) {
     return "(%x: tensor<2xf32>)\n  %i = shard_start {1 <\"B\">} : tensor<i32>\n"
            "  %z = constant {0} : tensor<i32>\n  %f = compare(%i, %z) {eq} : tensor<i1>\n"
@@ -107,7 +108,7 @@ TEST_CASE("overclaimed: of two parts of a sum that are equal when summed, a devi
   CHECK_FALSE(does(source, local("%a, %b"), "\"B\":2", "B"));
 }
 
-TEST_CASE("overclaimed: what is a number once devices have summed it does not pad") {
+TEST_CASE("overclaimed: a value that is a number only after a reduction is not padding") {
   const auto local = [](const std::string& padding) {
     return "(%x: tensor<4xf32>)\n  %i = shard_start {1 <\"B\">} : tensor<i32>\n"
            "  %k = constant {0} : tensor<i32>\n  %f = compare(%i, %k) {eq} : tensor<i1>\n"
@@ -124,7 +125,7 @@ TEST_CASE("overclaimed: what is a number once devices have summed it does not pa
   CHECK_FALSE(does(source, local("%s"), "\"B\":2"));
 }
 
-TEST_CASE("overclaimed: behind one end and before another one of a single element") {
+TEST_CASE("overclaimed: a single element out of bounds at both ends") {
   const std::string in = "(%x: tensor<1x1xf32>)\n  %z = constant {0} : tensor<f32>\n",
                     out = ") : tensor<1xf32>\n  return %y : tensor<1xf32>\n";
   const auto local = [&](const std::string& row, const std::string& column) {

@@ -1,4 +1,5 @@
-/// A text under a schedule: what it is partitioned to, proved, and with pieces of it replaced.
+/// A text under a schedule: its partitioned program is proved, and proved again with pieces of its
+/// text replaced.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -21,18 +22,18 @@ struct partitioned_case {
     device = partita::partition(source, m, partita::schedule(tactics...)).device;
     check(device);
   }
-  /// Does it compute the same, where it is run?
+  /// Checks by a run that the program computes the same.
   void check(const partita::device_program& d) const {
     const auto x = data::arguments(source);
     CHECK_MESSAGE(partita::equal(partita::emulate(d, x), partita::evaluate(source, x)),
                   data::str(partita::print(d)));
   }
-  /// (By claims: what they miss is proved element by element.)
+  /// (By claims only: elements prove the rest.)
   std::string why() const {
     const partita::verdict v = partita::prove(source, device, by_claims);
     return v.proved ? "" : data::str(v.error.message) + "\n" + data::str(partita::print(device));
   }
-  /// Is it proved with one text in place of the last one of another?
+  /// True if the program is proved with one text in place of the last occurrence of another.
   bool proved(const std::string& from, const std::string& to) const {
     std::string changed = data::str(partita::print(device.local, &device.mesh));
     const auto at = changed.rfind(from);

@@ -1,4 +1,4 @@
-// Mistakes in pipelines, each by hand: where the proof says they are.
+// Mistakes in pipelines, each made by hand: the proof names their place.
 #include <array>
 #include <tuple>
 #include <utility>
@@ -30,7 +30,7 @@ constexpr auto two_stage_step = [](const auto& x, const auto& mask, const auto& 
   return std::tuple{pt::output("w1", w1 - g[0]), pt::output("w2", w2 - g[1]),
                     pt::output("loss", loss)};
 };
-/// In 2 microbatches over 4 x 2 and 2 x 2 devices, with all that can be sharded.
+/// Two microbatches over 4 x 2 and 2 x 2 devices; everything that can be sharded is.
 const pt::pipelined& two_stage_pipeline() {
   static const pt::pipelined p = pt::partition(
       pt::trace(two_stage_step, pt::input<float, 16, 8>("x"), pt::input<float, 16, 8>("mask"),
@@ -45,7 +45,7 @@ const pt::pipelined& two_stage_pipeline() {
                    pt::manual("B", {{"w1", 0}, {"w2", 0}}, "Z3")));
   return p;
 }
-/// What `prove` says when something is changed.
+/// Returns the message of `prove` after a change.
 template <class Change>
 std::string said(const Change& change) {
   pt::pipelined p = two_stage_pipeline();
@@ -61,13 +61,13 @@ bool says(const std::string& message, std::string_view code, std::string_view pa
   return good;
 }
 
-/// The unit of the loop with what a stage runs forward (0) or backward (1).
+/// Returns the unit of the loop with a stage's forward (0) or backward (1) ops.
 pt::pipeline_unit& unit_of(pt::pipelined& p, int stage, int transposed) {
   for (auto& u : p.units)
     if (u.inside && u.piece.stage == stage && u.transposed == transposed) return u;
   return p.units[0];
 }
-/// The transfer between stages that is sent in each iteration, from m0 to m1 or back.
+/// Returns the transfer between stages in each iteration, from m0 to m1 or back.
 int transfer_from(const pt::pipelined& p, int mesh) {
   for (int t = 0; t < static_cast<int>(p.transfers.size()); ++t)
     if (p.transfers[t].from == mesh && p.repeated[p.slot_of[p.transfers[t].value]] != 0) return t;
@@ -78,7 +78,7 @@ int find_op(const pt::program& p, std::string_view name) {
     if (p.op(o).def->name == name) return o;
   return -1;
 }
-/// Uses of the result of the first op of a kind become uses of its operand.
+/// Replaces uses of the result of the first op of a kind by uses of its operand.
 bool drop_op(pt::program& p, std::string_view name) {
   const int o = find_op(p, name);
   if (o < 0 || p.type(p.op(o).result) != p.type(p.operand(o, 0))) return false;
@@ -92,7 +92,7 @@ pt::op_id accumulating(const pt::pipeline_unit& u) {
 
 }  // namespace
 
-TEST_CASE("partition and pipeline prove what they made, where they are asked to") {
+TEST_CASE("partition and pipeline prove their results if requested") {
   const auto step = [](const auto& x, const auto& w) {
     const auto layer = [](const auto& h, const auto& v) { return tanh(matmul(h, v)); };
     return pt::named("second", layer)(pt::named("first", layer)(x, w), w);
@@ -109,7 +109,7 @@ TEST_CASE("partition and pipeline prove what they made, where they are asked to"
   };
   CHECK(with({.prove = pt::proof}).proved);
   CHECK(with({.prove = pt::proof_in_debug}).proved == pt::proves_in_debug);
-  CHECK(with({}).proved == pt::proves_in_debug);  // by the library that is compiled once
+  CHECK(with({}).proved == pt::proves_in_debug);  // the default of partita::separate
   CHECK(!with({.prove = pt::no_proof}).proved);
   const pt::pipeline_options stages{.where = {.names = {{"first", "m0"}, {"second", "m1"}}}};
   CHECK(pt::pipeline(traced, two, pt::gpipe, stages, pt::schedule(), {.prove = pt::proof}).proved);
@@ -142,14 +142,14 @@ TEST_CASE("pipelines: mistakes in the program of a unit name the first unit that
   CHECK(found >= 2);
 }
 
-TEST_CASE("pipelines: what is added up starts from zero, each microbatch once") {
+TEST_CASE("pipelines: accumulators start from zero and add each microbatch once") {
   const auto with_accumulator = [](auto change) {
     return said([&](pt::pipelined& p) {
       for (auto& u : p.units)
         if (!u.sums.empty()) return change(p, u);
     });
   };
-  // Twice what a call adds, twice what was there, only what is new.
+  // Adds the new value twice, adds the old value twice, or keeps only the new value.
   CHECK(with_accumulator([](pt::pipelined&, pt::pipeline_unit& u) {
           pt::program& local = u.device.local;
           const pt::op_id o = accumulating(u);
@@ -164,7 +164,7 @@ TEST_CASE("pipelines: what is added up starts from zero, each microbatch once") 
           pt::program& local = u.device.local;
           local.outputs[local.outputs.size() - 1].value = local.operand(accumulating(u), 1);
         }) != "");
-  // It is no sum, but the greatest: which starts from something else.
+  // The accumulator is a maximum, which starts from another identity.
   CHECK(with_accumulator([](pt::pipelined& p, pt::pipeline_unit& u) {
           auto& values = const_cast<pt::program&>(p.values());
           mutants::set_attributes(values, values.producer(u.gives[u.gives.size() - 1].slot),
@@ -172,7 +172,7 @@ TEST_CASE("pipelines: what is added up starts from zero, each microbatch once") 
         }) != "");
 }
 
-TEST_CASE("pipelines: values exchanged, and of another microbatch") {
+TEST_CASE("pipelines: exchanged values, and values of another microbatch, are named") {
   CHECK(says(said([](pt::pipelined& p) {
                auto& takes = unit_of(p, 1, 0).takes;
                std::swap(takes[0].slot, takes[1].slot);
@@ -200,7 +200,7 @@ TEST_CASE("pipelines: values exchanged, and of another microbatch") {
         }) != "");
 }
 
-TEST_CASE("pipelines: transfers") {
+TEST_CASE("pipelines: mistakes in transfers are named") {
   for (const int from : {0, 1}) {
     CAPTURE(from);
     const int t = transfer_from(two_stage_pipeline(), from);
@@ -213,7 +213,7 @@ TEST_CASE("pipelines: transfers") {
                  p.transfers[t].value = p.transfers[transfer_from(p, 1 - from)].value;
                }),
                "Q012"));
-    // It is never sent, or twice.
+    // It is sent never, or twice.
     for (const int times : {0, 2})
       CHECK(says(said([&](pt::pipelined& p) {
                    pt::vec<pt::mesh_step> list;
@@ -248,7 +248,7 @@ TEST_CASE("pipelines: meshes are those of the topology") {
   CHECK(said(resized(2, "B")) == "");
 }
 
-TEST_CASE("pipelines: calls, inputs and outputs") {
+TEST_CASE("pipelines: mistakes in calls, inputs and outputs are named") {
   CHECK(says(said([](pt::pipelined& p) {
                auto& list = p.lists.meshes[0];
                for (auto& s : list)
@@ -264,7 +264,7 @@ TEST_CASE("pipelines: calls, inputs and outputs") {
   CHECK(says(said([](pt::pipelined& p) { p.input_layout[0] = {}; }), "Q014"));
   CHECK(says(said([](pt::pipelined& p) { p.repeated.pop_back(); }), "Q011", "values"));
   CHECK(says(said([](pt::pipelined& p) { p.unit_of[0] = 100; }), "Q011", "calls"));
-  CHECK(says(said([](pt::pipelined& p) {  // (one sum twice would be whole before the last call)
+  CHECK(says(said([](pt::pipelined& p) {  // (one sum twice would be complete before the last call)
                for (auto& u : p.units)
                  if (const auto n = u.gives.size(); n > 1)
                    u.gives[n - 1].slot = u.gives[n - 2].slot;
@@ -280,7 +280,7 @@ TEST_CASE("pipelines: calls, inputs and outputs") {
       "Q001"));
 }
 
-TEST_CASE("pipelines: a joint call runs what its parts would, and gives what others take") {
+TEST_CASE("pipelines: a joint call runs its parts, and returns the values that others read") {
   static const pt::pipelined whole =
       pt::merged(two_stage_pipeline(), [](const auto& a, const auto& b) {
         return a.mesh == 0 ? a.transposed == b.transposed : a.microbatch + b.microbatch == 2;
@@ -312,32 +312,33 @@ TEST_CASE("pipelines: a joint call runs what its parts would, and gives what oth
          for (int& ahead : f.gives_ahead) any |= std::exchange(ahead, 0) != 0;
          return any;
        }))
-    CHECK(says(m, "Q015", "do not give what its function gives"));
+    CHECK(says(m, "Q015", "do not return what its function returns"));
   for (const auto& m : changed([](pt::joint_function& f) {
          pt::program& local = f.whole.device.local;
          if (f.whole.sums.empty()) return false;
          local.outputs[local.outputs.size() - 1].value = local.inputs[local.inputs.size() - 1];
          return true;
        }))
-    CHECK(says(m, "Q015", "do not give what its function gives"));
+    CHECK(says(m, "Q015", "do not return what its function returns"));
   for (const auto& m : changed([](pt::joint_function& f) {
          std::swap(f.parts[0], f.parts[1]);
          return true;
        }))
     CHECK(says(m, "Q011", "joint calls"));
-  for (const auto& m : changed([](pt::joint_function& f) {  // it says so, and gives it still
+  for (const auto& m :
+       changed([](pt::joint_function& f) {  // it claims to omit the value, but returns it
          for (char& each : f.given)
            if (each != 0) return each = 0, true;
          return false;
        }))
-    CHECK(says(m, "Q015", "give what is not said of its function"));
+    CHECK(says(m, "Q015", "return a value that their function does not declare"));
   for (const auto& m : changed([](pt::joint_function& f) {
          return mutants::results_of(f) > 0 && mutants::leave_out(f, 0);
        }))
     CHECK(says(m, "Q012"));
 }
 
-TEST_CASE("pipelines: what an iteration of the source's own loop has is no value behind that") {
+TEST_CASE("pipelines: an iteration of the source's own loop is not a value after the loop") {
   const auto step = [](const auto& xs) {
     const auto body = [](const auto& total, const auto& x) {
       const auto f = [](const auto& v) { return tanh(v); };
@@ -354,7 +355,7 @@ TEST_CASE("pipelines: what an iteration of the source's own loop has is no value
   REQUIRE(p.own_loop >= 0);
   CHECK(pt::prove(p).proved);
 
-  // "b" once, behind all "a" and before all "c": these add up what the last microbatch gave.
+  // "b" once, after all "a" and before all "c", which add the value of the last microbatch.
   int b = 0;
   while (p.units[b].piece.stage != 1) ++b;
   p.units[b].inside = false;

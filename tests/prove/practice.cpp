@@ -1,4 +1,4 @@
-// Mistakes of practice: right programs compute what their source does, wrong ones do not.
+// Typical mistakes: right programs compute the results of their source, wrong ones do not.
 #include "practice.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using data::str;
 
-/// Small integers, or numbers in [-1, 1]; integer inputs are indices, a few beyond both ends.
+/// Small integers, or numbers in [-1, 1]; integer inputs are indices, a few of them out of bounds.
 std::vector<pt::array> arguments(const practice_case& c, const pt::program& source, bool real,
                                  std::uint64_t seed) {
   data::random r{seed};
@@ -32,8 +32,8 @@ std::vector<pt::array> arguments(const practice_case& c, const pt::program& sour
   return out;
 }
 
-/// How far what the devices compute is from what the source computes, at most; infinite if devices
-/// disagree on what they should all have.
+/// Returns the maximum difference between the results of the devices and of the source; infinite if
+/// devices disagree about a replicated value.
 double difference(const written& w, const std::vector<pt::array>& x) {
   try {
     return pt::max_difference(pt::emulate(w.device, x), pt::evaluate(w.source, x));
@@ -45,11 +45,11 @@ double difference(const written& w, const std::vector<pt::array>& x) {
 
 constexpr std::uint64_t draws = 5;
 
-/// Numbers are of size 1000 at most, sums have less than 256 terms, and no result is more than 64
+/// Numbers are at most 1000, sums have less than 256 terms, and no result is more than 64
 /// operations away from the inputs: in binary64 another order changes less than 64 * 256 * 1000 *
 /// 2^-53 < 2e-9.
 constexpr double order_error = 2e-9;
-/// A mistake is no matter of rounding.
+/// Mistakes are far larger than roundings.
 constexpr double least_mistake = 1e-3;
 
 std::string text_of(const practice_case& c) { return std::string(c.name); }
@@ -59,7 +59,7 @@ std::string text_of(const practice_case& c, const mistake& m) {
 
 }  // namespace
 
-TEST_CASE("practice: right programs compute the source") {
+TEST_CASE("practice: right programs compute the results of the source") {
   for (const practice_case& c : all_cases()) {
     CAPTURE(text_of(c));
     const written w = read(c, c.local), wide = read(c, c.local, "f64");
@@ -74,7 +74,7 @@ TEST_CASE("practice: right programs compute the source") {
   }
 }
 
-TEST_CASE("practice: wrong programs do not") {
+TEST_CASE("practice: wrong programs do not compute the results of the source") {
   int seen = 0;
   for (const practice_case& c : all_cases())
     for (const mistake& m : c.mistakes) {
@@ -96,7 +96,7 @@ TEST_CASE("practice: wrong programs do not") {
   CHECK(seen >= 100);
 }
 
-TEST_CASE("practice: cases and their mistakes have names of their own") {
+TEST_CASE("practice: cases and their mistakes have unique names") {
   std::set<std::string> names;
   for (const practice_case& c : all_cases()) {
     CHECK(names.insert(text_of(c)).second);

@@ -1,7 +1,8 @@
-/// Mistakes of practice: device-local programs as people write them by hand, right and wrong.
+/// Typical mistakes: device-local programs as people write them by hand, right and wrong.
 ///
-/// They are not what lowering gives: sums are local before they are reduced, means scaled before or
-/// behind that, matrices transposed where it is convenient, indices computed from shard_start.
+/// Lowering makes other programs. Here sums are local before they are reduced, means are scaled
+/// before or after that, matrices are transposed where it is convenient, and indices are computed
+/// from shard_start.
 #pragma once
 
 #include <string>
@@ -23,15 +24,15 @@ inline std::vector<practice_case> all_cases() {
   return all;
 }
 
-/// A text with all occurrences of a piece replaced.
+/// Returns a text with all occurrences of a piece replaced.
 inline std::string replaced(std::string in, std::string_view from, std::string_view to) {
   for (auto at = in.find(from); at != in.npos; at = in.find(from, at + to.size()))
     in.replace(at, from.size(), to);
   return in;
 }
 
-/// The text of the local program with a mistake; empty if there is no one place for one of its
-/// edits.
+/// Returns the text of the local program with a mistake; empty unless each of its edits has exactly
+/// one place.
 inline std::string with(const mistake& m, std::string_view local) {
   std::string text(local);
   for (const edit& e : m.edits) {
@@ -49,13 +50,13 @@ struct written {
   pt::failure error;
 };
 
-/// Layouts of the arrays whose pieces have these types, and padding no more than there must be.
+/// Returns layouts of the arrays whose blocks have these types, with the minimum padding.
 inline pt::vec<pt::layout> layouts_of(const std::vector<std::string_view>& texts, const pt::mesh& m,
                                       const pt::vec<pt::tensor_type>& whole, auto piece,
                                       pt::failure& error) {
   pt::vec<pt::layout> out;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    pt::shape any = piece(static_cast<int>(i)).shape;  // that the axes divide
+    pt::shape any = piece(static_cast<int>(i)).shape;  // a dimension that the axes divide
     for (int d = 0; d < any.rank; ++d) any[d] *= m.devices();
     out.push_back(pt::parse_layout(texts[i], m, any, error));
     const pt::shape &s = whole[i].shape, own = piece(static_cast<int>(i)).shape;
@@ -69,7 +70,7 @@ inline pt::vec<pt::layout> layouts_of(const std::vector<std::string_view>& texts
   return out;
 }
 
-/// Reads a case, its local program from this text; with elements of another type than f32.
+/// Reads a case with this text of the local program; `element` is a type other than f32.
 inline written read(const practice_case& c, std::string_view local,
                     std::string_view element = "f32") {
   written w;

@@ -1,4 +1,4 @@
-// Mistakes of practice: `prove` accepts what is right, and says where what is wrong goes wrong.
+// Typical mistakes: `prove` accepts right programs, and names the place of a mistake in wrong ones.
 #include "practice.hpp"
 
 #include <doctest/doctest.h>
@@ -10,8 +10,8 @@ using namespace practice;
 
 namespace {
 
-/// The value with this name in the text that the local program was read from: ops stand in the
-/// order of their lines.
+/// Returns the value with this name in the text of the local program: ops are in the order of their
+/// lines.
 pt::value_id value_named(std::string_view name, const pt::program& p, std::string_view text) {
   const auto line = "\n  " + std::string(name) + " = ";
   pt::op_id op = p.input_count();
@@ -20,7 +20,8 @@ pt::value_id value_named(std::string_view name, const pt::program& p, std::strin
   return p.op(op).result;
 }
 
-/// Is the message about one of the values where a checker may stop, or an output that returns it?
+/// True if the message names one of the values where a checker may stop, or an output that returns
+/// it.
 bool names_place(std::string_view message, const mistake& m, const written& w,
                  std::string_view text) {
   const pt::program& p = w.device.local;
@@ -47,7 +48,7 @@ TEST_CASE("practice: right programs are proved") {
   }
 }
 
-TEST_CASE("practice: what is equal as functions of real numbers is proved by elements") {
+TEST_CASE("practice: programs that are equal over the real numbers are proved by elements") {
   int by_elements = 0;
   for (const practice_case& c : all_cases()) {
     if (c.equal != equality::as_real_functions) continue;
@@ -58,7 +59,7 @@ TEST_CASE("practice: what is equal as functions of real numbers is proved by ele
   CHECK(by_elements > 2);
 }
 
-TEST_CASE("practice: wrong programs are refused where they go wrong") {
+TEST_CASE("practice: wrong programs are refused at their mistake") {
   for (const practice_case& c : all_cases())
     for (const mistake& m : c.mistakes) {
       const std::string text = with(m, c.local);
@@ -73,7 +74,7 @@ TEST_CASE("practice: wrong programs are refused where they go wrong") {
     }
 }
 
-TEST_CASE("a start is left out only along what is taken whole") {
+TEST_CASE("a start is omitted only along dimensions of full size") {
   const auto proved = [](std::string_view sizes, std::string_view result, std::string_view start) {
     const std::string head = "func @main(%x: tensor<6x8xf32>, %p: tensor<i32>)";
     const auto body = [&](std::string_view at) {

@@ -1,4 +1,4 @@
-// Inputs for which wrong programs are wrong.
+// Inputs that refute wrong programs.
 #include "practice.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ namespace pt = partita;
 using namespace practice;
 using data::str;
 
-TEST_CASE("refute: mistakes of practice, and no right program") {
+TEST_CASE("refute: mistakes of practice are refuted, right programs are not") {
   for (const practice_case& c : all_cases()) {
     const written right = read(c, c.local);
     const pt::refutation none = pt::refute(right);
@@ -26,8 +26,8 @@ TEST_CASE("refute: mistakes of practice, and no right program") {
   }
 }
 
-TEST_CASE("refute: roundings inside of loops are no differences") {
-  // Of four terms each device adds two: ((h + l) - l) + k is (h + l) + (k - l) there.
+TEST_CASE("refute: roundings inside loops do not refute") {
+  // Each device adds two of four terms: ((h + l) - l) + k is (h + l) + (k - l) there.
   const auto step = [](const auto& x, const auto& signs) {
     const auto body = [&](const auto&, const auto& h) {
       const auto terms = pt::stack<0>(h, h * 1e13f, h * -1e13f, h * 0.7f);
@@ -50,10 +50,10 @@ struct greatest_of_two {
   constexpr auto operator()(auto a, auto b) const { return pt::maximum(a, b); }
 };
 }  // namespace
-TEST_CASE("refute: steps of folds that name their type are run in f64, too") {
+TEST_CASE("refute: steps of folds that name their type run in f64, too") {
   pt::program f = pt::trace([](auto z) { return pt::output("y", pt::fold<greatest_of_two, 0>(z)); },
                             pt::input<float, 64>("z"));
-  // What says "as input 0" says "f32" now: the same function.
+  // A step that uses "type of input 0" now uses "f32": the same function.
   const pt::op_node& fold = f.ops[f.producer(f.outputs[0].value)];
   REQUIRE(fold.def == &pt::def<pt::op::fold>);
   std::int64_t& type = f.attr_list[fold.attr_begin + fold.attr_count - 5];
@@ -69,7 +69,7 @@ TEST_CASE("refute: steps of folds that name their type are run in f64, too") {
   CHECK_MESSAGE(!r.error, str(r.error.message));
 }
 
-TEST_CASE("refute: what it says") {
+TEST_CASE("refute: the message names inputs and results") {
   using namespace two_layers;
   const auto p = pt::partition(traced(), mesh, pt::schedule(BP, MP));
   pt::device_program d = p.device;
@@ -84,7 +84,7 @@ TEST_CASE("refute: what it says") {
   CHECK_MESSAGE(str(j.error.message).find("for the inputs of seed 0 (Q004 prove: output") !=
                     std::string::npos,
                 str(j.error.message));
-  // The inputs say so, too.
+  // The inputs in the message show it, too.
   const auto x = pt::inputs_of_seed(p.source, j.inputs.seed);
   CHECK(pt::max_difference(pt::evaluate(p.source, x).arrays()[0],
                            pt::emulate(p.device, x).arrays()[0]) < 1e-5);

@@ -1,4 +1,4 @@
-// Inputs for which wrong pipelines are wrong.
+// Inputs that refute wrong pipelines.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -16,7 +16,7 @@ using data::str;
 
 namespace {
 
-/// Without the collective of a kind that a unit runs first.
+/// Removes the first collective of a kind that a unit runs.
 bool drop_collective(pt::pipelined& p, pt::collective::kind_type kind) {
   for (auto& u : p.units)
     for (pt::op_id o = 0; o < u.device.local.op_count(); ++o) {
@@ -44,21 +44,21 @@ TEST_CASE("refute: right pipelines are not refuted") {
   }
 }
 
-TEST_CASE("refute: mistakes in pipelines") {
+TEST_CASE("refute: mistakes in pipelines are refuted") {
   const pt::pipelined p = partitioned({}, PP, BP, MP);
-  pt::pipelined wrong = p;  // devices hold terms of a sum where they should hold the sum
+  pt::pipelined wrong = p;  // devices have terms of a sum where they should have the sum
   REQUIRE(drop_collective(wrong, pt::collective::all_reduce));
   const pt::judgement j = pt::prove_or_refute(wrong);
   CHECK(j.kind == pt::verdict_kind::refuted);
   CHECK_MESSAGE(str(j.error.message).starts_with("Q005 refute: output \""), str(j.error.message));
   CHECK_MESSAGE(str(j.error.message).find("for the inputs of seed 0 (Q") != std::string::npos,
                 str(j.error.message));
-  // On the inputs that it names the right one is right.
+  // The right pipeline is right on the inputs that it names.
   const auto x = pt::inputs_of_seed(p.original, j.inputs.seed);
   CHECK(pt::max_difference(pt::evaluate(p.original, x).arrays()[0], pt::emulate(p, x).arrays()[0]) <
         1e-4);
 
-  wrong = p;  // another step than the one that is asked for
+  wrong = p;  // another step than the one that is given
   const auto other = pt::trace(
       [](const auto& a, const auto& w1, const auto& w2) {
         const auto [loss, next1, unused] = model(a, w1, w2);
@@ -67,7 +67,7 @@ TEST_CASE("refute: mistakes in pipelines") {
       pt::input<float, 32, 8>("x"), pt::input<float, 8, 8>("w1"), pt::input<float, 8, 8>("w2"));
   CHECK(pt::refute(other, p).refuted);
 
-  wrong = p;  // an accumulator that starts anew in each call
+  wrong = p;  // an accumulator that starts again in each call
   bool changed = false;
   for (auto& u : wrong.units)
     if (!u.sums.empty() && !changed) {
@@ -79,7 +79,7 @@ TEST_CASE("refute: mistakes in pipelines") {
   REQUIRE(changed);
   CHECK(pt::prove_or_refute(wrong).kind == pt::verdict_kind::refuted);
 
-  wrong = p;  // what does not go together is not run
+  wrong = p;  // an inconsistent pipeline is not run
   wrong.order.pop_back();
   wrong.lists.meshes[0].pop_back();
   const pt::judgement broken = pt::prove_or_refute(wrong);
@@ -91,8 +91,8 @@ TEST_CASE("refute: mistakes in pipelines") {
                 str(large.error.message));
 }
 
-TEST_CASE("refute: a large value that is added and taken away again is a matter of rounding") {
-  // On each mesh its own part of the sum comes first, so that the large ones leave nothing there.
+TEST_CASE("refute: a large value that is added and subtracted again is a matter of rounding") {
+  // Each mesh adds its own part of the sum first, so that the large values cancel there.
   const auto step = [](const auto& x, const auto& w) {
     const auto h = pt::named("front", [](const auto& a) { return a * 2.f; })(x);
     const auto large =

@@ -1,5 +1,5 @@
-// Products that go around rings, and collectives that are waited for: proved, and what differs is
-// not.
+// Products that overlap with rings, and collectives that are awaited: right programs are proved,
+// others are not.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 const pt::overlap_options beside{.on = data::slow_links(1e7)};
 
-/// Why it is not proved, or "", and how often pieces are passed on.
+/// Returns why the program is not proved, or "", and checks the number of messages.
 std::string why(const pt::program& source, const pt::mesh& m, std::int64_t messages,
                 const auto&... tactics) {
   const auto p = pt::partition(source, m, pt::schedule(tactics...), {.overlap = beside});
@@ -34,21 +34,21 @@ constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
 
 }  // namespace
 
-TEST_CASE("rings of gathers: blocks in another order on each device") {
+TEST_CASE("rings of gathers: blocks in another order on each device are proved") {
   CHECK(why(product, four, 3, BP, pt::manual("B", {{"w", 1}})) == "");
   CHECK(why(product, four, 3, pt::manual("B", {{"w", 1}}), BP) == "");
   CHECK(why(product, {{"B", 4}, {"M", 2}}, 7, pt::manual("B", {{"w", 1}}),
             pt::manual("M", {{"w", 1}}), BP, pt::manual("M", {{"x", 0}})) == "");
 }
-TEST_CASE("rings of gathers: sums that begin elsewhere on each device") {
+TEST_CASE("rings of gathers: sums that begin elsewhere on each device are proved") {
   CHECK(why(product, four, 3, BP, pt::manual("B", {{"w", 0}})) == "");
   CHECK(why(product, {{"B", 8}}, 7, BP, pt::manual("B", {{"w", 0}})) == "");
 }
-TEST_CASE("rings of sums that are scattered") {
+TEST_CASE("rings of scattered sums are proved") {
   CHECK(why(product, four, 3, pt::manual("B", {{"x", 1}}), pt::manual("B", {{"result", 0}})) == "");
   CHECK(why(product, four, 3, pt::manual("B", {{"x", 1}}), pt::manual("B", {{"result", 1}})) == "");
 }
-TEST_CASE("rings: one way around for several products, layers, a loop") {
+TEST_CASE("rings: one ring for several products, layers, and a loop") {
   const auto twice = pt::trace(
       [](auto x, auto z, auto w) {
         return std::tuple{pt::matmul(x, w), pt::matmul(z, w)};
@@ -88,7 +88,7 @@ TEST_CASE("rings: rows of one element, padded rows, padded sums") {
   CHECK(of(pt::input<float, 8, 6>("x"), pt::input<float, 6, 24>("w"), rows, sums) == "");
   CHECK(of(pt::input<float, 8, 3>("x"), pt::input<float, 3, 24>("w"), rows, sums) == "");
 }
-TEST_CASE("rings: convolutions") {
+TEST_CASE("rings: convolutions are proved") {
   const auto f = [](const char* x, const char* w, const char* y, const char* dims) {
     const pt::program p = pt::parse(std::string("func @main(%x: tensor<") + x + ">, %w: tensor<" +
                                     w + ">) {\n  %y = convolution(%x, %w) {" + dims +
@@ -135,7 +135,7 @@ TEST_CASE("rings: windows over features of another device, or of the same one tw
   CHECK(!proved("constant {12}", "constant {8}"));
   CHECK(!proved("result=[0, 2, 1]}", "result=[0, 2, 1], low=[1], high=[-1]}"));
 }
-TEST_CASE("rings: what goes around otherwise is not proved") {
+TEST_CASE("rings: wrong directions and wrong blocks are not proved") {
   const auto p = pt::partition(product, four, pt::schedule(BP, pt::manual("B", {{"w", 0}})),
                                {.overlap = beside});
   const std::string text = str(pt::print(p.device.local, &p.mesh()));
@@ -150,12 +150,12 @@ TEST_CASE("rings: what goes around otherwise is not proved") {
     return pt::prove(p.source, d).proved;
   };
   CHECK(proved("{-1 around}", "{-1 around}"));
-  CHECK(!proved("{-1 around}", "{+1 around}"));  // the other way
-  CHECK(!proved("{-1 around}", "{-1}"));         // the last one gets nothing
+  CHECK(!proved("{-1 around}", "{+1 around}"));  // the opposite direction
+  CHECK(!proved("{-1 around}", "{-1}"));         // the last device receives nothing
   CHECK(!proved("constant {4} : tensor<i64>", "constant {8} : tensor<i64>"));  // another block
   CHECK(!proved("constant {16} : tensor<i64>", "constant {20} : tensor<i64>"));
 }
-TEST_CASE("rings: blocks that are not passed on from the last device are not proved") {
+TEST_CASE("rings: blocks that the last device does not send are not proved") {
   const auto p = pt::partition(product, four, pt::schedule(BP, pt::manual("B", {{"w", 1}})),
                                {.overlap = beside});
   std::string text = str(pt::print(p.device.local, &p.mesh()));
@@ -167,7 +167,7 @@ TEST_CASE("rings: blocks that are not passed on from the last device are not pro
   REQUIRE(!d.local.error);
   CHECK(!pt::prove(p.source, d).proved);
 }
-TEST_CASE("blocks: an update of the source's own, of a part of another value, is met as it is") {
+TEST_CASE("rings: an update that the source itself makes is matched as it is") {
   const auto f = pt::parse(R"(func @main(%x: tensor<8x8xf32>, %z: tensor<8x8xf32>) {
   %a = constant {0} : tensor<i64>
   %s = slice(%x) {[0:2, 0:8]} : tensor<2x8xf32>

@@ -14,7 +14,8 @@ using proof_test::does;
 
 namespace {
 
-/// Is what follows the local sum of a column right, where the source divides the whole sum by 3?
+/// True if a program is proved whose source divides the global sum of columns by 3, where each
+/// device divides its local sum.
 bool scaled_before_reduction(const std::string& element) {
   const auto text = [&](const char* rows, const std::string& mesh, const std::string& body) {
     return "func @main(%x: tensor<" + std::string(rows) + "x" + element + ">)" + mesh + " {\n" +
@@ -40,7 +41,7 @@ bool scaled_before_reduction(const std::string& element) {
 
 }  // namespace
 
-TEST_CASE("rules: two dimensions padded with different scalars in another order") {
+TEST_CASE("rules: two dimensions padded with different scalars depend on the order") {
   const auto program = [](int first) {
     std::string out =
         "(%x: tensor<2x2xf32>)\n  %c0 = constant {0} : tensor<f32>\n"
@@ -64,7 +65,7 @@ TEST_CASE("rules: two dimensions padded with different scalars in another order"
   CHECK_FALSE(does(program(1), program(0)));
 }
 
-TEST_CASE("rules: what is padded along one dimension is padded along another one, too") {
+TEST_CASE("rules: a value that is padded along one dimension can be padded along another") {
   const std::string in = "(%x: tensor<2x2xf32>)\n  %c0 = constant {0} : tensor<f32>\n"
                          "  %c1 = constant {1} : tensor<f32>\n",
                     out =
@@ -79,7 +80,7 @@ TEST_CASE("rules: what is padded along one dimension is padded along another one
   CHECK_FALSE(does(source, local));
 }
 
-TEST_CASE("rules: elements that a slice leaves out are not what was padded") {
+TEST_CASE("rules: elements that a slice removes are not elements of the padding") {
   const std::string source =
       "(%x: tensor<4xf32>)\n  %s = slice(%x) {[0:2]} : tensor<2xf32>\n"
       "  %y = reduce(%s) {add, dims=[0]} : tensor<f32>\n  return %y : tensor<f32>\n";
@@ -94,12 +95,12 @@ TEST_CASE("rules: elements that a slice leaves out are not what was padded") {
   CHECK_FALSE(does(source, local("4")));
 }
 
-TEST_CASE("rules: a sum is divided before it is reduced, unless that rounds to integers") {
+TEST_CASE("rules: a sum may be divided before it is reduced, unless that rounds to integers") {
   CHECK(scaled_before_reduction("f32"));
   CHECK_FALSE(scaled_before_reduction("i32"));
 }
 
-TEST_CASE("rules: what is the same everywhere stays so in a loop only if nothing else is joined") {
+TEST_CASE("rules: a value that is replicated stays so in a loop only if nothing else is added") {
   const auto loop = [](const std::string& joined) {
     return "(%x: tensor<2x3xf32>)\n  %z = constant {0} : tensor<3xf32>\n"
            "  %y = scan(%z, %x) {length=2, carried=1, sliced=1} do (%i: tensor<i32>, %c: "
@@ -117,7 +118,8 @@ TEST_CASE("rules: what is the same everywhere stays so in a loop only if nothing
   CHECK_FALSE(does(loop("%o"), loop("%c")));
 }
 
-TEST_CASE("rules: what is the same along a dimension in every iteration is so behind the loop") {
+TEST_CASE(
+    "rules: a value that is constant along a dimension in every iteration is so after the loop") {
   const auto loop = [](const std::string& first, const std::string& second,
                        const std::string& third) {
     return "(%x: tensor<2x3xf32>)\n  %z = constant {0} : tensor<2x3xf32>\n"
@@ -135,7 +137,7 @@ TEST_CASE("rules: what is the same along a dimension in every iteration is so be
   CHECK_FALSE(does(loop("%s", "%f", "%f"), loop("%s", "%n", "%f")));
 }
 
-TEST_CASE("rules: the greatest of the same value over and over is that value, the sum is not") {
+TEST_CASE("rules: the maximum of equal values is that value, the sum is not") {
   const auto loop = [](const std::string& op, const std::string& start) {
     return "(%x: tensor<2x3xf32>)\n  %z = constant {" + start +
            "} : tensor<3xf32>\n"
@@ -156,7 +158,7 @@ TEST_CASE("rules: the greatest of the same value over and over is that value, th
   CHECK_FALSE(does(source, loop("add", "0")));
 }
 
-TEST_CASE("rules: so many times what enters a linear loop is so many times what leaves it") {
+TEST_CASE("rules: a factor passes through a linear loop") {
   const auto loop = [](const std::string& step, const std::string& before,
                        const std::string& behind) {
     return "(%x: tensor<3xf32>)\n  %b = constant {" + before +
@@ -176,7 +178,7 @@ TEST_CASE("rules: so many times what enters a linear loop is so many times what 
   CHECK_FALSE(does(loop(other, "1", "1"), loop(other, "2", "0.5")));
 }
 
-TEST_CASE("rules: results of a loop that repeat are padded") {
+TEST_CASE("rules: repeated results of a loop may be padded") {
   const auto loop = [](int columns, const std::string& body, const std::string& kept) {
     const std::string all = "tensor<2x" + std::to_string(columns) + "xf32>";
     return "(%v: tensor<2xf32>)\n  %x = broadcast_in_dim(%v) {dims=[0]} : " + all +
@@ -201,7 +203,7 @@ TEST_CASE("rules: results of a loop that repeat are padded") {
   CHECK_FALSE(does(loop(3, step("tanh", 3), whole), loop(4, step("exp", 4), masked(3))));
 }
 
-TEST_CASE("rules: two parts of a tensor in the other order are the tensor turned around") {
+TEST_CASE("rules: two exchanged blocks of a tensor are a roll") {
   const auto parts = [](const std::string& first, const std::string& second) {
     return "(%x: tensor<4xf32>)\n  %a = slice(%x) {[2:4]} : tensor<2xf32>\n"
            "  %b = slice(%x) {[0:2]} : tensor<2xf32>\n  %y = concatenate(" +
@@ -216,7 +218,7 @@ TEST_CASE("rules: two parts of a tensor in the other order are the tensor turned
   CHECK_FALSE(does(turned, parts("%b", "%b")));
 }
 
-TEST_CASE("rules: a mask leaves what is inside of a tensor") {
+TEST_CASE("rules: a mask keeps the inner elements of a tensor") {
   const auto masked = [](const std::string& direction, int bound, bool reversed) {
     const std::string of = reversed ? "%r" : "%x";
     return "(%x: tensor<4xf32>)\n  %i = iota {dim=0} : tensor<4xi32>\n  %n = constant {" +
@@ -242,7 +244,7 @@ TEST_CASE("rules: a mask leaves what is inside of a tensor") {
   }
 }
 
-TEST_CASE("rules: an axis that cuts a value twice does not make up what is reduced") {
+TEST_CASE("rules: an axis that slices a value twice does not complete a reduction") {
   const std::string source =
       "(%x: tensor<4x4xf32>)\n  %s = reduce(%x) {add, dims=[0, 1]} : tensor<f32>\n"
       "  return %s : tensor<f32>\n";
@@ -266,7 +268,7 @@ TEST_CASE("rules: an axis that cuts a value twice does not make up what is reduc
                          "  %s = reduce(%v) {add, dims=[0]} : tensor<f32>\n")));
 }
 
-TEST_CASE("rules: an eye of one element, padded") {
+TEST_CASE("rules: an identity matrix of one element may be padded") {
   const auto eye = [](const char* n, const std::string& second) {
     const std::string of = " : tensor<" + std::string(n) + "x" + n;
     return "(%x: tensor<" + std::string(n) + "x" + n + "xf32>)\n  %a = iota {dim=0}" + of +
@@ -281,7 +283,7 @@ TEST_CASE("rules: an eye of one element, padded") {
   CHECK_FALSE(does(eye("1", more + "1x1xi32>\n"), eye("4", plain + "4x4xi32>\n")));
 }
 
-TEST_CASE("rules: counters of 16 bits are known up to where they are exact") {
+TEST_CASE("rules: counters of 16 bits are known as far as they are exact") {
   const auto counted = [](int n) {
     const auto of = [&](int rows) {
       return " : tensor<" + std::to_string(rows) + "x" + std::to_string(n) + "xbf16>\n";
@@ -292,10 +294,10 @@ TEST_CASE("rules: counters of 16 bits are known up to where they are exact") {
                 "\"B\":2");
   };
   CHECK(counted(256));
-  CHECK_FALSE(counted(512));  // (they are equal, but not said to be)
+  CHECK_FALSE(counted(512));  // (they are equal, but not claimed to be)
 }
 
-TEST_CASE("rules: rows are turned around as the elements that they are made of are") {
+TEST_CASE("rules: a roll of rows equals a roll of their elements") {
   const auto turned = [](const std::string& shift, const std::string& by) {
     return does(
         "(%x: tensor<8xf32>)\n  %y = reshape(%x) : tensor<2x4xf32>\n"
@@ -314,7 +316,7 @@ TEST_CASE("rules: rows are turned around as the elements that they are made of a
   CHECK_FALSE(turned("1", "8"));
 }
 
-TEST_CASE("rules: a clamp is the greatest of a least one, and the least of a greatest one") {
+TEST_CASE("rules: a clamp is a maximum of a minimum, and a minimum of a maximum") {
   const auto clamped = [](const std::string& type, const std::string& body, int high) {
     return "(%x: tensor<4x" + type + ">)\n  %l = constant {0} : tensor<" + type +
            ">\n  %h = constant {" + std::to_string(high) + "} : tensor<" + type + ">\n" + body +
@@ -330,12 +332,12 @@ TEST_CASE("rules: a clamp is the greatest of a least one, and the least of a gre
     CHECK(does(clamped(type, clamp, 5), in_steps(high_first, "maximum(%a, %l)", 5)));
     CHECK_FALSE(does(clamped(type, clamp, 5), in_steps(high_first, "maximum(%a, %l)", 4)));
     CHECK_FALSE(does(clamped(type, clamp, 5), in_steps(low_first, "maximum(%a, %h)", 5)));
-    // Where the bounds cross, the last one counts.
+    // If the bounds cross, the last one counts.
     CHECK_FALSE(does(clamped(type, clamp, -1), in_steps(high_first, "maximum(%a, %l)", -1)));
   }
 }
 
-TEST_CASE("rules: positions that are padded") {
+TEST_CASE("rules: positions may be padded") {
   const auto local = [](int from) {
     return "(%x: tensor<3xf32>)\n"
            "  %i = iota {dim=0} : tensor<3xf32>\n  %z = constant {0} : tensor<f32>\n"
@@ -352,7 +354,7 @@ TEST_CASE("rules: positions that are padded") {
   CHECK_FALSE(does(source, local(1)));
 }
 
-TEST_CASE("rules: one position where a loop is given more of them") {
+TEST_CASE("rules: a loop may run on more positions than the source has") {
   const auto program = [](int n, const std::string& direction) {
     const std::string shape = "tensor<" + std::to_string(n) + "x1x";
     const std::string t = shape + "i1>";
@@ -367,7 +369,7 @@ TEST_CASE("rules: one position where a loop is given more of them") {
   CHECK_FALSE(does(program(1, "eq"), program(4, "ne")));
 }
 
-TEST_CASE("rules: the greatest of multiples, with what is less than all of them behind the end") {
+TEST_CASE("rules: padding a maximum of multiples with a smaller number keeps it") {
   const auto local = [](const std::string& fill) {
     return "(%x: tensor<3xf32>)\n  %f = constant {-2} : tensor<f32>\n"
            "  %m = multiply(%x, %f) : tensor<3xf32>\n  %z = constant {" +
@@ -384,7 +386,7 @@ TEST_CASE("rules: the greatest of multiples, with what is less than all of them 
   CHECK_FALSE(does(source, local("0")));
 }
 
-TEST_CASE("rules: a dimension that the source has not is padded") {
+TEST_CASE("rules: a dimension that the source does not have may be padded") {
   const auto local = [](int at) {
     return "(%x: tensor<3x4xf32>)\n  %r = reshape(%x) : tensor<3x1x4xf32>\n"
            "  %z = constant {0} : tensor<f32>\n"
@@ -400,7 +402,7 @@ TEST_CASE("rules: a dimension that the source has not is padded") {
   CHECK_FALSE(does(source, local(1)));
 }
 
-TEST_CASE("rules: the greater one of a value and of so many times the value is not that value") {
+TEST_CASE("rules: the maximum of a value and a multiple of it is not the value") {
   const auto program = [](const std::string& body) {
     return "(%x: tensor<4xf32>)\n  %n = negate(%x) : tensor<4xf32>\n  %y = " + body +
            " : tensor<4xf32>\n  return %y : tensor<4xf32>\n";
@@ -410,7 +412,7 @@ TEST_CASE("rules: the greater one of a value and of so many times the value is n
   CHECK_FALSE(does(program("maximum(%n, %n)"), program("maximum(%x, %n)")));
 }
 
-TEST_CASE("rules: what is the same everywhere is reduced in shares") {
+TEST_CASE("rules: a reduction of a constant may be shared among devices") {
   const auto local = [](const std::string& axis) {
     return "()\n  %c = constant {2} : tensor<3xi32>\n"
            "  %s = reduce(%c) {add, dims=[0]} : tensor<i32>\n  %y = all_reduce <\"" +
@@ -423,7 +425,7 @@ TEST_CASE("rules: what is the same everywhere is reduced in shares") {
   CHECK_FALSE(does(source, local("M"), "\"B\":2, \"M\":3"));
 }
 
-TEST_CASE("rules: a part of a dimension is turned around, over devices") {
+TEST_CASE("rules: a roll of a part of a dimension, over devices") {
   const auto local = [](const std::string& around) {
     return "(%x: tensor<8x2xf32>)\n  %r = reshape(%x) : tensor<2x8xf32>\n"
            "  %a = all_slice [{}, {\"B\"}] %r : tensor<2x4xf32>\n"
@@ -442,7 +444,7 @@ TEST_CASE("rules: a part of a dimension is turned around, over devices") {
   CHECK_FALSE(does(source, local(""), "\"B\":2"));
 }
 
-TEST_CASE("rules: a scalar that a known flag chooses has all dimensions of the result") {
+TEST_CASE("rules: a scalar selected by a known flag has all dimensions of the result") {
   const auto program = [](int rows, const std::string& flag) {
     const std::string t = "tensor<" + std::to_string(rows) + "x2x";
     std::string out = "(%x: tensor<2x2xf32>, %c: tensor<f32>, %d: tensor<f32>)\n  %t = constant {" +
@@ -457,7 +459,7 @@ TEST_CASE("rules: a scalar that a known flag chooses has all dimensions of the r
   CHECK_FALSE(does(program(2, "1"), program(1, "0"), "\"B\":2"));
 }
 
-TEST_CASE("rules: neighbours of what is the same everywhere") {
+TEST_CASE("rules: neighbours of a constant have the constant") {
   const auto local = [](const std::string& around) {
     return "()\n  %c = constant {1} : tensor<2xf32>\n  %s = slice(%c) {[1:2]} : tensor<1xf32>\n"
            "  %p = permute {+1" +
@@ -474,7 +476,7 @@ TEST_CASE("rules: neighbours of what is the same everywhere") {
   CHECK_FALSE(does(source, local(" around"), "\"B\":2"));
 }
 
-TEST_CASE("rules: nothing that is scattered leaves the identity, on every device") {
+TEST_CASE("rules: an empty scatter is the identity, on every device") {
   const auto program = [](const std::string& update, bool reduces) {
     const std::string t = " : tensor<3xf32>\n";
     return "(%i: tensor<0xi32>, %u: tensor<0xf32>)\n  %s = scatter(%i, %u) {" + update + "}" + t +
@@ -484,7 +486,7 @@ TEST_CASE("rules: nothing that is scattered leaves the identity, on every device
   CHECK_FALSE(does(program("multiply", false), program("add", true), "\"B\":2"));
 }
 
-TEST_CASE("rules: what numbers of a type are alone says nothing of what is padded") {
+TEST_CASE("rules: the range of a type is no claim about padding") {
   const auto local = [](int at) {
     return "(%x: tensor<3xu8>)\n  %z = constant {0} : tensor<u8>\n"
            "  %p = pad(%x, %z) {low=[0], high=[1]} : tensor<4xu8>\n"
@@ -501,7 +503,7 @@ TEST_CASE("rules: what numbers of a type are alone says nothing of what is padde
   CHECK(does(source, local(0)));
 }
 
-TEST_CASE("rules: weights that stay where they are") {
+TEST_CASE("rules: stationary weights are proved") {
   const auto proves = [](const pt::program& source, const auto& schedule, int expected) {
     const auto p = pt::partition(source, {{"B", 4}}, schedule, {.passes = {.stationary_above = 1}});
     int moves = 0;
@@ -523,7 +525,7 @@ TEST_CASE("rules: weights that stay where they are") {
   constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
   proves(step, pt::schedule(BP, pt::manual("B", {{"v", 0}, {"w", 1}})), 7);
   proves(step, pt::schedule(BP, pt::manual("B", {{"v", 1}, {"w", 0}})), 7);
-  // A kernel, of whose features or outputs each device has a piece.
+  // A kernel whose features or outputs are sharded.
   pt::builder b;
   const std::int64_t roles[] = {0, 1, 2};
   pt::window_dim window;
@@ -535,7 +537,7 @@ TEST_CASE("rules: weights that stay where they are") {
   for (int dim : {0, 1}) proves(b.p, pt::schedule(BP, pt::manual("B", {{"w", dim}})), 2);
 }
 
-TEST_CASE("rules: features of a group stand together") {
+TEST_CASE("rules: features of a group are adjacent") {
   const std::string head = "(%x: tensor<4x2x8xf32>, %w: tensor<4x8x2xf32>)\n",
                     tail =
                         "  %y = convolution(%x, %v) {lhs=[0, 2, 1], rhs=[0, 1, 2], result=[0, 2, "
@@ -550,7 +552,7 @@ TEST_CASE("rules: features of a group stand together") {
   CHECK_FALSE(does(source, cut("[0, 2, 1, 3]", "4x4x2x2")));
 }
 
-TEST_CASE("rules: rows that stand several times, a part of which is cut off again") {
+TEST_CASE("rules: replicated rows whose copies are sliced off again") {
   const std::string head = "(%x: tensor<4x3xf32>, %w: tensor<3x5xf32>)\n";
   const auto source = head +
                       "  %y = dot_general(%x, %w) {contract=[1]x[0]} : tensor<4x5xf32>\n"
@@ -574,7 +576,7 @@ TEST_CASE("rules: rows that stand several times, a part of which is cut off agai
            "\"B\":2"));
 }
 
-TEST_CASE("rules: what a loop adds to is cut into pieces and gathered again") {
+TEST_CASE("rules: an accumulator of a loop may be sliced and gathered again") {
   const std::string head = "(%x: tensor<4x6xf32>)\n";
   const auto source = head +
                       "  %y = reduce(%x) {add, dims=[0]} : tensor<6xf32>\n"
@@ -601,7 +603,7 @@ TEST_CASE("rules: what a loop adds to is cut into pieces and gathered again") {
                    "\"B\":2"));
 }
 
-TEST_CASE("rules: what is padded beside the one position of a window is not that position") {
+TEST_CASE("rules: padding next to the only position of a window is not that position") {
   const auto proves = [](const char* gathered, const char* rest) {
     const std::string conv =
         " = convolution(%x, %v) {lhs=[0, 2, 1], rhs=[0, 1, 2], "
@@ -623,7 +625,7 @@ TEST_CASE("rules: what is padded beside the one position of a window is not that
   CHECK_FALSE(proves("", "  %v = reshape(%w) : tensor<2x3x1xf32>\n"));
 }
 
-TEST_CASE("rules: what cancels out in one order of a sum does in every other one") {
+TEST_CASE("rules: terms that cancel in one order of a sum cancel in every order") {
   const std::string of = " : tensor<4xf32>\n", args = "(%x: tensor<4xf32>, %y: tensor<4xf32>)\n";
   const std::string first = args + "  %a = subtract(%x, %x)" + of + "  %b = add(%a, %x)" + of +
                             "  %c = multiply(%b, %y)" + of + "  return %c" + of;
@@ -636,7 +638,7 @@ TEST_CASE("rules: what cancels out in one order of a sum does in every other one
   CHECK_FALSE(does(first, other));
 }
 
-TEST_CASE("rules: sums of many in another grouping") {
+TEST_CASE("rules: sums of many terms in another grouping") {
   const auto program = [](bool halves, int last) {
     const std::string of = " : tensor<4xf32>\n";
     std::string args, out;
@@ -660,7 +662,7 @@ TEST_CASE("rules: sums of many in another grouping") {
   CHECK_FALSE(does(program(false, 149), program(true, 7)));
 }
 
-TEST_CASE("rules: what nobody sends to a device is no position") {
+TEST_CASE("rules: the value where no device sends is not a position") {
   const auto rows = [](const std::string& start) {
     return "(%x: tensor<8xf32>)\n  %s = shard_start {4 <\"B\">} : tensor<i64>\n" + start +
            "  %y = dynamic_slice(%x, %a) {sizes=[4]} : tensor<4xf32>\n"
@@ -680,7 +682,7 @@ TEST_CASE("rules: what nobody sends to a device is no position") {
   CHECK_FALSE(does(source, rows(moved("-1", -4)), mesh));
 }
 
-TEST_CASE("rules: the greatest of the greatest of pieces, and where it is") {
+TEST_CASE("rules: the maximum of the blocks' maxima, and its position") {
   const std::string source =
       "(%x: tensor<6x8xf32>)\n  %i = iota {dim=1} : tensor<6x8xi32>\n"
       "  %v, %y = reduce(%x, %i) {argmax, dims=[1]} : tensor<6xf32>, tensor<6xi32>\n"
@@ -733,7 +735,7 @@ TEST_CASE("rules: the greatest of the greatest of pieces, and where it is") {
   CHECK_FALSE(good(wrong));
 }
 
-TEST_CASE("rules: the k greatest of the k greatest of pieces, and where they are") {
+TEST_CASE("rules: the k maxima of the blocks' k maxima, and their positions") {
   const std::string source =
       "(%x: tensor<6x8xf32>)\n  %i = iota {dim=1} : tensor<6x8xi32>\n"
       "  %v, %y = top_k(%x, %i) {k=2} : tensor<6x2xf32>, tensor<6x2xi32>\n"
@@ -766,7 +768,7 @@ TEST_CASE("rules: the k greatest of the k greatest of pieces, and where they are
   wrong.positions = "%n";
   CHECK_FALSE(good(wrong));
   wrong = usual;
-  wrong.k = "1";  // of each piece one
+  wrong.k = "1";  // one of each block
   CHECK_FALSE(good(wrong));
   wrong = usual;
   wrong.values = "%r";  // values with the positions of others
@@ -780,8 +782,8 @@ TEST_CASE("rules: the k greatest of the k greatest of pieces, and where they are
   CHECK_FALSE(good(wrong));
 }
 
-TEST_CASE("rules: a function that does not commute, of pieces in their order") {
-  // Maps (a, b), x -> a x + b, one after the other.
+TEST_CASE("rules: a function that does not commute, on blocks in their order") {
+  // Maps (a, b), x -> a x + b, in sequence.
   const std::string steps =
       "identity=[1, 0], results=[4, 6], steps=[6, -1, 2, 2, 0, 0, 6, -1, 2, 2, 1, 0, 4, -1, 2, 5, "
       "3, 0]} : tensor<4xi32>, tensor<4xi32>\n";
@@ -807,7 +809,7 @@ TEST_CASE("rules: a function that does not commute, of pieces in their order") {
   const auto good = [&](const auto& how) { return does(source, local(how), "\"M\":4"); };
   CHECK(good(usual));
   auto wrong = usual;
-  wrong.taken = "%fr";  // the last piece first
+  wrong.taken = "%fr";  // the last block first
   CHECK_FALSE(good(wrong));
   wrong = usual;
   wrong.taken = "%eg";
@@ -820,7 +822,7 @@ TEST_CASE("rules: a function that does not commute, of pieces in their order") {
   CHECK_FALSE(good(wrong));
 }
 
-TEST_CASE("rules: what runs along pieces, and what is before them") {
+TEST_CASE("rules: running sums over blocks, plus the totals of earlier blocks") {
   const auto source = [](const std::string& how) {
     return "(%x: tensor<8x3xf32>)\n  %y = cumsum(%x) {dim=0" + how +
            "} : tensor<8x3xf32>\n  return %y : tensor<8x3xf32>\n";
@@ -865,12 +867,12 @@ TEST_CASE("rules: what runs along pieces, and what is before them") {
   };
   using parts = decltype(usual);
   wrong(&parts::second, "");                      // the own total, too
-  wrong(&parts::second, ", reverse, exclusive");  // those behind it
+  wrong(&parts::second, ", reverse, exclusive");  // those of later blocks
   wrong(&parts::taken, "0:1, :");                 // not the last one
   wrong(&parts::joins, "maximum");
   wrong(&parts::to, "%ls");     // the own total
-  wrong(&parts::from, "%xs");   // nothing runs along it
-  wrong(&parts::result, "%a");  // without what is before
+  wrong(&parts::from, "%xs");   // not a running sum
+  wrong(&parts::result, "%a");  // without the earlier totals
 }
 
 TEST_CASE("rules: a recurrence that starts from the same number everywhere") {
@@ -908,7 +910,8 @@ TEST_CASE("rules: a recurrence that starts from the same number everywhere") {
                         pt::partition(diagonal, mesh, pt::schedule(BP, MP))}) {
     const pt::verdict v = pt::prove(p, {.most_elements = 0});
     CHECK_MESSAGE(v.proved, data::str(v.error.message));
-    // In another iteration's body, or with what is whole where a sum is due, it is something else.
+    // In the body of another iteration, or with a complete value where a sum is due, the result
+    // differs.
     std::string local = data::str(pt::print(p.device.local, &p.mesh()));
     for (const auto& [from, to] : {std::pair{"all_reduce <\"M\">", "all_reduce <\"B\">"},
                                    std::pair{"tanh(", "exp("}, std::pair{"multiply(", "add("}}) {
@@ -923,7 +926,7 @@ TEST_CASE("rules: a recurrence that starts from the same number everywhere") {
   }
 }
 
-TEST_CASE("rules: a select of two equal values, whatever the flags are") {
+TEST_CASE("rules: a select of two equal values ignores its flags") {
   const std::string in = "(%x: tensor<3xf32>, %z: tensor<3xf32>, %f: tensor<3xi1>)\n",
                     out = "  return %y : tensor<3xf32>\n";
   const std::string source = in +
@@ -938,7 +941,7 @@ TEST_CASE("rules: a select of two equal values, whatever the flags are") {
   CHECK_FALSE(does(source, chosen("%z")));
 }
 
-TEST_CASE("rules: a select of what does not hold is one of the other") {
+TEST_CASE("rules: a select with negated flags exchanges its operands") {
   const std::string in = "(%x: tensor<3xf32>, %z: tensor<3xf32>, %f: tensor<3xi1>)\n",
                     out = "  return %y : tensor<3xf32>\n";
   const std::string source = in + "  %y = select(%f, %x, %z) : tensor<3xf32>\n" + out;
@@ -951,8 +954,8 @@ TEST_CASE("rules: a select of what does not hold is one of the other") {
   CHECK(does(turned("%z, %x"), source));
 }
 
-// 0.5^1500 is no double: what is a factor no more stays an operand.
-TEST_CASE("rules: a chain of factors whose product is no number") {
+// 0.5^1500 is not a double: the remaining factors stay operands.
+TEST_CASE("rules: a chain of factors whose product is not a number") {
   const auto chain = [](int links, const std::string& factor) {
     std::string text = "(%x0: tensor<4xf32>)\n  %h = constant {" + factor + "} : tensor<4xf32>\n";
     for (int i = 0; i < links; ++i)
@@ -986,7 +989,7 @@ TEST_CASE("rules: two equal loops are one") {
   CHECK_FALSE(does(in + loop("a", "add") + loop("b", "multiply") + out, once));
 }
 
-TEST_CASE("rules: the same block written to each place, in an order of each device's own") {
+TEST_CASE("rules: the same block written to each position, in a different order on each device") {
   const std::string source =
       "(%x: tensor<4xf32>)\n  %b = broadcast_in_dim(%x) {dims=[1]} : tensor<2x4xf32>\n"
       "  %y = reshape(%b) : tensor<8xf32>\n  return %y : tensor<8xf32>\n";
@@ -1007,7 +1010,7 @@ TEST_CASE("rules: the same block written to each place, in an order of each devi
   CHECK_FALSE(does(source, local("%m", "%u"), "\"B\":2"));
 }
 
-TEST_CASE("rules: of a piece of one element, elements beyond are not taken with it") {
+TEST_CASE("rules: a block of one element does not contain its padding") {
   const std::string source =
       "(%x: tensor<1xf64>)\n  %i = iota {dim=0} : tensor<1xi32>\n"
       "  %v, %k = top_k(%x, %i) {k=1} : tensor<1xf64>, tensor<1xi32>\n"
@@ -1016,7 +1019,7 @@ TEST_CASE("rules: of a piece of one element, elements beyond are not taken with 
   CHECK_FALSE(does(source, source, "\"B\":2", "B"));
 }
 
-TEST_CASE("rules: a tensor turned around twice, the other way and by steps") {
+TEST_CASE("rules: a tensor rolled twice, reversed, and by steps") {
   const std::string in = "(%f: tensor<6xi1>, %x: tensor<6xf32>)\n", of = " : tensor<6xf32>\n";
   const auto program = [&](const std::string& body) {
     return in + body + "  %y = select(%f, %b, %x)" + of + "  return %y" + of;
@@ -1035,7 +1038,7 @@ TEST_CASE("rules: a tensor turned around twice, the other way and by steps") {
   CHECK_FALSE(does(source, pieces(2)));
 }
 
-TEST_CASE("rules: so many times a tensor, padded, is padded behind that") {
+TEST_CASE("rules: a multiple of a padded tensor is a padded multiple") {
   const std::string in = "(%x: tensor<3xf32>)\n  %c = constant {1} : tensor<f32>\n",
                     out = "  return %y : tensor<5xf32>\n",
                     pad = ", %c) {low=[0], high=[2]} : tensor<5xf32>\n";
@@ -1045,7 +1048,7 @@ TEST_CASE("rules: so many times a tensor, padded, is padded behind that") {
       does(source, in + "  %p = pad(%x" + pad + "  %y = negate(%p) : tensor<5xf32>\n" + out));
 }
 
-TEST_CASE("rules: rows of a row of groups, in whole groups") {
+TEST_CASE("rules: whole groups of a flat row of groups") {
   const auto local = [](const std::string& start) {
     return "(%x: tensor<2x4xf32>)\n  %r = reshape(%x) : tensor<8xf32>\n"
            "  %s = shard_start {4 <\"B\">} : tensor<i32>\n  %n = constant {4} : tensor<i32>\n"
@@ -1063,7 +1066,7 @@ TEST_CASE("rules: rows of a row of groups, in whole groups") {
   CHECK_FALSE(does(source, local("%s"), "\"B\":2"));
 }
 
-TEST_CASE("rules: what is padded between the rows of a flat tensor is none of its elements") {
+TEST_CASE("rules: padding between the rows of a flat tensor is not one of its elements") {
   const auto program = [](const std::string& padded, int columns, int taken) {
     const std::string of = "tensor<" + std::to_string(4 * columns) + "xf32>\n",
                       two = "tensor<4x" + std::to_string(columns) + "xf32>\n",
@@ -1087,7 +1090,7 @@ TEST_CASE("rules: what is padded between the rows of a flat tensor is none of it
   CHECK_FALSE(does(program("", 5, 5), program(high, 6, 5)));
 }
 
-TEST_CASE("rules: parts of a product of rows that are all the same") {
+TEST_CASE("rules: partial products of equal rows") {
   const std::string in = "(%v: tensor<4xf32>, %m: tensor<4x5xf32>)\n",
                     out = "  return %y : tensor<3x5xf32>\n";
   const auto part = [](const std::string& n, const std::string& of_v, const std::string& of_m) {
@@ -1112,7 +1115,7 @@ TEST_CASE("rules: parts of a product of rows that are all the same") {
   CHECK_FALSE(does(source, local("2:4", "1:3", "%p0, %p1")));
 }
 
-TEST_CASE("rules: one element that stands several times is reduced that often") {
+TEST_CASE("rules: a repeated element is reduced as many times") {
   const auto along_ones = [](const std::string& n, const std::string& op, const std::string& type) {
     return "(%x: tensor<3xf32>)\n  %b = broadcast_in_dim(%x) {dims=[0]} : tensor<3x" + n +
            "xf32>\n  %c = reduce(%b) {add, dims=[0]} : tensor<" + n + "xf32>\n  %y = " + op +
@@ -1137,7 +1140,7 @@ TEST_CASE("rules: one element that stands several times is reduced that often") 
                    "tensor<3x1xf32>\n  return %y : tensor<3x1xf32>\n"));
 }
 
-TEST_CASE("rules: what runs along the same elements is not the same everywhere") {
+TEST_CASE("rules: a running sum of equal elements is not constant") {
   const auto program = [](const std::string& at) {
     return "(%c: tensor<f32>)\n  %b = broadcast_in_dim(%c) {dims=[]} : tensor<4xf32>\n"
            "  %s = cumsum(%b) {dim=0} : tensor<4xf32>\n  %y = slice(%s) {[" +
@@ -1147,7 +1150,7 @@ TEST_CASE("rules: what runs along the same elements is not the same everywhere")
   CHECK_FALSE(does(program("1:2"), program("2:3")));
 }
 
-TEST_CASE("rules: a flag decides what it decides in that op") {
+TEST_CASE("rules: a known flag decides only the op that it decides") {
   const auto with = [](const std::string& op, const std::string& flag) {
     return "(%x: tensor<4xi32>)\n  %n = constant {1} : tensor<4xi32>\n"
            "  %a = compare(%x, %n) {lt} : tensor<4xi1>\n  %b = compare(%n, %n) {" +
@@ -1169,7 +1172,7 @@ TEST_CASE("rules: a flag decides what it decides in that op") {
   CHECK_FALSE(does(with("and", "lt"), with("add", "lt")));
 }
 
-TEST_CASE("rules: what is combined in order, of elements in another order") {
+TEST_CASE("rules: a running op on elements in another order") {
   const std::string exchanged =
       "(%x: tensor<4xi32>)\n  %s = reshape(%x) : tensor<2x2xi32>\n"
       "  %t = transpose(%s) {dims=[1, 0]} : tensor<2x2xi32>\n  %u = reshape(%t) : tensor<4xi32>\n";
@@ -1191,7 +1194,7 @@ TEST_CASE("rules: what is combined in order, of elements in another order") {
   CHECK_FALSE(does(plain, exchanged + "  %y, %z = fold(%u, %u" + steps));
 }
 
-TEST_CASE("rules: what one device has where others have nothing is the sum over devices") {
+TEST_CASE("rules: a value on one device and zeros elsewhere sum to the value") {
   const std::string source =
       "(%x: tensor<1xf32>)\n  %y = exp(%x) : tensor<1xf32>\n  return %y : tensor<1xf32>\n";
   const auto local = [](const std::string& device, const std::string& nothing,
@@ -1218,7 +1221,7 @@ TEST_CASE("rules: what one device has where others have nothing is the sum over 
   CHECK_FALSE(is("0", "0", "eq", "<@min> "));
 }
 
-TEST_CASE("rules: what many devices have, one element each, put together") {
+TEST_CASE("rules: one element from each of many devices, joined") {
   constexpr int devices = 8;
   const auto local = [](int swapped, int doubled) {
     std::string out =
@@ -1244,7 +1247,7 @@ TEST_CASE("rules: what many devices have, one element each, put together") {
   CHECK_FALSE(does(source, local(-1, 5), "\"B\":8", "B"));
 }
 
-TEST_CASE("rules: what is chosen from and what is added grow apart") {
+TEST_CASE("rules: the two operands of select_and_scatter may be padded differently") {
   const std::string source =
       "(%x: tensor<7xf32>, %y: tensor<5xf32>)\n  %o = select_and_scatter(%x, %y) {le, window=[2], "
       "low=[-1], high=[0]} : tensor<7xf32>\n  return %o : tensor<7xf32>\n";
@@ -1264,7 +1267,7 @@ TEST_CASE("rules: what is chosen from and what is added grow apart") {
   CHECK_FALSE(does(source, local("0", "low=[-2], high=[0]", "0:7")));
   CHECK_FALSE(does(source, local("0", "low=[0], high=[-2]", "0:7")));
   CHECK_FALSE(does(source, local("0", "low=[-1], high=[-1]", "1:8")));
-  // A window that reaches beyond the end sees what is put there.
+  // A window that reaches out of bounds reads the padding.
   const std::string beyond =
       "(%x: tensor<7xf32>, %y: tensor<7xf32>)\n  %o = select_and_scatter(%x, %y) {le, window=[2], "
       "low=[0], high=[1]} : tensor<7xf32>\n  return %o : tensor<7xf32>\n";
@@ -1277,7 +1280,7 @@ TEST_CASE("rules: what is chosen from and what is added grow apart") {
   CHECK_FALSE(does(beyond, padded));
 }
 
-TEST_CASE("rules: a number before positions, as of a class token") {
+TEST_CASE("rules: a number before positions, as for a class token") {
   const auto joined = [](const std::string& extent, const std::string& number,
                          const std::string& rest) {
     const std::string t = "tensor<" + extent + "x5xf32>";
@@ -1301,7 +1304,7 @@ TEST_CASE("rules: a number before positions, as of a class token") {
   CHECK_FALSE(does(source, local("8"), "\"B\":2", "B"));
 }
 
-TEST_CASE("rules: more rows that are alike than there are, and one part of each row is masked") {
+TEST_CASE("rules: more equal rows than in the source, and a masked block of each row") {
   const std::string source =
       "(%x: tensor<3xf32>)\n  %b = broadcast_in_dim(%x) {dims=[1]} : tensor<4x3x3xf32>\n"
       "  %s = reduce(%b) {add, dims=[2]} : tensor<4x3xf32>\n"
@@ -1329,7 +1332,7 @@ TEST_CASE("rules: more rows that are alike than there are, and one part of each 
   CHECK(does(source, local("9", "3", "5:9, 0:3")));
 }
 
-TEST_CASE("rules: of the many sizes in which the source compares positions, that of a piece") {
+TEST_CASE("rules: the source compares positions of many sizes; the block's size decides") {
   std::string eyes;
   for (int n = 1; n <= 40; ++n) {
     const std::string k = std::to_string(n), square = k + "x" + k + "x";
@@ -1355,7 +1358,7 @@ TEST_CASE("rules: of the many sizes in which the source compares positions, that
   CHECK_FALSE(does(source, local("5"), "\"B\":2", "B"));
 }
 
-TEST_CASE("rules: rows of positions that are alike, masked, are those of the other operand") {
+TEST_CASE("rules: masked rows of equal positions are those of the other operand") {
   const std::string source =
       "(%x: tensor<4xi32>)\n  %i = iota {dim=1} : tensor<4x4xi32>\n"
       "  %y = dot_general(%i, %i) {batch=[0]x[1], contract=[1]x[0]} : tensor<4xi32>\n"

@@ -1,4 +1,4 @@
-// `prove` in constant evaluation.
+// `prove` at compile time.
 #include <limits>
 
 #include <partita/prove/prove.hpp>
@@ -14,16 +14,16 @@ static_assert([] {
   return pt::prove(p).proved;
 }());
 
-// A layout that does not fit is said.
+// A layout that does not match is reported.
 static_assert([] {
   const auto p = pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3));
   pt::device_program wrong = p.device;
-  wrong.outputs[0] = {};  // whole, it says
+  wrong.outputs[0] = {};  // replicated, it claims
   const pt::verdict v = pt::prove(p.source, wrong);
   return !v.proved && v.error.message.view().substr(0, 11) == "Q002 prove:";
 }());
 
-// What is missing is said here, too.
+// A missing reduction is reported at compile time, too.
 constexpr bool says(std::string_view rest, std::string_view wanted) {
   const pt::program source =
       pt::parse(pt::concat("func @main(%x: tensor<8x4xf32>) {\n", rest, "}\n"));
@@ -47,7 +47,7 @@ static_assert(
          "  %y = tanh(%m) : tensor<8xf32>\n  return %y : tensor<8xf32>\n",
          "; perhaps an all_reduce <@max> <\"M\"> of %"));
 
-// What is infinite is no error of the compiler's.
+// Infinite numbers are not a compile error.
 static_assert([] {
   using namespace pt::prove_detail;
   algebra a;
@@ -58,7 +58,7 @@ static_assert([] {
          !a.quotient(pt::dtype::f32, x, infinite).known;
 }());
 
-// What claims about whole tensors do not tell, elements do: a product that is moved into a sum.
+// Elements prove what claims about tensors do not: a product that is moved into a sum.
 constexpr pt::verdict product(std::string_view last, std::int64_t most) {
   const pt::program source = pt::parse(
       "func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) {\n"
@@ -88,13 +88,13 @@ static_assert(!product("%y, %y", 1000).proved &&
                   .ends_with("; formulas first differ at element [0] of output \"z\" on device "
                              "{\"B\": 0}"));
 
-// `check` proves where it is asked to, or with its figures.
+// `check` proves if requested, or with its figures.
 constexpr auto step = [] { return pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3)); };
 constexpr auto proved_step = [] { return pt::proved(step()); };
 static_assert(pt::check<step>.proved);
 static_assert(pt::check<proved_step>.proved && pt::check<proved_step>.collectives.all_reduce == 1);
 
-// Or where the program is made: by an option, whose mistakes are those of `partition`.
+// Or when the program is made: by an option, whose errors are those of `partition`.
 constexpr auto checked_step = [] {
   return pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3), {.prove = pt::proof});
 };
@@ -107,7 +107,7 @@ static_assert([] {
   const auto p = pt::partition(traced(), mesh, pt::schedule(BP), {.prove = refuses});
   return !p.proved && p.error.message.view().substr(0, 4) == "Q003";
 }());
-static_assert([] {  // at run time alone
+static_assert([] {  // only at run time
   const auto p = pt::partition(traced(), mesh, pt::schedule(BP), {.prove = pt::proof_in_debug});
   return !p.proved && !p.error;
 }());

@@ -1,4 +1,4 @@
-// Programs with padding and with parts that repeat: proved, and what differs is not.
+// Programs with padding and with repeated parts: right ones are proved, others are not.
 #include <string>
 
 #include "partitioned_case.hpp"
@@ -18,7 +18,7 @@ std::string scattered(const std::string& by, const std::string& element, const s
 
 }  // namespace
 
-TEST_CASE("uneven: updates behind the end are the identity, wherever they go") {
+TEST_CASE("uneven: padded updates are the identity, at any position") {
   const auto updates = pt::manual("B", {{"u", 0}}, "updates", pt::uneven::pad);
   const auto rows = pt::manual("M", {{"x", 0}}, "rows");
   for (const char* by : {"max", "min"})
@@ -32,7 +32,7 @@ TEST_CASE("uneven: updates behind the end are the identity, wherever they go") {
       CHECK_FALSE(c.proved("shard_start {2 <\"M\">}", "shard_start {2 <\"B\">}"));
     }
 }
-TEST_CASE("uneven: what one device of each of two axes adds to") {
+TEST_CASE("uneven: updates over two axes are added once each") {
   const std::string text =
       "func @main(%x: tensor<5x3xf32>, %i: tensor<4x2xi32>, %u: tensor<4x2x3xf32>) {\n"
       "  %y = scatter(%x, %i, %u) {add} : tensor<5x3xf32>\n  return %y : tensor<5x3xf32>\n}\n";
@@ -41,9 +41,9 @@ TEST_CASE("uneven: what one device of each of two axes adds to") {
   CHECK(c.why() == "");
   CHECK_FALSE(c.proved("<\"B\", \"M\">", "<\"B\">"));
   CHECK_FALSE(c.proved("shard_start {1 <\"M\">}", "shard_start {1 <\"B\">}"));
-  CHECK_FALSE(c.proved("%x6, %x5", "%x, %x5"));  // of one device of one axis alone
+  CHECK_FALSE(c.proved("%x6, %x5", "%x, %x5"));  // of one device of one axis only
 }
-TEST_CASE("uneven: one element that is repeated, and padded") {
+TEST_CASE("uneven: one repeated element may be padded") {
   const std::string text =
       "func @main(%c: tensor<1xi32>, %n: tensor<i32>) {\n"
       "  %k = concatenate(%c, %c, %c) {dim=0} : tensor<3xi32>\n"
@@ -54,7 +54,7 @@ TEST_CASE("uneven: one element that is repeated, and padded") {
   CHECK_FALSE(c.proved("{eq}", "{ne}"));
   CHECK_FALSE(c.proved("{low=[0], high=[1]}", "{low=[1], high=[0]}"));
 }
-TEST_CASE("uneven: nothing is scattered or written") {
+TEST_CASE("uneven: empty scatters and updates change nothing") {
   const std::string text =
       "func @main(%x: tensor<4xf32>, %i: tensor<0xi32>, %u: tensor<0xf32>, %e: tensor<4x0xf32>, "
       "%k: tensor<i32>, %z: tensor<4x3xf32>) {\n"
@@ -64,7 +64,7 @@ TEST_CASE("uneven: nothing is scattered or written") {
   const partitioned_case c(text, both, pt::manual("M", {{"x", 0}, {"z", 0}}, "rows"));
   CHECK(c.why() == "");
 }
-TEST_CASE("uneven: an operand that is the same along windows, and starts that are clamped") {
+TEST_CASE("uneven: an operand that is constant along windows, and clamped starts") {
   const auto rows = pt::manual("B", {{"x", 0}}, "rows");
   const std::string windows =
       "func @main(%x: tensor<4x5xf32>, %v: tensor<5xf32>) {\n"
@@ -82,7 +82,7 @@ TEST_CASE("uneven: an operand that is the same along windows, and starts that ar
   CHECK(d.why() == "");
   CHECK_FALSE(d.proved("constant {3}", "constant {2}"));
 }
-TEST_CASE("uneven: a row at a place that is known is of one device") {
+TEST_CASE("uneven: a row at a known position is that of one device") {
   const std::string text =
       "func @main(%x: tensor<4x2xf32>) {\n  %i = constant {1} : tensor<i32>\n"
       "  %z = constant {0} : tensor<i32>\n"
@@ -95,7 +95,7 @@ TEST_CASE("uneven: a row at a place that is known is of one device") {
     CHECK_FALSE(c.proved("all_reduce <\"B\">", "all_reduce <@max> <\"B\">"));
   }
 }
-TEST_CASE("uneven: the same everywhere, padded, with what is padded") {
+TEST_CASE("uneven: a padded constant combined with a padded value") {
   const std::string text =
       "func @main(%p: tensor<3x4xf32>, %a: tensor<2x0xf32>, %c: tensor<f32>) {\n"
       "  %s = reduce(%a) {add, dims=[1]} : tensor<2xf32>\n"
@@ -106,7 +106,7 @@ TEST_CASE("uneven: the same everywhere, padded, with what is padded") {
   const partitioned_case c(text, both, pt::manual("M", {{"p", 0}}, "rows", pt::uneven::pad));
   CHECK(c.why() == "");
 }
-TEST_CASE("uneven: neighbours of rows of a flat tensor, and what stands beyond on all devices") {
+TEST_CASE("uneven: neighbours of rows of a flat tensor, and values out of bounds on all devices") {
   const std::string text =
       "func @main(%p: tensor<4x5xf32>) {\n  %f = reshape(%p) : tensor<20xf32>\n"
       "  %v = reduce_window(%f) {add, window=[3], low=[2]} : tensor<20xf32>\n"
@@ -123,7 +123,7 @@ TEST_CASE("uneven: neighbours of rows of a flat tensor, and what stands beyond o
   CHECK(d.why() == "");
   CHECK_FALSE(d.proved("window=[1, 3]", "window=[1, 2], low=[0, 0], high=[0, -1]"));
 }
-TEST_CASE("uneven: what runs along the same elements, of which devices have pieces") {
+TEST_CASE("uneven: a running sum of equal elements that are sharded") {
   const std::string text =
       "func @main(%c: tensor<3xf32>, %x: tensor<3x6xf32>) {\n"
       "  %b = broadcast_in_dim(%c) {dims=[0]} : tensor<3x6xf32>\n"
@@ -136,7 +136,7 @@ TEST_CASE("uneven: what runs along the same elements, of which devices have piec
     CHECK_FALSE(c.proved(", exclusive", ""));
   }
 }
-TEST_CASE("uneven: senders that are numbered by other axes than those who get something") {
+TEST_CASE("uneven: senders that are numbered by other axes than receivers") {
   const pt::mesh cube{{"B", 2}, {"M", 2}, {"T", 2}};
   const partitioned_case c(
       "func @main(%x: tensor<8x2xf32>) {\n  %y = negate(%x) : tensor<8x2xf32>\n"

@@ -1,5 +1,5 @@
-// Windows whose pieces are moved inside of a tensor, and windows that are padded: proved, and what
-// differs is not.
+// Windows whose blocks move inside a tensor, and padded windows: right programs are proved, others
+// are not.
 #include <string>
 
 #include "partitioned_case.hpp"
@@ -25,7 +25,7 @@ const auto x_columns = pt::manual("M", {{"x", 1}}, "columns");
 
 }  // namespace
 
-TEST_CASE("windows: pieces are moved inside") {
+TEST_CASE("windows: blocks move inside a tensor") {
   for (int b : {2, 4}) {
     CHECK(partitioned_case(gathered(rows), {{"B", b}}, x_rows).why() == "");
     CHECK(partitioned_case(scattered(rows), {{"B", b}}, x_rows).why() == "");
@@ -33,7 +33,7 @@ TEST_CASE("windows: pieces are moved inside") {
   CHECK(partitioned_case(gathered(both), {{"B", 4}, {"M", 2}}, x_rows, x_columns).why() == "");
   CHECK(partitioned_case(scattered(both), {{"B", 4}, {"M", 2}}, x_rows, x_columns).why() == "");
 }
-TEST_CASE("windows: pieces that are moved elsewhere, or of which more is kept") {
+TEST_CASE("windows: blocks at wrong positions, or of wrong sizes, are not proved") {
   const partitioned_case c(scattered(rows), {{"B", 4}}, x_rows);
   CHECK(c.proved("{ge, ", "{ge, "));
   CHECK_FALSE(c.proved("{ge, ", "{le, "));
@@ -45,7 +45,7 @@ TEST_CASE("windows: pieces that are moved elsewhere, or of which more is kept") 
   CHECK_FALSE(c.proved("subtract(%x34, %x41)", "subtract(%x34, %x37)"));
   CHECK_FALSE(c.proved("subtract(%x34, %x41)", "subtract(%x7, %x38)"));
 }
-TEST_CASE("windows: operands of a sum over all taps are padded") {
+TEST_CASE("windows: operands of a sum over all taps may be padded") {
   const std::string text =
       "func @main(%x: tensor<3x6x4xf32>, %w: tensor<3x3x4xf32>) {\n"
       "  %y = convolution(%x, %w) {lhs=[1, 2, 0], rhs=[2, 1, 0], result=[1, 0, 2], strides=[2], "
@@ -55,7 +55,7 @@ TEST_CASE("windows: operands of a sum over all taps are padded") {
   const partitioned_case c(text, {{"B", 8}}, taps);
   CHECK(c.why() == "");
 }
-TEST_CASE("windows: borders of elements that stand twice next to each other") {
+TEST_CASE("windows: borders of elements that are repeated in place") {
   const std::string text =
       "func @main(%x: tensor<1x8x2xf32>, %w: tensor<3x2x2xf32>) {\n"
       "  %z = multiply(%x, %x) : tensor<1x8x2xf32>\n"
@@ -72,7 +72,7 @@ TEST_CASE("windows: borders of elements that stand twice next to each other") {
     CHECK_FALSE(c.proved("[:, 0:1, :]", "[:, 2:3, :]"));
   }
 }
-TEST_CASE("windows: the whole operand, and more positions than there were") {
+TEST_CASE("windows: the complete operand, and more positions than in the source") {
   const std::string pooled = "{add, window=[2, 1], strides=[2, 1], low=[-1, 0], high=[";
   const std::string text = "func @main(%x: tensor<4x4xi64>) {\n  %y = reduce_window(%x) " + pooled +
                            "1, 0]} : tensor<2x4xi64>\n  return %y : tensor<2x4xi64>\n}\n";
@@ -93,7 +93,7 @@ TEST_CASE("windows: the whole operand, and more positions than there were") {
                        "%x0 = slice(%x) {[0:3, :]} : tensor<3x2xi64>\n  %y = reduce_window(%x0) " +
                            pooled + "2, 0]}"));
 }
-TEST_CASE("windows: fewer taps than there were") {
+TEST_CASE("windows: fewer taps than in the source") {
   const std::string text =
       "func @main(%x: tensor<1x8x2xf32>, %w: tensor<4x2x2xf32>) {\n"
       "  %y = convolution(%x, %w) {lhs=[0, 2, 1], rhs=[1, 2, 0], result=[0, 2, 1], high=[3]} : "
@@ -110,7 +110,7 @@ TEST_CASE("windows: fewer taps than there were") {
   CHECK_FALSE(c.proved(all, some("0:3", "high=[2]")));
   CHECK_FALSE(c.proved(all, some("1:4", "low=[-1], high=[3]")));
 }
-TEST_CASE("windows: behind the end of what is the same everywhere is not the same") {
+TEST_CASE("windows: the padding of a constant is not the constant") {
   const std::string text =
       "func @main(%s: tensor<f32>, %x: tensor<4xf32>) {\n"
       "  %k = broadcast_in_dim(%s) {dims=[]} : tensor<4xf32>\n"
@@ -125,7 +125,7 @@ TEST_CASE("windows: behind the end of what is the same everywhere is not the sam
   CHECK_FALSE(
       c.proved(here, "tensor<3xf32>\n  %y = reduce_window(%x1) {add, window=[3], high=[3]}"));
 }
-TEST_CASE("windows: a box of borders, beyond whose ends not everything is known") {
+TEST_CASE("windows: a box of borders whose padding is only partly known") {
   const std::string text =
       "func @main(%x: tensor<12x2xf64>) {\n  %s = slice(%x) {[9:12, :]} : tensor<3x2xf64>\n"
       "  %t = tag \"t\" %s : tensor<3x2xf64>\n  return %t : tensor<3x2xf64>\n}\n";
@@ -139,7 +139,7 @@ TEST_CASE("windows: a box of borders, beyond whose ends not everything is known"
   CHECK_FALSE(c.proved("[1:3, :]", "[0:2, :]"));
   CHECK_FALSE(c.proved("concatenate(%x, %x3, %x2)", "concatenate(%x, %x2, %x3)"));
 }
-TEST_CASE("windows: what is padded stands behind the old end of a padded operand, too") {
+TEST_CASE("windows: the values of a pad follow the old end of a padded operand, too") {
   const auto padded = [](const std::string& x, const std::string& low, const std::string& high) {
     return "%y = pad(" + x + ") {low=[" + low + ", 0], high=[" + high +
            ", 0], interior=[0, 1]} : tensor<10x5xf32>";
@@ -159,7 +159,7 @@ TEST_CASE("windows: what is padded stands behind the old end of a padded operand
   CHECK_FALSE(c.proved(once, twice("0", "1", "1")));
   CHECK_FALSE(c.proved(once, twice("5", "0", "2")));
 }
-TEST_CASE("windows: of what is made around a piece only the piece is right") {
+TEST_CASE("windows: only the block of a larger result is right") {
   const partitioned_case c(R"(func @main(%x: tensor<16xf32>, %y: tensor<7xf32>) {
   %o = select_and_scatter(%x, %y) {ge, window=[3], strides=[2]} : tensor<16xf32>
   return %o : tensor<16xf32>
@@ -168,7 +168,7 @@ TEST_CASE("windows: of what is made around a piece only the piece is right") {
   CHECK(c.why() == "");
   CHECK_FALSE(c.proved("{[2:6]}", "{[1:5]}"));
   CHECK_FALSE(c.proved("{[2:6]}", "{[3:7]}"));
-  CHECK_FALSE(c.proved("permute {+1}", "permute {+1 around}"));  // of y: what is added is nothing
+  CHECK_FALSE(c.proved("permute {+1}", "permute {+1 around}"));  // of y: the added values are zero
   CHECK_FALSE(c.proved("constant {7}", "constant {8}"));
   CHECK_FALSE(c.proved("constant {7}", "constant {6}"));
 }
@@ -184,7 +184,7 @@ TEST_CASE("windows: an element that one device has") {
   CHECK_FALSE(c.proved("{[0:2]}", "{[1:3]}"));
   CHECK_FALSE(c.proved("shard_start {1", "shard_start {2"));
 }
-TEST_CASE("windows: an element of a tensor of one, padded, that one device has") {
+TEST_CASE("windows: an element of a padded tensor of one, which one device has") {
   const partitioned_case c(R"(func @main(%x: tensor<1x2xf32>) {
   %o = reverse(%x) {dims=[0, 1]} : tensor<1x2xf32>
   return %o : tensor<1x2xf32>

@@ -1,4 +1,4 @@
-// What a verdict says: the place, what is known there, and what is missing.
+// The text of a verdict: the place, the claims known there, and the missing collective.
 #include <doctest/doctest.h>
 
 #include <partita/partita.hpp>
@@ -10,7 +10,8 @@ namespace pt = partita;
 
 namespace {
 
-/// Of columns of x on devices along "M", and of y so, too, or whole.
+/// Returns the verdict for columns of x sharded along "M", and for y sharded likewise or replicated
+/// (`whole`).
 std::string said(const std::string& source, const std::string& local, bool whole) {
   const pt::program p = pt::parse("func @main(%x: tensor<8x16xf32>) {\n" + source + "}\n");
   pt::device_program d;
@@ -27,7 +28,7 @@ std::string said(const std::string& source, const std::string& local, bool whole
 
 }  // namespace
 
-TEST_CASE("what reduces is named where it is missing") {
+TEST_CASE("a missing reduction is named") {
   const auto softmax = [](const std::string& n) {
     return "  %m = reduce(%x) {max, dims=[1]} : tensor<8xf32>\n"
            "  %b = broadcast_in_dim(%m) {dims=[0]} : tensor<8x" +

@@ -1,9 +1,9 @@
-// Random steps with a loop over microbatches of their own, which carries states from one to the
-// next, compute as pipelines what they compute on one device, and are proved.
+// Random steps with a loop of their own over microbatches, which carries states from one to the
+// next. As pipelines they compute the results of one device, and are proved.
 //
-// Drawn: layers of products, sums, maxima and states; states that a layer in front of, at, or
-// behind the one that takes them leaves; sums and gradients of weights; stages on meshes; orders,
-// capacities. Not drawn: sharded stages.
+// Drawn: layers of products, sums, maxima and states; states that a layer before, at or after their
+// user leaves; sums and gradients of weights; stages on meshes; orders, capacities. Not drawn:
+// sharded stages.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -58,7 +58,7 @@ pt::program random_step(std::uint64_t seed) {
         return sum(h);
       };
       const auto [loss, g] = pt::value_and_grad(loss_of, ws);
-      if (seed % 4 == 0) next[0] = small(pt::sum<0>(g[0]));  // what the backward leaves
+      if (seed % 4 == 0) next[0] = small(pt::sum<0>(g[0]));  // the value that the backward leaves
       auto all = sums;
       for (std::size_t i = 0; i < layers; ++i) all[i] = sums[i] + g[i];
       return std::pair{std::tuple{std::get<0>(carried) + loss, next, all}, pt::nothing{}};
@@ -134,7 +134,7 @@ std::string problem(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("random pipelines that carry states") {
+TEST_CASE("random pipelines that carry states compute the results of one device") {
   random_test::for_each_seed(300, problem);
   MESSAGE(seen.cases, " pipelines, ", seen.with_states, " with states, ", seen.against,
           " whose order contradicts them, ", seen.deadlocks, " that need more capacity, ",

@@ -7,10 +7,10 @@ namespace random_test {
 
 inline void draw_ops(writer& w, std::int64_t wanted, int most_tries);
 
-/// How deep programs nest.
+/// The maximum depth of nested programs.
 inline constexpr int most_nested = 4;
 
-/// Inputs in the given order; what is captured stands at position `from`.
+/// Puts the inputs in the given order; captured values begin at position `from`.
 inline void order_inputs(writer& w, const std::vector<value_id>& own, std::size_t from,
                          const std::vector<value_id>& captured) {
   w.b.p.inputs.clear();
@@ -21,8 +21,8 @@ inline void order_inputs(writer& w, const std::vector<value_id>& own, std::size_
   if (from == own.size())
     w.b.p.inputs.insert_back(captured.data(), captured.data() + captured.size());
 }
-/// What these nested programs use of the program around them, each value once; it becomes the last
-/// inputs of each of them.
+/// Returns the outer values that these nested programs capture, each once. They become the last
+/// inputs of each nested program.
 inline std::vector<value_id> join_captures(const std::vector<writer*>& regions,
                                            const std::vector<std::vector<value_id>>& own) {
   std::vector<value_id> outer;
@@ -41,7 +41,7 @@ inline void return_from(writer& w, const std::vector<value_id>& values) {
   w.b.p.error.raise();
 }
 
-/// Some value of this type in the interval, by clamping one if need be.
+/// Returns a value of this type in the interval, clamped if necessary.
 inline value_id in_interval(writer& w, const tensor_type& t, const value_info& i) {
   const auto v = w.any([&](value_id x) {
     return w.type(x) == t && (w.info(x).integer || !i.integer || w.state.differentiable);
@@ -53,7 +53,7 @@ inline value_id in_interval(writer& w, const tensor_type& t, const value_info& i
   w.done(pt::ops::clamp(w.b, low, v, high), {std::ceil(i.lo), std::floor(i.hi), i.integer});
   return w.last();
 }
-/// What a carried value may become; at least what it is.
+/// Returns the interval that a carried value may reach, which contains its own.
 inline value_info carried_interval(writer& w, value_id v) {
   value_info i = w.info(v);
   if (!w.floating(v)) return all_of(w.element(v));
@@ -65,7 +65,7 @@ inline std::vector<value_id> some_values(writer& w, std::int64_t least, std::int
   for (auto n = w.r.in(least, most); n > 0; --n) list.push_back(w.any());
   return list;
 }
-/// What is carried; often two of one type, which may change places.
+/// Returns values to be carried; often two of one type, which may change places.
 inline std::vector<value_id> some_carried(writer& w, std::int64_t least) {
   auto list = some_values(w, least, 2);
   if (list.size() == 2 && !w.r.one_in(3))
@@ -73,7 +73,7 @@ inline std::vector<value_id> some_carried(writer& w, std::int64_t least) {
   return list;
 }
 
-/// A body of a few ops.
+/// Draws a body of a few ops.
 inline void draw_body(writer& body) { draw_ops(body, body.r.in(1, 5), 30); }
 
 inline bool draw_scan(writer& w) {
@@ -125,7 +125,7 @@ inline bool draw_scan(writer& w) {
   }
   order_inputs(body, inputs, 1, inner);
   const bool reversed = w.r.one_in(2);
-  if (w.r.one_in(2)) {  // with the carried values of each trip, as reverse mode wants them
+  if (w.r.one_in(2)) {  // with the carried values of each trip, as reverse mode needs them
     results.insert(results.end(), intervals.begin(), intervals.end());
     return w.done(
         pt::ops::scan(w.b, length, reversed, constants, carried, sliced, std::move(body.b.p)),
@@ -147,7 +147,7 @@ inline bool draw_scan(writer& w) {
       results);
 }
 
-/// Counts up to at most three; the condition may look at the other carried values too.
+/// Draws a loop of at most three trips; the condition may also read the other carried values.
 inline bool draw_while(writer& w) {
   if (w.derived()) return false;  // it has no derivative
   std::vector<value_id> carried = some_carried(w, 1);

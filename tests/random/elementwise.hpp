@@ -41,7 +41,7 @@ inline bool draw_arithmetic(writer& w) {
   }
 }
 
-/// x x + 1, which is at least 1, or -1.
+/// Returns x x + 1, which is at least 1, or -1.
 inline value_id positive(writer& w, value_id x) {
   const auto t = w.element(x);
   const value_info i = w.info(x);
@@ -53,8 +53,8 @@ inline value_id positive(writer& w, value_id x) {
   return w.emit(def<op::add>, {square, one}, more, t) ? w.last() : -1;
 }
 
-/// Quotients, remainders and powers: of any integers, and of floats where the divisor, or the base,
-/// is at least 1.
+/// Draws quotients, remainders and powers: of any integers, and of floats if the divisor or the
+/// base is at least 1.
 inline bool draw_quotient(writer& w) {
   const auto x = w.any_number();
   if (x < 0) return false;
@@ -80,7 +80,7 @@ inline bool draw_quotient(writer& w) {
   return w.emit(def<op::power>, {y, x}, {0, std::pow(c.hi, a.greatest()) * 1.01, false}, t);
 }
 
-/// Functions and quotients of floats of any value.
+/// Draws functions and quotients of floats of any value.
 inline bool draw_wild(writer& w) {
   const auto x = w.any([&](value_id v) { return w.floating(v); });
   if (x < 0) return false;
@@ -97,7 +97,7 @@ inline bool draw_wild(writer& w) {
   return w.emit(d, {x, w.partner(x)}, i, t);
 }
 
-/// Functions that jump.
+/// Draws functions with jumps.
 inline bool draw_rounding(writer& w) {
   const auto x = w.any_number();
   if (x < 0) return false;
@@ -115,7 +115,7 @@ inline bool draw_rounding(writer& w) {
       return w.emit(def<op::ceil>, {x}, {lo, hi}, t);
     case 4:
       return w.emit(def<op::round_nearest_away>, {x}, {lo, hi}, t);
-    case 5:  // not beyond the powers of two around
+    case 5:  // within the powers of two around it
       if (i.greatest() > 1000) return false;
       return w.emit(def<op::reduce_precision>, {x}, {2 * i.lo - 1, 2 * i.hi + 1, i.integer}, t,
                     {w.r.in(5, 9), w.r.in(2, 12)});
@@ -124,7 +124,7 @@ inline bool draw_rounding(writer& w) {
   }
 }
 
-/// Functions of real numbers.
+/// Draws functions of real numbers.
 inline bool draw_math(writer& w) {
   const auto x = w.any([&](value_id v) { return w.floating(v) && w.info(v).greatest() <= 30; });
   if (x < 0 || w.state.differentiable) return false;
@@ -153,13 +153,13 @@ inline bool draw_math(writer& w) {
       return function(def<op::sine>, x, -1, 1);
     case 6:
       return function(def<op::cosine>, x, -1, 1);
-    case 7:  // of an angle that is no multiple of pi / 2
+    case 7:  // of an angle that is not a multiple of pi / 2
       return function(def<op::tanh>, x, -1, 1) && function(def<op::tan>, w.last(), -1.6, 1.6);
     case 8:
       return function(def<op::cbrt>, x, -4, 4);
     case 9:
       return function(def<op::erfc>, x, 0, 2);
-    case 10:  // of what is well inside of (-1, 1)
+    case 10:  // of a number well inside (-1, 1)
       return i.greatest() <= 2 && function(def<op::erf>, x, -0.996, 0.996) &&
              function(def<op::erf_inv>, w.last(), -2.1, 2.1);
     default:
@@ -186,7 +186,7 @@ inline bool draw_math(writer& w) {
   }
 }
 
-/// The bits of an integer as another integer type, of any size.
+/// Draws the bits of an integer as another integer type, of any size.
 inline bool draw_bitcast(writer& w, value_id x) {
   static constexpr dtype integers[] = {dtype::i8, dtype::i16, dtype::i32, dtype::i64,
                                        dtype::u8, dtype::u16, dtype::u32, dtype::u64};

@@ -1,24 +1,24 @@
-/// How much the order of sums can change what a program of real values computes: a running error
-/// analysis, op by op, of the values at hand.
+/// Bounds how much the order of sums can change the results of a program of real values: a running
+/// error analysis, op by op, for the given values.
 #pragma once
 
 #include "values.hpp"
 
 namespace random_test {
 
-/// An array, and the greatest difference between its elements in two runs that sum in other orders.
+/// An array, and the maximum difference between its elements in two runs that sum in other orders.
 struct bounded_array {
   pt::array values;
   double error = 0;
 };
 
-/// Every op is run with its operands as they are and with operands that are off by their errors.
+/// Runs every op on its operands, and on operands that are changed by their errors.
 ///
-/// An elementwise function gives equal bits for equal operands. Of n terms t, in any order, a sum
-/// has |error| <= (n - 1) u sum|t| (Higham, section 4.2), and a product of n factors one of
-/// (n - 1) u times its size; both runs have one. Where an op jumps (a comparison of inexact values)
-/// the result has no bound: its error is infinite. `Regrouped`: sums and products of two elements
-/// may be taken in other groups, too, so that each of them rounds.
+/// An elementwise function returns equal bits for equal operands. For n terms t in any order, a sum
+/// has |error| <= (n - 1) u sum|t| (Higham, section 4.2), and a product of n factors one of (n - 1)
+/// u times its size; both runs have one. Where an op jumps (a comparison of inexact values), its
+/// error has no bound and is infinite. `Regrouped`: sums and products of two elements may be
+/// grouped differently, too, so that each of them rounds.
 template <bool Regrouped = false>
 class error_analysis {
  public:
@@ -52,7 +52,7 @@ class error_analysis {
     return is_linear(p, o) ? sums(p, o, operands) : function(p, o, operands);
   }
 
-  /// An op of a program, alone.
+  /// Runs a single op of a program.
   static arrays apply(const pt::program& p, pt::op_id o, const arrays& operands) {
     pt::program alone;
     std::vector<value_id> values;
@@ -91,8 +91,8 @@ class error_analysis {
     return out;
   }
 
-  /// Is it linear in each of its floating operands (but what selects, which is exact or has no
-  /// bound)? Products of all elements are treated alike.
+  /// True if the op is linear in each of its floating-point operands. (An operand that selects is
+  /// exact or has no bound.) Products of all elements are treated alike.
   static bool is_linear(const pt::program& p, pt::op_id o) {
     const pt::op_def* d = p.op(o).def;
     if (!pt::is_floating(p.type(p.op(o).result).element)) return false;
@@ -128,7 +128,7 @@ class error_analysis {
     return {{only(p, o, values_of(operands)), pt::max_difference(upper, size) + rounding}};
   }
 
-  /// The greatest change for operands that are off, by all combinations of signs.
+  /// Returns the maximum change for operands that are off, over all combinations of signs.
   static list function(const pt::program& p, pt::op_id o, const list& operands) {
     const arrays exact = values_of(operands), results = apply(p, o, exact);
     std::vector<std::size_t> inexact;
@@ -138,7 +138,7 @@ class error_analysis {
     for (const auto& y : results) out.push_back({y, rounds(p, o) ? rounding_error(y) : 0});
     if (inexact.empty()) return out;
     if (selects(p, o)) return without_bound(out);
-    // Of many operands (a concatenation) each is moved, not combined with others.
+    // If there are many operands (a concatenation), each is changed separately.
     const bool few = inexact.size() <= 3;
     for (int signs = 0; signs < (few ? 1 << inexact.size() : 2); ++signs) {
       arrays off = exact;
@@ -150,7 +150,7 @@ class error_analysis {
       }
       const arrays got = apply(p, o, off);
       for (std::size_t r = 0; r < out.size(); ++r) {
-        // A derivative is nearly the same all over so small an interval; twice for that.
+        // A derivative is nearly constant over so small an interval; the factor 2 covers the rest.
         const double moved = 2 * pt::max_difference(got[r], results[r]);
         const bool real = pt::is_floating(results[r].element());
         const double rounding = real ? rounding_error(got[r]) : 0;
@@ -169,7 +169,7 @@ class error_analysis {
            (d == &pt::def<pt::op::add> || d == &pt::def<pt::op::subtract> ||
             d == &pt::def<pt::op::multiply> || d == &pt::def<pt::op::divide>);
   }
-  /// Does it pick elements by comparing those of one operand?
+  /// True if the op picks elements by comparing those of one operand.
   static bool selects(const pt::program& p, pt::op_id o) {
     const pt::op_def* d = p.op(o).def;
     return d == &pt::def<pt::op::top_k> || d == &pt::def<pt::op::select_and_gather> ||
@@ -242,8 +242,8 @@ class error_analysis {
   }
 };
 
-/// By output: the greatest difference that another order of sums may make (`Regrouped`: and other
-/// groups of two-element sums and products).
+/// Returns, by output, the maximum difference that another order of sums may make (`Regrouped`: and
+/// other groups of sums and products of two elements).
 template <bool Regrouped = false>
 inline std::vector<double> order_errors(const pt::program& p,
                                         const std::vector<pt::array>& inputs) {

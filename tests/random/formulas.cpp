@@ -1,6 +1,6 @@
-// Random programs on formulas, as a proof by elements runs them, some elements of inputs being
-// numbers: elements that are the same formula are worth the same, and those that are numbers are
-// worth that, whatever is put in for the others.
+// Random programs on formulas, as a proof by elements runs them, with numbers for some elements of
+// inputs. Elements that are the same formula have the same value, and elements that are numbers
+// have that value, whatever the other inputs are.
 //
 // PARTITA_FORMULAS_CASES=n runs n seeds, from s on with PARTITA_FORMULAS_FIRST=s.
 #include <doctest/doctest.h>
@@ -29,7 +29,7 @@ namespace {
 using pt::prove_detail::element;
 using pt::prove_detail::tensors;
 
-/// The elements of an array as `constant` stores them.
+/// Returns the elements of an array as `constant` stores them.
 std::vector<std::int64_t> bits_of(const pt::array& x) {
   std::vector<std::int64_t> all;
   const auto n = static_cast<std::size_t>(x.size()),
@@ -52,7 +52,7 @@ class formulas_of {
  public:
   static constexpr std::size_t samples = 6;
 
-  /// All values are looked at.
+  /// Looks at all values.
   explicit formulas_of(const test_case& c) : p_(c.p), r_{c.seed * 131 + 7} {
     p_.outputs = {};
     for (pt::value_id v = 0; v < static_cast<pt::value_id>(p_.types.size()); ++v)
@@ -60,7 +60,7 @@ class formulas_of {
     a_.most_steps = 300'000;
     draw_inputs(c);
   }
-  /// What is wrong, or "".
+  /// Returns the first error, or "".
   std::string wrong() {
     const pt::mesh alone;
     const pt::prove_detail::devices one(alone);
@@ -95,7 +95,7 @@ class formulas_of {
   using worths = std::array<std::int64_t, samples>;
   std::map<std::tuple<pt::dtype, std::uint64_t, std::uint64_t>, worths> seen_;
 
-  /// Of some inputs some elements are numbers: what the first sample has there.
+  /// Replaces some elements of some inputs by the numbers of the first sample.
   void draw_inputs(const test_case& c) {
     for (std::size_t s = 0; s < samples; ++s) {
       test_case other = c;
@@ -138,7 +138,7 @@ class formulas_of {
     equal += !is_new;
     return std::ranges::equal(at->second, worth, agree);
   }
-  /// What is expected in the samples, and what is there.
+  /// Returns the expected and the actual values of an element in the samples.
   std::string words(const element& x, const worths& worth) const {
     std::string all;
     for (std::size_t s = 0; s < samples; ++s) {
@@ -150,7 +150,7 @@ class formulas_of {
     }
     return all;
   }
-  /// Formulas of real numbers may be rounded in other places, and 0 times an infinity is 0.
+  /// Formulas of real numbers may round in other places, and 0 times an infinity is 0.
   static bool are_near(std::int64_t a, std::int64_t b) {
     const double x = std::bit_cast<double>(a), y = std::bit_cast<double>(b);
     if (std::isnan(x) || std::isnan(y)) return true;
@@ -160,7 +160,7 @@ class formulas_of {
 
 }  // namespace
 
-TEST_CASE("random programs on formulas: what is equal is worth the same") {
+TEST_CASE("random programs on formulas: equal formulas have equal values") {
   const long first = number_from("PARTITA_FORMULAS_FIRST", 1),
              cases = number_from("PARTITA_FORMULAS_CASES", 300);
   long elements = 0, equal = 0, numbers = 0;

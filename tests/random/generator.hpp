@@ -11,7 +11,7 @@
 
 namespace random_test {
 
-/// An op of a hundred operands and more.
+/// Draws an op of a hundred operands and more.
 inline bool draw_many(writer& w) {
   if (w.depth() > 0 || !w.r.one_in(8)) return false;
   const auto x = w.any([&](value_id v) { return w.rank(v) > 0 && w.dims(v).elements() <= 16; });
@@ -31,7 +31,7 @@ inline bool draw_many(writer& w) {
   return w.done(pt::ops::concatenate(w.b, operands, dim), joined);
 }
 
-/// A family of ops and how often it is drawn.
+/// A family of ops, and the weight with which it is drawn.
 struct family {
   int weight;
   bool (*draw)(writer&);
@@ -49,7 +49,7 @@ inline constexpr family tame_families[] = {
     {1, &draw_convolution},   {2, &draw_dot},           {3, &draw_layer},
     {1, &draw_linear_system}, {3, &draw_control},       {1, &draw_many}};
 
-/// Those for floats of any value.
+/// The families for floats of any value.
 inline constexpr family wild_families[] = {{5, &draw_arithmetic},
                                            {4, &draw_wild},
                                            {1, &draw_comparison},
@@ -96,11 +96,12 @@ class generator {
  public:
   explicit generator(std::uint64_t seed) : state_{random{seed * 0x9e3779b9u + 12345}} {
     case_.seed = seed;
-    case_.heavy = seed % 7 == 3;  // (No draw of its own: the other cases stay what they are.)
+    case_.heavy =
+        seed % 7 == 3;  // (Takes no random number, so that the other cases stay the same.)
     case_.looks_up = !case_.heavy && seed % 13 == 5;
   }
 
-  /// Few ops of floats of any value, any of whose dimensions are padded.
+  /// Returns a case of few ops on floats of any value, any of whose dimensions are padded.
   test_case make_padded() {
     writer w(state_);
     case_.wild = state_.wild = true;
@@ -185,13 +186,13 @@ class generator {
     else
       draw_ops(w, r_.in(3, plain ? 22 : 10), 400);
   }
-  /// Layers, and mostly a few ops behind them.
+  /// Draws layers, and mostly a few ops after them.
   void heavy_ops(writer& w) {
     draw_heavy_layers(w);
     if (!r_.one_in(3)) draw_ops(w, w.emitted + r_.in(1, 4), 40);
   }
 
-  /// A lookup or an update, and mostly a few ops behind it.
+  /// Draws a gather or an update, and mostly a few ops after it.
   void lookup_ops(writer& w) {
     draw_lookups(w);
     if (!r_.one_in(3)) draw_ops(w, w.emitted + r_.in(1, 4), 40);
@@ -244,8 +245,8 @@ class generator {
     int n = 0;
     for (value_id v : found) w.b.p.outputs.push_back({v, w.b.p.intern("g" + std::to_string(n++))});
   }
-  /// Floats become i64: another program of the same structure, in which sums are exact in every
-  /// order, however large.
+  /// Turns floats into i64: another program of the same structure, in which sums of any size are
+  /// exact in every order.
   static void make_integral(pt::program& p) {
     for (pt::op_id o = 0; o < p.op_count(); ++o) {
       const auto& n = p.op(o);
@@ -278,7 +279,7 @@ class generator {
     return all;
   }
 
-  /// Without what the outputs do not need, as models are traced.
+  /// Removes ops that the outputs do not need, as tracing does.
   void tidy() {
     const pt::program before = case_.p;
     const std::vector<value_info> known = case_.info;
@@ -293,8 +294,8 @@ class generator {
       move(before.outputs[i].value, case_.p.outputs[i].value);
   }
 
-  /// An end of a reshape and a dimension of it that an axis of this size slices, but for which the
-  /// factors may be too small; or `otherwise`. The first tactic begins with it.
+  /// Chooses a reshape and a dimension of it that an axis of this size slices, unless the factors
+  /// are too small, or returns `otherwise`. The first tactic begins with it.
   std::int64_t size_for_reshape(std::int64_t otherwise) {
     const pt::program& p = case_.p;
     std::vector<value_id> ends;
@@ -312,7 +313,7 @@ class generator {
     while (size > 1 && s[first_.dim] % size != 0) --size;
     return size;
   }
-  /// Where the schedule pads, axes of every size.
+  /// Draws axes of any size if the schedule pads.
   void mesh() {
     pads_ = r_.one_in(2);
     static constexpr int sizes[] = {1, 2, 2, 2, 3, 4, 4, 6, 8, 8, 12};
@@ -336,7 +337,7 @@ class generator {
     if (kind < 8) return r_.pick(p.outputs).value;
     return static_cast<value_id>(r_.in(0, p.value_count() - 1));
   }
-  /// An action over a part of its axis.
+  /// Changes an action to a part of its axis.
   void part(random_action& a) {
     const std::int64_t whole = case_.mesh.size(a.axis);
     for (int tries = 0; tries < 8; ++tries) {

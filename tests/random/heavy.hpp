@@ -1,5 +1,5 @@
-/// Layers whose weights are larger than what goes through them, and tactics as data parallelism
-/// with sharded weights (ZeRO-3) has them: what spmd/stationary.hpp rewrites.
+/// Layers whose weights are larger than their activations, with tactics of data parallelism with
+/// sharded weights (ZeRO-3): the programs that spmd/stationary.hpp rewrites.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace random_test {
 
 inline constexpr std::int64_t few_rows[] = {2, 4, 4, 6, 8}, wide_columns[] = {8, 12, 16, 16, 24};
 
-/// A matrix product over the last dimension.
+/// Draws a matrix product over the last dimension.
 inline bool draw_projection(writer& w, value_id x) {
   const int last = w.rank(x) - 1;
   const std::int64_t k = w.dims(x)[last];
@@ -21,7 +21,8 @@ inline bool draw_projection(writer& w, value_id x) {
   return w.exact(w.element(x), out) &&
          w.done(pt::ops::dot_general(w.b, x, weights, {{}, {}, left, right}), out);
 }
-/// A convolution of (batch, position, feature) or (batch, feature), one in four in two groups.
+/// Draws a convolution of (batch, position, feature) or (batch, feature), one in four in two
+/// groups.
 inline bool draw_filter(writer& w, value_id x) {
   const int rank = w.rank(x);
   const std::int64_t features = w.dims(x)[rank - 1], outputs = wide_columns[w.r.in(0, 4)];
@@ -43,7 +44,7 @@ inline bool draw_filter(writer& w, value_id x) {
          w.done(pt::ops::convolution(w.b, x, weights, {roles, rhs, roles, windows, groups, 1}),
                 out);
 }
-/// One to four layers, some with a residual.
+/// Draws one to four layers, some with a residual.
 inline void draw_heavy_layers(writer& w) {
   shape s{few_rows[w.r.in(0, 4)]};
   if (w.r.one_in(2)) s.push_back(w.r.in(1, 3));
@@ -69,8 +70,8 @@ inline void add_tile(test_case& c, value_id v, int dim, int axis) {
   a.axis = axis;
   c.tactics.back().push_back(a);
 }
-/// One or two axes; the batch along the first, then perhaps a weight along the second, then each
-/// weight along any.
+/// Draws one or two axes: the batch along the first, then perhaps a weight along the second, then
+/// each weight along any.
 inline void draw_heavy_tactics(test_case& c, random& r) {
   c.mesh.push_back({"B", few_rows[r.in(0, 2)]});
   if (r.one_in(2)) c.mesh.push_back({"M", 2});

@@ -1,7 +1,7 @@
-// Random layouts of tagged values, one behind the other, and random ways to shard a step that clips
-// its gradients: what is computed, its proof, its text, and the bytes that are sent.
+// Random layouts of tagged values in sequence, and random ways to shard a step that clips its
+// gradients: results, proof, text, and bytes sent.
 //
-// PARTITA_RANDOM_CASES=n runs a tenth of so many seeds. Not drawn: padding, see random.cpp.
+// PARTITA_RANDOM_CASES=n runs n / 10 seeds. Not drawn: padding, see random.cpp.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -29,7 +29,7 @@ pt::mesh random_mesh(data::random& r) {
     m.push_back({names[i], i == odd ? r.in(2, 4) : 2});
   return m;
 }
-/// Some axes of a mesh, or parts of them, in any order on any dimensions.
+/// Returns some axes of a mesh, or parts of them, in any order on any dimensions.
 pt::dimensions_axes random_layout(data::random& r, const pt::mesh& m, int rank) {
   pt::dimensions_axes l{pt::replicated};
   l.whole = false;
@@ -120,7 +120,7 @@ const pt::program& clipping(int norm) {
 
 }  // namespace
 
-TEST_CASE("random layouts of values that follow each other") {
+TEST_CASE("random layouts of values in sequence compute the results of the source") {
   std::int64_t kinds[6] = {};
   for (std::uint64_t seed = 1; seed <= cases(); ++seed) {
     CAPTURE(seed);
@@ -146,7 +146,7 @@ TEST_CASE("random layouts of values that follow each other") {
   CHECK(kinds[pt::collective::permute] > 0);
 }
 
-TEST_CASE("random shardings of a step that clips its gradients") {
+TEST_CASE("random shardings of a step that clips its gradients compute its results") {
   int scattered = 0;
   for (std::uint64_t seed = 1; seed <= cases() / 3; ++seed) {
     CAPTURE(seed);

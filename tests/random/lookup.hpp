@@ -1,5 +1,5 @@
 /// Lookups in a large table by few indices, updates of its rows, and tactics that cut rows and
-/// indices along one axis: what spmd/looked_up.hpp is for.
+/// indices along one axis: what spmd/row_lookup.hpp is for.
 #pragma once
 
 #include "heavy.hpp"
@@ -27,7 +27,7 @@ inline void draw_lookups(writer& w) {
            {sum.lo + old.lo, sum.hi + old.hi, sum.integer && old.integer}, dtype::f32);
   }
 }
-/// One or two axes; the first inputs along the first axis, at once or one behind the other, then
+/// Draws one or two axes: the first inputs along the first axis, at once or in sequence, then
 /// perhaps others, and any along the second axis.
 inline void draw_lookup_tactics(test_case& c, random& r) {
   c.mesh.push_back({"B", r.one_in(2) ? 2 : 4});

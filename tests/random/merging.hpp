@@ -1,6 +1,6 @@
-/// Laws of what may be done to a pipeline: forwards run again, units absorbed, units merged, calls
-/// joined. Each computes the same, is proved, lists and exports what it does, and of its mutants
-/// none is proved that computes something else.
+/// Laws of rewrites of pipelines: rematerialized forwards, absorbed units, merged units, joined
+/// calls. Each rewritten pipeline computes the same, is proved, and lists and exports its calls. No
+/// mutant that computes something else is proved.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,7 @@ struct merging_statistics {
   }
 };
 
-/// The laws of one case: its inputs, which results are right, and where chance comes from.
+/// The laws for one case: its inputs, the right results, and the source of random numbers.
 class merging_laws {
  public:
   using same = std::function<bool(const pt::results&)>;
@@ -50,15 +50,15 @@ class merging_laws {
                std::uint64_t seed, merging_statistics& seen)
       : x_(inputs), is_expected_(std::move(is_expected)), r_(r), seed_(seed), seen_(seen) {}
 
-  /// Counts whether it is proved; one that is right has to be.
+  /// Counts whether the pipeline is proved; a right one has to be.
   bool proved(const pt::pipelined& p) {
     const pt::verdict v = pt::prove(p);
     ++(v ? seen_.proved : seen_.not_proved);
     if (!v) MESSAGE("seed ", seed_, " is not proved: ", data::str(v.error.message));
     return v.proved;
   }
-  /// Forwards run again, units absorbed and merged by lot, where channels hold what is needed; then
-  /// calls joined.
+  /// Rematerializes forwards, absorbs and merges random units, where channels have enough capacity;
+  /// then joins calls.
   std::string problem_of_units(pt::pipelined p) {
     p.channels.capacity = pt::unbounded;
     const auto together = units_by_lot();
@@ -87,7 +87,7 @@ class merging_laws {
     }
     return problem_of_calls(std::move(q));
   }
-  /// Calls of any microbatches, joined by lot.
+  /// Joins random calls of any microbatches.
   std::string problem_of_calls(pt::pipelined p) {
     p.channels.capacity = pt::unbounded;
     ++seen_.tried;
@@ -115,7 +115,7 @@ class merging_laws {
       if (const std::string s = problem_of_mutants(q); !s.empty()) return "joint calls: " + s;
     return "";
   }
-  /// Is what lies at each peak all of it?
+  /// Checks that the values at each peak add up to it.
   std::string problem_of_peak(const pt::pipelined& p) const {
     for (const auto& m : pt::peaks_of(p)) {
       std::int64_t all = m.running, of_arguments = 0;
@@ -131,7 +131,7 @@ class merging_laws {
     }
     return "";
   }
-  /// Is a mutant proved that computes something else?
+  /// Checks that no mutant that computes something else is proved.
   std::string problem_of_mutants(const pt::pipelined& p) {
     constexpr std::uint64_t of_each = 20;
     for (std::uint64_t i = 0; i < of_each; ++i) {
@@ -152,7 +152,8 @@ class merging_laws {
     return "";
   }
 
-  /// Seeds whose pipelines are mutated, too: the first ones, PARTITA_MUTATED_CASES of them.
+  /// The number of seeds whose pipelines are also mutated, from the first on:
+  /// PARTITA_MUTATED_CASES.
   static std::uint64_t mutated_cases() {
     return static_cast<std::uint64_t>(number_from("PARTITA_MUTATED_CASES", 200));
   }
@@ -164,7 +165,8 @@ class merging_laws {
   std::uint64_t seed_;
   merging_statistics& seen_;
 
-  /// Units verify; results are right in both modes; it is proved and exported.
+  /// Checks that units verify, results are right in both modes, and the pipeline is proved and
+  /// exported.
   std::string problem(const pt::pipelined& p, const std::string& what) {
     for (const auto& u : p.units)
       if (pt::failure f = pt::verify(u.device)) return data::str(f.message);
@@ -179,7 +181,7 @@ class merging_laws {
   }
   using chance = std::function<bool(const pt::fragment_call&, const pt::fragment_call&)>;
 
-  /// Units of one microbatch.
+  /// Returns random units of one microbatch.
   chance units_by_lot() {
     const std::int64_t lot = r_.in(0, 1 << 20), rare = r_.in(2, 8);
     return [=](const pt::fragment_call& a, const pt::fragment_call& b) {
@@ -191,7 +193,7 @@ class merging_laws {
       return (h >> 40) % static_cast<std::uint64_t>(rare) == 0;
     };
   }
-  /// Calls of any microbatches, or the same of each pair.
+  /// Returns random calls of any microbatches, or the same calls of each pair.
   chance calls_by_lot() {
     const std::int64_t lot = r_.in(0, 1 << 20), rare = r_.in(2, 40);
     const bool near = r_.one_in(2);

@@ -1,4 +1,4 @@
-/// Draws ops that move elements: shapes, slices, padding, computed places, sorting.
+/// Draws ops that move elements: shapes, slices, padding, computed positions, sorting.
 #pragma once
 
 #include <cmath>
@@ -31,15 +31,15 @@ inline bool draw_transpose(writer& w) {
   return w.done(pt::ops::transpose(w.b, x, w.permutation(w.rank(x))), w.info(x));
 }
 
-/// A shape without elements.
+/// Returns a shape without elements.
 inline shape empty_shape(writer& w) {
   shape s = w.some_shape(1, 4);
   s[static_cast<int>(w.r.in(0, s.rank - 1))] = 0;
   return s;
 }
 
-/// The prime factors of the shape, regrouped; sometimes in another order, which has no common
-/// refinement with the old shape.
+/// Draws a reshape that regroups the prime factors of the shape; sometimes in another order, which
+/// has no common refinement with the old shape.
 inline bool draw_reshape(writer& w) {
   const auto x = w.any([&](value_id v) { return w.dims(v).elements() != 1; });
   if (x < 0) return false;
@@ -134,13 +134,14 @@ inline bool draw_roll(writer& w) {
   return w.done(pt::ops::roll(w.b, x, dim, w.r.in(-4, 4)), w.info(x));
 }
 
-/// Mostly i32.
+/// Returns i32 in most cases.
 inline dtype index_type(writer& w) {
   static constexpr dtype rare[] = {dtype::i64, dtype::i64, dtype::i8,  dtype::i16,
                                    dtype::u8,  dtype::u16, dtype::u32, dtype::u64};
   return w.r.one_in(3) ? w.r.pick(rare) : dtype::i32;
 }
-/// An integer scalar of this type: one there is (the index of a loop, often) or a new one.
+/// Returns an integer scalar of this type: an existing one (often the index of a loop) or a new
+/// one.
 inline value_id some_index(writer& w, dtype t) {
   const auto v = w.any([&](value_id x) { return w.type(x) == tensor_type{t, {}}; });
   return v >= 0 && !w.r.one_in(3) ? v : w.fresh({t, {}}, -1, 4);
@@ -170,7 +171,7 @@ inline bool draw_dynamic_slice(writer& w) {
                 either(w.info(x), w.info(update)));
 }
 
-/// Indices from 0 to `last`; sometimes beyond both ends.
+/// Returns indices from 0 to `last`, sometimes out of bounds at both ends.
 inline value_id indices(writer& w, const shape& s, std::int64_t last) {
   last = std::max<std::int64_t>(last, 0);
   const bool reach_out = w.r.one_in(3);
@@ -186,7 +187,7 @@ struct random_windows {
 
   random_windows(writer& w, const shape& of) {
     random& r = w.r;
-    ints batch;  // of the indices; -1 - d runs along with dimension d of the operand
+    ints batch;  // of the indices; -1 - d corresponds to dimension d of the operand
     ints windows;
     for (int d = 0; d < of.rank; ++d) {
       const auto role = r.in(0, 3);
@@ -263,7 +264,7 @@ inline bool draw_gather(writer& w) {
   return w.done(pt::ops::gather(w.b, x, i, g.numbers(), g.sizes), w.info(x));
 }
 
-/// What up to `n` updates make of an element.
+/// Returns the interval of an element after up to `n` updates.
 inline value_info updated(pt::ops::scatter_update u, const value_info* input,
                           const value_info& updates, std::int64_t n, dtype t) {
   const auto combine = static_cast<pt::combiner>(u);
@@ -311,7 +312,8 @@ inline bool draw_scatter(writer& w) {
                 out);
 }
 
-/// With one NaN for all of them: top_k sees their signs, which follow from the order of additions.
+/// Replaces every NaN by a single one: top_k sees signs of NaN, which depend on the order of
+/// additions.
 inline value_id with_one_nan(writer& w, value_id x) {
   if (!w.may_be_anything(w.element(x))) return x;
   const value_id is_nan = pt::ops::compare(w.b, pt::ops::direction::ne, x, x);
@@ -347,7 +349,7 @@ inline bool draw_sort(writer& w) {
                 infos);
 }
 
-/// A function of its own: the greatest element; maps x -> a x + b, one after the other.
+/// Draws a user's function: the maximum; maps x -> a x + b in sequence.
 inline bool draw_fold(writer& w) {
   const bool maps = w.r.one_in(2);
   const auto x =

@@ -1,7 +1,8 @@
-// Random programs, parts, topologies and assignments: the fragments compute what the source does.
+// Random programs, parts, topologies and assignments: the fragments compute the results of the
+// source.
 //
-// Parts are drawn over ops without regard to what depends on what, so that they have to be cut
-// where they would wait for each other. Not drawn: names in nested programs.
+// Parts are drawn over ops regardless of dependences, so that they have to be cut where they would
+// wait for each other. Not drawn: names in nested programs.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -18,9 +19,9 @@ using data::str;
 
 namespace {
 
-/// Parts of a program: mostly stretches of ops, some of single ops, some in others; ops of
-/// derivatives are of the part of another op. Else all but what combines two values (so that there
-/// are chains over several meshes).
+/// Draws parts of a program: mostly ranges of ops, some of single ops, some inside others; an op of
+/// a derivative belongs to the part of another op. Otherwise one part of all ops except those that
+/// combine two values (so that there are chains over several meshes).
 void draw_parts(pt::program& p, data::random& r) {
   pt::number_ops(p);
   static constexpr std::string_view names[] = {"layers.0", "layers.1", "layers.2", "head", "a b"};
@@ -51,8 +52,8 @@ pt::topology draw_topology(data::random& r) {
   for (int i = 0; i < count; ++i) t.push_back({names[i], {{"B", r.in(1, 4)}, {"M", 2}}});
   return t;
 }
-/// Of each name that parts have, and of some inputs and outputs. Parts in parts of other meshes are
-/// refused: then only the outer ones are assigned.
+/// Assigns each name of a part, and some inputs and outputs. A part in a part of another mesh is
+/// refused: then only the outer one is assigned.
 pt::assignment draw_assignment(const pt::program& p, const pt::topology& t, data::random& r) {
   pt::assignment a;
   a.infer_transfers = !r.one_in(4);
@@ -78,7 +79,8 @@ struct mpmd_statistics {
        states = 0, nested = 0;
 } mpmd_seen;
 
-/// Are fragments and transfers in an order of execution, each value made once for each mesh?
+/// Checks that fragments and transfers are in an order of execution, and that each value is sent to
+/// a mesh once.
 std::string check_structure(const pt::mpmd_program& m) {
   const pt::program& p = m.source;
   std::set<std::pair<pt::value_id, int>> there;
@@ -110,7 +112,7 @@ std::string check_structure(const pt::mpmd_program& m) {
   return "";
 }
 
-/// What is wrong with a case, or "".
+/// Returns the error of a case, or "".
 std::string mpmd_problem(std::uint64_t seed) {
   test_case c = generator(seed).make();
   data::random r{seed * 31 + 7};
@@ -150,7 +152,7 @@ std::string mpmd_problem(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("random programs over several meshes") {
+TEST_CASE("random programs over several meshes compute the results of the source") {
   const long cases = for_each_seed(2000, mpmd_problem);
   MESSAGE(mpmd_seen.cases, " cases, ", mpmd_seen.refused, " refused, ", mpmd_seen.split,
           " with chains combined per mesh, ", mpmd_seen.nested, " with nested programs, ",

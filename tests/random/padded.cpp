@@ -1,6 +1,5 @@
-// Small programs of floats of any value, of which any dimension is padded: what stands behind an
-// end, or beyond the ends of pieces, is never part of a result, whatever infinities and NaN it
-// meets.
+// Small programs of floats of any value, with any dimension padded: padding is never part of a
+// result, whatever infinities and NaN it meets.
 //
 // PARTITA_PADDED_CASES=n runs the seeds 1 to n, with PARTITA_PADDED_FIRST=s those from s on.
 #include <doctest/doctest.h>
@@ -27,7 +26,7 @@ pt::core_program acted(const test_case& c) {
   return core;
 }
 
-/// What is wrong with a case, or "".
+/// Returns the error of a case, or "".
 std::string wrong(const test_case& c) {
   const auto inputs = arguments(c);
   const pt::results expected = pt::evaluate(c.p, inputs);
@@ -56,7 +55,7 @@ std::string wrong(const test_case& c) {
 
 }  // namespace
 
-TEST_CASE("random programs of infinities and NaN: padding is no part of a result") {
+TEST_CASE("random programs of infinities and NaN: padding is not part of a result") {
   const long first = number_from("PARTITA_PADDED_FIRST", 1),
              cases = number_from("PARTITA_PADDED_CASES", 4000);
   int failures = 0;

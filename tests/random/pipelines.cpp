@@ -1,21 +1,22 @@
-// Random pipelines: layers in random stages on random meshes, under every order, compute what the
-// step computes.
+// Random pipelines: layers in random stages on random meshes, under every order, compute the
+// results of the step.
 //
 // Drawn: layers of products, sums, maxima, products by elements; values that skip stages, weights
 // that several stages share, inputs that later stages use, losses that need two stages, several
-// outputs (per example, summed), what is not differentiated; derivatives or none; a norm over all
-// gradients; numbers of stages, meshes and microbatches; orders, capacities of channels. Not drawn:
-// programs whose stages depend on each other in a circle, nested programs.
+// outputs (per example, summed), values that are not differentiated; derivatives or none; a norm
+// over all gradients; numbers of stages, meshes and microbatches; orders, capacities of channels.
+// Not drawn: programs whose stages depend on each other in a circle, nested programs.
 //
 // With stages sharded inside: meshes of random axes, in any order, of sizes 1 to 4; tactics for
 // random inputs and outputs, some padded.
 //
-// And under tables of orders drawn by lot, stages on any meshes: those that follow the flow of data
-// run, or need more capacity and say so; others may contradict it, and say so. Then with units
-// merged by lot: to the same bits, or those that are to be one call wait for themselves.
+// Also with random tables of orders and stages on any meshes: tables that follow the data flow run,
+// or report that they need more capacity; other tables may contradict the data flow, and the error
+// reports it. Then with random merged units: they compute the same bits, or the error reports calls
+// that would wait for themselves.
 //
-// All of them are proved. Of mutants of those with sharded stages none is
-// proved that computes something else.
+// All of them are proved. No mutant of a pipeline with sharded stages that computes something else
+// is proved.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -64,7 +65,7 @@ class pipeline_case {
     build();
   }
   data::random& random() { return r_; }
-  /// The part of stage s that the layer of this number is of.
+  /// Returns the stage of the layer with this number.
   int stage_of(int part) const { return of_stage_[static_cast<std::size_t>(part)]; }
 
  private:
@@ -228,7 +229,8 @@ struct sharded_statistics {
        rounded = 0;
 } sharded_seen;
 
-/// Sums of whole numbers are exact in any order up to 2^53; in long chains of products not all are.
+/// True if the results are equal. Sums of whole numbers are exact in any order up to 2^53, but in
+/// long chains of products not all are.
 bool same_sums(const pt::results& a, const pt::results& b) {
   if (pt::equal(a, b)) return true;
   double largest = 0;
@@ -239,7 +241,7 @@ bool same_sums(const pt::results& a, const pt::results& b) {
   return largest > 0x1p50 && pt::all_close(a, b, 1e-12, 1e-12 * largest);
 }
 
-/// Places one value.
+/// A tactic that places one value.
 struct one_placement {
   std::string value, axis;
   int dim = 0;
@@ -281,7 +283,7 @@ std::vector<one_placement> random_tactics(const pt::program& p, data::random& r)
   return out;
 }
 
-/// What texts tell of a pipeline is what it does.
+/// Checks that texts about a pipeline agree with it.
 std::string text_problem(const pt::pipelined& p) {
   const std::string all = data::str(pt::explain(p));
   const auto lines = static_cast<std::size_t>(std::count(all.begin(), all.end(), '\n'));
@@ -343,7 +345,7 @@ std::string sharded_problem(std::uint64_t seed) {
       try {
         p = pt::pipeline(c.p, t, pt::gpipe, options, tactics);
         built = true;
-      } catch (const pt::error& e) {  // what cannot be had along with the rest
+      } catch (const pt::error& e) {  // options that exclude each other
         const bool unfit = e.code()[0] == 'S' || e.code() == "O130";
         if (!unfit || tactics.empty()) throw;
         ++sharded_seen.refused;
@@ -396,7 +398,7 @@ bool same_rows(const pt::order_table& a, const pt::order_table& b) {
       return false;
   return a.rows.size() == b.rows.size();
 }
-/// What the meshes of a pipeline run.
+/// Returns the calls of each mesh of a pipeline.
 pt::order_table rows_of(const pt::pipelined& p) {
   pt::order_table out;
   for (const auto& list : pt::lists_by_mesh(p.calls, p.order)) {
@@ -472,7 +474,7 @@ std::string table_problem(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("random pipelines") {
+TEST_CASE("random pipelines compute the results of the step") {
   for_each_seed(500, pipeline_problem);
   MESSAGE(pipelines_seen.cases, " pipelines, ", pipelines_seen.derived, " with derivatives, ",
           pipelines_seen.shared, " shared weights, ", pipelines_seen.skipping,
@@ -482,7 +484,7 @@ TEST_CASE("random pipelines") {
           " that need more capacity");
 }
 
-TEST_CASE("random pipelines whose stages are sharded") {
+TEST_CASE("random pipelines with sharded stages compute the results of the step") {
   for_each_seed(300, sharded_problem);
   MESSAGE(sharded_seen.cases, " pipelines, ", sharded_seen.tactics, " tactics, ",
           sharded_seen.refused, " that did not fit, ", sharded_seen.uneven,
@@ -491,7 +493,7 @@ TEST_CASE("random pipelines whose stages are sharded") {
           sharded_seen.rounded, " too large to be exact");
 }
 
-TEST_CASE("random pipelines under random tables of orders") {
+TEST_CASE("random pipelines under random tables of orders compute the results of the step") {
   for_each_seed(300, table_problem);
   MESSAGE(tables_seen.cases, " tables, ", tables_seen.ran, " that run, ", tables_seen.deadlocks,
           " that need more capacity, ", tables_seen.wrong, " with calls exchanged, ",

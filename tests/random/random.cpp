@@ -1,10 +1,11 @@
-// Random programs, meshes and actions: the partitioned program computes what the source does.
+// Random programs, meshes and actions: the partitioned program computes the results of the source.
 //
-// Gradients are of i64, where sums are exact, or of f64, where an analysis bounds what their order
-// changes. Not drawn: gradients of narrower floats, sums of floats whose finite part may overflow.
+// Gradients are of i64, on which sums are exact, or of f64, for which an analysis bounds the effect
+// of their order. Not drawn: gradients of narrower floats, sums of floats whose finite part may
+// overflow.
 //
 // PARTITA_RANDOM_FIRST=s and PARTITA_RANDOM_CASES=n run n seeds from s on, PARTITA_RANDOM_SEED=s
-// one case, which is printed.
+// runs one case and prints it.
 #include <doctest/doctest.h>
 
 #include <iostream>
@@ -51,7 +52,7 @@ struct listed_tactic {
 };
 static_assert(pt::Tactic<listed_tactic>);
 
-/// Does nest `b` begin with the loops of `a`, over the parts of its axes?
+/// True if nest `b` begins with the loops of `a`, over the parts of its axes.
 bool begins_with(const pt::nest& b, const pt::mesh& b_mesh, const pt::nest& a,
                  const pt::mesh& a_mesh) {
   int i = 0;
@@ -63,7 +64,7 @@ bool begins_with(const pt::nest& b, const pt::mesh& b_mesh, const pt::nest& a,
   return true;
 }
 
-/// Those of nested programs as often as they run.
+/// Counts of ops; those of nested programs count once per run.
 struct counted {
   pt::collectives total;
   int notes = 0;
@@ -89,7 +90,7 @@ counted count_by_name(const pt::program& p) {
   return n;
 }
 
-/// Is the text of a program the whole of it?
+/// Checks that the text of a program is complete.
 std::string round_trip(const pt::program& p, const pt::mesh* mesh, const char* what) {
   const pt::text printed = pt::print(p, mesh);
   pt::mesh read;
@@ -98,7 +99,7 @@ std::string round_trip(const pt::program& p, const pt::mesh* mesh, const char* w
     return std::string(what) + " does not parse: " + str(again.error.message) + "\n" + str(printed);
   if (mesh != nullptr && !(pt::print(again, &read) == printed))
     return std::string(what) + " prints otherwise after parsing\n" + str(printed);
-  // What is not named by itself is not split in the mesh that is read.
+  // An axis is split in the parsed mesh only if the text names its parts.
   if ((mesh == nullptr || mesh->rank == read.rank) && !pt::equivalent(again, p))
     return std::string(what) + " parses as another program\n" + str(printed);
   return "";
@@ -109,20 +110,20 @@ struct statistics {
   long cases = 0, loops = 0, conflicts = 0, refused = 0, nested = 0, inner_loops = 0,
        differentiated = 0, microbatched = 0, several_loops = 0, split = 0, split_by_itself = 0,
        part_loops = 0, padded = 0, contradictions = 0;
-  long repeated = 0;         ///< ops that are computed again
-  long heavy = 0, kept = 0;  ///< with large weights; those of them that stay where they are
+  long repeated = 0;         ///< ops that are recomputed
+  long heavy = 0, kept = 0;  ///< with large weights; those of them that are stationary
   long widened = 0, trimmed = 0, masked = 0;
   long schedules = 0, stepped = 0, around = 0, early = 0, wild = 0, wild_sums = 0, real = 0,
        bounded = 0, unbounded = 0, empty = 0, wide = 0, long_ones = 0;
-  long looked_up = 0;  ///< tables that stay where indices come to
-  long taken = 0;      ///< slices that take elements from those who have them
-  long filled = 0;     ///< values that a pad's own value stands behind
+  long looked_up = 0;  ///< tables whose rows are stationary
+  long taken = 0;      ///< slices that fetch elements from their devices
+  long filled = 0;     ///< values whose padding is filled by the value of a pad
   long written = 0;    ///< programs that were written and read
   long with_dead_code = 0;
-  long became = 0;                       ///< slices that go on as pads
+  long became = 0;                       ///< slices that became pads
   std::map<std::string, long> refusals;  ///< of schedules, by code
   pt::collectives collectives;
-  std::map<std::string_view, int> passes;  ///< by name: how often one changed a program
+  std::map<std::string_view, int> passes;  ///< by name: the number of changed programs
 
   void add(const pt::program& p) {
     for (const auto& n : p.ops) {
@@ -134,7 +135,7 @@ struct statistics {
   }
 } seen;
 
-/// One case, checked; `problem` is what is wrong with it, or "".
+/// Checks one case; `problem` is its error, or "".
 class check {
  public:
   std::string problem;
@@ -150,10 +151,10 @@ class check {
  private:
   const test_case& c_;
   const bool count_;
-  bool split_by_itself_ = false;  ///< did propagation split an axis?
+  bool split_by_itself_ = false;  ///< true if propagation split an axis
   std::vector<pt::array> inputs_;
   std::optional<pt::results> expected_;
-  std::vector<double> errors_;  ///< of real outputs, from the order of sums
+  std::vector<double> errors_;  ///< of real outputs, due to the order of sums
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   bool fail(const std::string& text) {
@@ -213,7 +214,7 @@ class check {
     }
   }
 
-  /// The actions of a tactic, one by one, then propagation.
+  /// Applies the actions of a tactic one by one, then propagates.
   bool act(pt::core_program& core, int tactic, std::vector<random_action>& done) {
     core.start_tactic(tactic);
     const auto before = core.nests;
@@ -249,7 +250,7 @@ class check {
     return true;
   }
 
-  /// What the lowering makes of layouts, before passes rewrite it.
+  /// Returns the collectives of the lowering before passes rewrite them.
   static pt::collectives before_passes(const pt::lowered& l) {
     return l.passes.empty() ? l.counts : l.passes[0].before;
   }
@@ -277,7 +278,7 @@ class check {
     return compare(pt::emulate(l.device, inputs_), what);
   }
 
-  /// Passes that the case's number draws.
+  /// Checks passes that the case's number draws.
   bool check_passes(const pt::core_program& core, const pt::lowered& plain) {
     data::random r{c_.seed * 1313 + 11};
     pt::passes on;
@@ -335,7 +336,8 @@ class check {
     return true;
   }
 
-  /// Programs, not outputs: what one sort makes of inexact values is in all that come from it.
+  /// Counts programs, not outputs: the result of one sort of inexact values is in all values that
+  /// follow from it.
   void count_bounds() const {
     bool rounds = false, bounded = true;
     for (int i = 0; i < c_.p.output_count(); ++i) {
@@ -345,7 +347,7 @@ class check {
     seen.bounded += rounds && bounded;
     seen.unbounded += !bounded;
   }
-  /// After the last tactic.
+  /// Checks the program after the last tactic.
   bool check_finished(const pt::core_program& core,
                       const std::vector<std::vector<random_action>>& done, const pt::lowered& l) {
     pt::named_axes axes = core.named;
@@ -362,7 +364,7 @@ class check {
            check_text(mechanical.device.local, &mechanical.device.mesh, "mechanical lowering");
   }
 
-  /// The source and the program of one device are written as StableHLO and read again; both must
+  /// Writes the source and the program of one device as StableHLO and reads them again; both must
   /// compute the same.
   bool check_written(const pt::lowered& l) {
     const pt::text source = pt::write_stablehlo(c_.p);
@@ -401,7 +403,8 @@ class check {
            (!pt::prove_detail::live_part(c_.p).ops.empty() || fail("no live part is found"));
   }
 
-  /// The log replays, and a tactic of the user's that issues the actions does the same.
+  /// Checks that the log replays, and that a user's tactic with the same actions gives the same
+  /// program.
   bool check_replay(const pt::core_program& core,
                     const std::vector<std::vector<random_action>>& done, const pt::lowered& l) {
     const auto loops = pt::print_core(core);
@@ -421,7 +424,7 @@ class check {
                    "two threads, op by op");
   }
 
-  /// A dimension of an input in steps, alone and sharded.
+  /// Checks microbatches over a dimension of an input, alone and sharded.
   bool check_microbatches() {
     if (c_.p.input_count() == 0) return true;  // while a case is reduced
     data::random r{c_.seed * 31 + 7};
@@ -457,7 +460,7 @@ class check {
     return check_lowered(core, l) && compare(pt::temporal(core, inputs_), "temporal microbatches");
   }
 
-  /// Scopes of any ops, which whatever else needs is to compute again.
+  /// Recomputes scopes of random ops for all other ops that need their results.
   void repeat_any(pt::rewriting& work, data::random& r) {
     const pt::program& p = work.p;
     pt::repeat_plan plan;
@@ -475,7 +478,7 @@ class check {
     work.p = std::move(made.p);
     pt::core_detail::name_copies(work.p);
   }
-  /// What lies under some names computed again, alone and sharded, and proved to compute the same.
+  /// Checks remat of some names, alone and sharded: the program is proved to compute the same.
   bool check_remat() {
     data::random r{c_.seed * 53 + 11};
     pt::vec<pt::text> names;
@@ -514,7 +517,7 @@ class check {
            compare(pt::temporal(core, inputs_), "temporal remat");
   }
 
-  /// A schedule of tactics by name, and all that is told of what comes of it.
+  /// Checks a schedule of tactics by name, and all reports about its result.
   bool check_schedule() {
     if (c_.mesh.rank == 0) return true;
     data::random r{c_.seed * 171 + 3};
@@ -524,7 +527,7 @@ class check {
     std::optional<pt::partitioned> made;
     try {
       made.emplace(pt::partition(c_.p, c_.mesh, schedule, options));
-    } catch (const pt::error& e) {  // what the tactics ask for may not be possible
+    } catch (const pt::error& e) {  // the tactics may be impossible
       const std::string code = std::string(e.what()).substr(0, 4);
       if (count_) ++seen.refusals[code];
       for (const char* mistake :
@@ -558,7 +561,8 @@ class check {
         return fail("summarize has another shape of an input");
     return check_explained(q) && check_difference(q) && check_log(q);
   }
-  /// What runs beside kernels costs no time, and no more memory than there is.
+  /// Checks that overlapping collectives with kernels costs neither time nor more memory than
+  /// available.
   bool check_overlap(const pt::partitioned& q) {
     if (!q.overlap.any()) return true;
     const pt::lowered plain = pt::lower(q.core, {.passes = q.passes});
@@ -585,7 +589,7 @@ class check {
     }
     return count;
   }
-  /// What lies there while an op runs makes up what is live then.
+  /// Checks that the values in memory while an op runs add up to the live bytes.
   bool check_memory_course(const pt::partitioned& q) {
     const pt::memory_course course(q.device);
     const pt::live_bytes live(q.device.local);
@@ -594,7 +598,7 @@ class check {
         return fail("memory while op " + std::to_string(o) + " runs is not what is live");
     return true;
   }
-  /// Pictures are XML, those of a page and those of files.
+  /// Checks that pictures are well-formed XML, in a page and in files.
   bool check_page(const pt::partitioned& q) {
     const pt::text page = pt::html_page(q, pt::a100_80);
     const std::string_view all = page;
@@ -612,7 +616,7 @@ class check {
     }
     return true;
   }
-  /// What lies there at the peak makes up the peak.
+  /// Checks that the values at the peak add up to it.
   bool check_peak(const pt::partitioned& q) {
     const pt::memory_peak peak = pt::peak_of(q.device);
     std::int64_t sum = peak.nested;
@@ -621,8 +625,8 @@ class check {
            fail("the peak of " + std::to_string(peak.bytes) + " bytes consists of " +
                 std::to_string(sum) + "\n" + str(pt::print(q.device)));
   }
-  /// Collectives beside kernels take no longer, and no less than either alone. (What a program
-  /// itself lets run beside is in the order of the program already.)
+  /// Checks that overlapped collectives take at most the sum, and at least each, of the two times.
+  /// (The order of the program already contains the overlap that the program permits.)
   bool check_simulation(const pt::partitioned& q) {
     const auto serial = pt::simulate(q.device, pt::tpu_v3),
                beside = pt::simulate(q.device, pt::tpu_v3, {.overlap = true});
@@ -641,7 +645,7 @@ class check {
            fail("times do not fit: " + std::to_string(serial.time) + " " +
                 std::to_string(beside.time));
   }
-  /// The sums of `explain` are the figures.
+  /// Checks that the sums of `explain` equal the figures.
   bool check_explained(const pt::partitioned& q) {
     const std::string text = str(pt::explain(q));
     const auto total = text.rfind("\n  all ");
@@ -654,7 +658,8 @@ class check {
            fail("explain has other sums than " + std::to_string(q.collectives.total()) + " and " +
                 std::to_string(q.cost.collective_bytes) + "\n" + text);
   }
-  /// A partitioning does not differ from itself, and does from another number of collectives.
+  /// Checks that a partitioning does not differ from itself, but from one with another number of
+  /// collectives.
   bool check_difference(const pt::partitioned& q) {
     const pt::partitioned none =
         pt::partition(c_.p, c_.mesh, std::vector<random_tactic>{}, {.verify = true});
@@ -698,8 +703,8 @@ class check {
       seen.became += &core.was(o) != core.p.op(o).def;
     }
     for (const auto& note : l.notes) {
-      seen.taken += note.reason == pt::collective_reason::taken;
-      seen.looked_up += note.reason == pt::collective_reason::looked_up;
+      seen.taken += note.reason == pt::collective_reason::owner_slice;
+      seen.looked_up += note.reason == pt::collective_reason::stationary_rows;
     }
     seen.conflicts += static_cast<long>(core.conflicts.size());
     seen.add(c_.p);
@@ -793,7 +798,7 @@ TEST_CASE("random programs: partitioned equals source") {
   for (const auto& [code, count] : seen.refusals) std::cout << ' ' << code << ' ' << count;
   std::cout << '\n';
   if (cases < 1000 || failures > 0) return;
-  // The generator reaches everything.
+  // The generator covers everything.
   CHECK(seen.collectives.all_gather > 0);
   CHECK(seen.collectives.all_reduce > 0);
   CHECK(seen.collectives.reduce_scatter > 0);
@@ -837,9 +842,9 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(3 * seen.kept > seen.heavy);
   std::string missing, whole;
   for (const pt::op_def* d : pt::registry) {
-    const bool drawn = d->role != pt::op_role::tiling;  // these come from actions
+    const bool drawn = d->role != pt::op_role::tiling;  // actions make these
     if (drawn && seen.ops[d->name] == 0) missing += " " + std::string(d->name);
-    // Those with nested programs have wires instead; the elements of literals are in the text.
+    // Ops with nested programs have wires instead; the elements of literals are in the text.
     const bool sliced = d->role != pt::op_role::control && d != &def<pt::op::literal>;
     if (sliced && seen.sliced[d->name] == 0) whole += " " + std::string(d->name);
   }

@@ -1,5 +1,5 @@
-/// Draws schedules of tactics as users write them: by names and prefixes, with placements of every
-/// kind, next states, microbatches anywhere.
+/// Draws schedules of tactics as users write them: names and prefixes, placements of every kind,
+/// next states, microbatches anywhere.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct random_tactic {
   std::vector<std::pair<std::string, pt::placement>> entries = {};
   pt::uneven policy = pt::uneven::unsaid;
   std::int64_t steps = 0;  ///< of microbatches; 0: manual
-  int dim = 0;             ///< of the one value that microbatches are of
+  int dim = 0;             ///< the dimension, if microbatches slice a single value
 
   std::string_view name() const { return label; }
   void rewrite(pt::rewriting& w) const {
@@ -39,11 +39,11 @@ inline pt::placement by_size(std::string_view name, const shape& s) {
   if (name.size() % 2 == 0) return pt::replicated;
   return pt::unknown;
 }
-/// What a name selects: one value of this shape, or all inputs below a prefix.
+/// The values that a name selects: one value of this shape, or all inputs below a prefix.
 struct selectable {
   std::string name;
   std::optional<shape> of;
-  bool used = true;  ///< by an op
+  bool used = true;  ///< true if an op uses it
 };
 inline std::vector<selectable> selectables(const pt::program& p) {
   std::vector<selectable> list;
@@ -63,7 +63,7 @@ inline std::vector<selectable> selectables(const pt::program& p) {
   return list;
 }
 
-/// A dimension that the values have, most often; else any of the first two.
+/// Returns a dimension of the values in most cases, otherwise one of the first two.
 inline int some_dim(random& r, const std::optional<shape>& of) {
   if (!of || of->rank == 0 || r.one_in(16)) return static_cast<int>(r.in(0, 1));
   return static_cast<int>(r.in(0, of->rank - 1));
@@ -85,7 +85,7 @@ inline pt::placement some_placement(random& r, const selectable& s) {
       return pt::first_divisible_dim;
   }
 }
-/// Microbatches of an input, most often one that is used, as many as divide its dimension.
+/// Draws microbatches of an input, mostly of one that is used; their number divides its dimension.
 inline void draw_steps(random& r, const std::vector<selectable>& inputs, random_tactic& t) {
   std::vector<selectable> good;
   for (const auto& i : inputs)
@@ -127,7 +127,7 @@ inline std::vector<random_tactic> draw_schedule(const pt::program& p, const pt::
   return list;
 }
 
-/// The batch, then each weight along its axis; perhaps in microbatches.
+/// Draws the batch, then each weight along its axis, and perhaps microbatches.
 inline std::vector<random_tactic> draw_heavy_schedule(const pt::program& p, const pt::mesh& m,
                                                       random& r) {
   const auto values = selectables(p);
@@ -146,7 +146,7 @@ inline std::vector<random_tactic> draw_schedule(const test_case& c, random& r) {
                                : draw_schedule(c.p, c.mesh, r);
 }
 
-/// passes::stationary_above: always of few bytes where weights are large.
+/// Draws passes::stationary_above: always of few bytes where weights are large.
 inline std::int64_t draw_stationary(const test_case& c, random& r) {
   if (c.heavy) return r.in(1, 8);
   return r.one_in(2) ? r.in(1, 40) : 0;
@@ -157,12 +157,12 @@ inline pt::shared_uses some_shared_uses(random& r) {
                                        uses::all,  uses::all,   uses::all};
   return kinds[r.in(0, 5)];
 }
-/// What a core program knows of passes: of every third case that rows of lookups stay, of most
-/// of those that begin with one.
+/// Draws options of a core program: stationary rows in every third case, and in most cases that
+/// begin with a gather.
 inline pt::core_options some_core_options(const test_case& c) {
   return {.stationary_rows = c.looks_up ? c.seed % 4 != 0 : c.seed % 3 == 0};
 }
-/// Passes over collectives.
+/// Draws passes over collectives.
 inline pt::passes some_passes(const test_case& c, random& r) {
   pt::passes on;
   on.place = r.one_in(2);
@@ -173,7 +173,7 @@ inline pt::passes some_passes(const test_case& c, random& r) {
   return on;
 }
 
-/// Of a machine whose links are slow beside its products, or not.
+/// Draws the options of a machine with slow links, or others.
 inline pt::overlap_options some_overlap(random& r) {
   pt::overlap_options on;
   if (r.one_in(2)) return on;

@@ -1,5 +1,5 @@
-// Searches on random programs: costs that follow actions, hashes of states, bounds, and how far
-// from the best a search ends.
+// Searches on random programs: costs that follow actions, hashes of states, bounds, and the
+// distance of a search's result from the best.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ using namespace random_test;
 
 namespace {
 
-/// All axes of a case's mesh, of the program before any action.
+/// All axes of a case's mesh, with the program before any action.
 struct searched {
   pt::core_program core;
   pt::vec<int> axes;
@@ -26,7 +26,7 @@ struct searched {
     pt::failure f;
     for (int a = 0; a < c.mesh.whole_rank(); ++a)
       axes.push_back(core.axis(c.mesh.name(a), "test", f));
-    on.device.kernel = 1e-9;  // so that small programs have something to gain
+    on.device.kernel = 1e-9;  // so that small programs can improve
     on.device.near.latency = 1e-9;
   }
 };
@@ -39,7 +39,7 @@ double fresh_cost(const pt::environment& e, const pt::machine& on) {
 
 }  // namespace
 
-TEST_CASE("costs that follow actions forth and back are those of the program") {
+TEST_CASE("costs that follow actions in both directions equal those of the program") {
   int steps = 0, refused = 0;
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
     CAPTURE(seed);
@@ -71,7 +71,7 @@ TEST_CASE("costs that follow actions forth and back are those of the program") {
   CHECK(refused > 100);
 }
 
-TEST_CASE("searches of small programs end with the best partitioning that there is") {
+TEST_CASE("searches of small programs find the best partitioning") {
   int programs = 0, best = 0;
   for (std::uint64_t seed = 1; programs < 20 && seed < 2000; ++seed) {
     CAPTURE(seed);

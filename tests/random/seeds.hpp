@@ -1,5 +1,5 @@
-/// Which random cases a test tries: its own number of them from seeds of its compiler on, or what
-/// the environment says.
+/// The random cases that a test tries: its own number of seeds from its compiler's first seed on,
+/// or those that the environment sets.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace random_test {
 
-/// A number that the environment gives.
+/// Returns a number from the environment.
 inline std::optional<long> number_from(const char* name) {
   const char* s = std::getenv(name);
   if (s == nullptr || *s == 0) return std::nullopt;
@@ -22,7 +22,7 @@ inline long number_from(const char* name, long otherwise) {
   return number_from(name).value_or(otherwise);
 }
 
-/// Where a test of so many cases begins: each compiler tries others.
+/// Returns the first seed of a test of this number of cases: each compiler tries others.
 constexpr long first_of([[maybe_unused]] long cases) {
 #ifdef __clang__
   return 1 + cases;
@@ -31,8 +31,8 @@ constexpr long first_of([[maybe_unused]] long cases) {
 #endif
 }
 
-/// Looks for problems: of PARTITA_RANDOM_CASES seeds from PARTITA_RANDOM_FIRST on, up to the first
-/// that has one, or of PARTITA_RANDOM_SEED alone. Gives how many there were to be.
+/// Looks for problems: in PARTITA_RANDOM_CASES seeds from PARTITA_RANDOM_FIRST on, up to the first
+/// problem, or in PARTITA_RANDOM_SEED alone. Returns the number of seeds.
 template <class Problem>
 long for_each_seed(long cases, const Problem& problem_of) {
   long first = number_from("PARTITA_RANDOM_FIRST", first_of(cases));

@@ -1,7 +1,7 @@
-// Lookups at computed places in sums and batches that run in steps: the program with its loops, and
-// what it is partitioned to, compute what the source does.
+// Gathers at computed positions in sums and batches that run in steps: the program with its loops
+// and the partitioned program compute the results of the source.
 //
-// Which of them are not proved is said; their values are compared all the same.
+// The test prints which of them are not proved; their values are compared anyway.
 //
 // PARTITA_LOOKUP_CASES=n and PARTITA_LOOKUP_FIRST=s run n seeds from s on.
 #include "summed_lookups.hpp"
@@ -40,7 +40,7 @@ void count_lookups(const pt::program& p, bool inside) {
   for (const auto& each : p.regions) count_lookups(each, true);
 }
 
-/// What is wrong with a case under a schedule that was drawn for it, or "".
+/// Returns the error of a case under a schedule that was drawn for it, or "".
 class check {
  public:
   std::string problem;
@@ -91,7 +91,7 @@ class check {
     expected_.emplace(pt::evaluate(c_.p, inputs_));
     if (check_sequence()) check_partitioned();
   }
-  /// Any loops over an axis as loops in time.
+  /// Checks any loops over an axis as loops in time.
   bool check_sequence() {
     pt::core_program core(c_.p, c_.mesh, {.may_split = false});
     for (const auto& t : schedule_)
@@ -113,7 +113,7 @@ class check {
       made.emplace(pt::partition(
           c_.p, c_.mesh, schedule_,
           {.passes = on, .overlap = some_overlap(r), .verify = true, .prove = pt::no_proof}));
-    } catch (const pt::error& e) {  // what the tactics ask for may not be possible
+    } catch (const pt::error& e) {  // the tactics may be impossible
       const std::string code(e.code());
       if (count_) ++seen.refusals[code];
       for (const char* mistake : {"S003", "S004", "S005", "S012", "S013"})
@@ -145,7 +145,8 @@ std::string described(const std::vector<lookup_tactic>& schedule) {
 
 }  // namespace
 
-TEST_CASE("random lookups in sums and batches that run in steps") {
+TEST_CASE(
+    "random gathers in sums and batches that run in steps compute the results of the source") {
   constexpr long default_cases = 800;
   const long first = number_from("PARTITA_LOOKUP_FIRST", first_of(default_cases)),
              cases = number_from("PARTITA_LOOKUP_CASES", default_cases);

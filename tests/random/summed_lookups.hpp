@@ -1,6 +1,6 @@
-/// Sums over a batch that some ops slice and of which others look up elements at computed places;
-/// lookups in the batch itself; lookups in loops and branches. Their tactics run the batch in steps
-/// and lay it on a mesh.
+/// Sums over a batch that some ops slice and from which others gather elements at computed
+/// positions; gathers from the batch itself; gathers in loops and branches. Their tactics run the
+/// batch in steps and shard it on a mesh.
 ///
 /// Not drawn: gradients, floats of any value, empty dimensions (generator.hpp has them), actions in
 /// the middle of a program.
@@ -10,7 +10,7 @@
 
 namespace random_test {
 
-/// The sum over the first dimension of one value, or over that of a product of two.
+/// Draws the sum over the first dimension of one value, or over that of a product of two.
 inline bool draw_batch_sum(writer& w) {
   const auto x = w.any([&](value_id v) { return w.rank(v) > 1 && w.number(v); });
   if (x < 0) return false;
@@ -20,7 +20,7 @@ inline bool draw_batch_sum(writer& w) {
   if (!w.exact(t, wrapped(t, out))) return false;
   return w.done(pt::ops::reduce(w.b, x, pt::combiner::add, dims), out);
 }
-/// With what lies as a value does: if that is sliced, so is the value.
+/// Adds a value with another one of the same layout: if the result is sliced, so is the value.
 inline bool draw_sliced_use(writer& w) {
   const auto x = w.any([&](value_id v) { return w.rank(v) > 0 && w.floating(v); });
   if (x < 0) return false;
@@ -30,7 +30,7 @@ inline bool draw_sliced_use(writer& w) {
                 w.element(x));
 }
 
-/// Small integers from small integers: their sums, remainders, extremes, elements.
+/// Draws small integers from small integers: their sums, remainders, extrema, elements.
 inline bool draw_place(writer& w) {
   const auto small = [&](int rank) {
     return w.any([&](value_id v) {
@@ -59,7 +59,7 @@ inline bool draw_place(writer& w) {
   const auto combine = kind == 2 ? pt::combiner::add : pt::combiner::max;
   return w.done(pt::ops::reduce(w.b, x, combine, dims), combined(combine, i, n, dtype::i32));
 }
-/// Where the greatest or least element along a dimension is.
+/// Draws the position of the maximum or minimum along a dimension.
 inline bool draw_extreme_place(writer& w) {
   const auto x = w.any([&](value_id v) { return w.rank(v) > 0 && w.number(v); });
   if (x < 0) return false;
@@ -77,7 +77,7 @@ inline value_id small_place(writer& w, int most_rank) {
     return w.element(v) == dtype::i32 && w.rank(v) <= most_rank && w.dims(v).elements() <= 16;
   });
 }
-/// One element along some dimensions, at computed places; or it becomes another one.
+/// Draws a gather or an update of one element along some dimensions, at computed positions.
 inline bool draw_element(writer& w) {
   const auto x = w.any_of_rank(1);
   if (x < 0) return false;
@@ -97,7 +97,7 @@ inline bool draw_element(writer& w) {
   return w.done(pt::ops::dynamic_update_slice(w.b, x, update, starts),
                 either(w.info(x), w.info(update)));
 }
-/// Rows at computed places, or updates of such.
+/// Draws a gather or an update of rows at computed positions.
 inline bool draw_rows(writer& w) {
   const auto x = w.any_of_rank(1), at = small_place(w, 2);
   if (x < 0 || at < 0) return false;
@@ -138,7 +138,7 @@ inline void draw_from(writer& w, pt::span<const family> families, std::int64_t w
   }
 }
 
-/// What nothing uses, and some of the others.
+/// Returns unused values, and some others, as outputs.
 inline void all_outputs(writer& w) {
   pt::program& p = w.b.p;
   std::vector<char> used(p.types.size(), 0);
@@ -148,7 +148,7 @@ inline void all_outputs(writer& w) {
         (!used[static_cast<std::size_t>(v)] || w.info(v).tolerance > 0 || w.r.one_in(6)))
       p.outputs.push_back({v, p.intern("o" + std::to_string(v))});
 }
-/// A program without actions: its tactics are drawn by name.
+/// Returns a program without actions: its tactics are drawn by name.
 inline test_case summed_lookups(std::uint64_t seed) {
   test_case c;
   c.seed = seed;
@@ -184,7 +184,7 @@ inline test_case summed_lookups(std::uint64_t seed) {
 /// Microbatches of several inputs, or a manual tactic.
 struct lookup_tactic {
   std::string axis;        ///< empty: microbatches
-  std::int64_t steps = 1;  ///< of these
+  std::int64_t steps = 1;  ///< the number of microbatches
   std::vector<std::pair<std::string, int>> of;
   pt::uneven policy = pt::uneven::unsaid;
 
@@ -195,7 +195,7 @@ struct lookup_tactic {
     for (const auto& [name, dim] : of)
       entries.push_back(
           pt::schedule_detail::kept_microbatch_entry(pt::microbatch_entry{name, dim}));
-    pt::schedule_detail::stepping{steps, {entries.data(), entries.size()}}.rewrite(w);
+    pt::schedule_detail::microbatch_rewrite{steps, {entries.data(), entries.size()}}.rewrite(w);
   }
   void apply(pt::tactic_context& c) const {
     if (axis.empty()) return;
@@ -204,7 +204,7 @@ struct lookup_tactic {
 };
 static_assert(pt::Tactic<lookup_tactic>);
 
-/// Dimensions of inputs that so many divide.
+/// Draws dimensions of inputs that this number divides.
 inline void draw_entries(random& r, const pt::program& p, std::int64_t divisor, lookup_tactic& t) {
   for (int i = 0; i < p.input_count(); ++i) {
     const shape& s = p.input_type(i).shape;
@@ -213,7 +213,7 @@ inline void draw_entries(random& r, const pt::program& p, std::int64_t divisor, 
     if (s[d] % divisor == 0) t.of.emplace_back(p.input_name(i), d);
   }
 }
-/// The batch in steps, then perhaps over an axis; or the other way round.
+/// Draws the batch in steps, then perhaps over an axis, or the opposite order.
 inline std::vector<lookup_tactic> lookup_schedule(const test_case& c) {
   random r{c.seed * 313 + 7};
   std::vector<lookup_tactic> list;

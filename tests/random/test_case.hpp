@@ -12,12 +12,12 @@ struct random_action {
   bool atomic = false;
   value_id value = 0;  ///< in the flat program
   int dim = 0, axis = 0;
-  std::int64_t pre = 1, size = 0;  ///< the part of the axis; of size 0: all of it
+  std::int64_t pre = 1, size = 0;  ///< the part of the axis; size 0: all of it
 
   bool whole() const { return size == 0; }
-  /// A smaller mesh may not have this part.
+  /// True if a mesh, which may be smaller, has this part.
   bool possible(const pt::mesh& m) const { return whole() || m.size(axis) % (pre * size) == 0; }
-  /// The number that the axis has for an action.
+  /// Returns the number that the axis has for an action.
   int number(pt::named_axes& axes) const { return whole() ? axis : axes.number({axis, pre, size}); }
   pt::uneven policy = pt::uneven::unsaid;
 };
@@ -28,13 +28,14 @@ struct test_case {
   std::vector<value_info> info;  ///< by value of `p`
   pt::mesh mesh;
   std::vector<std::vector<random_action>> tactics;
-  bool wild = false;      ///< are floats of any value? Then results have equal bits.
-  bool real = false;      ///< are floats real? Then an analysis says how much results may differ.
-  bool heavy = false;     ///< are weights larger than what goes through them? (See heavy.hpp.)
-  bool looks_up = false;  ///< does it start with a lookup of few rows? (See lookup.hpp.)
+  bool wild = false;  ///< true if floats have any value; then results have equal bits
+  bool real =
+      false;  ///< true if floats are real; then an analysis bounds the difference of results
+  bool heavy = false;     ///< true if weights are larger than activations (see heavy.hpp)
+  bool looks_up = false;  ///< true if it starts with a gather of few rows (see lookup.hpp)
 };
 
-/// Any float: special ones, denormals, those that overflow in products.
+/// Returns any float: special ones, denormals, those that overflow in products.
 inline double wild_number(random& r) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   static constexpr double special[] = {
@@ -45,7 +46,7 @@ inline double wild_number(random& r) {
   return static_cast<double>(r.in(-1000, 1000)) / 7;
 }
 
-/// Integers in an interval with some NaN, infinities and -0 among them.
+/// Returns integers in an interval, with some NaN, infinities and -0 among them.
 inline double special_integer(random& r, std::int64_t low, std::int64_t high, bool often) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   static constexpr double special[] = {-0.0, -0.0, infinite, -infinite,
@@ -93,7 +94,7 @@ inline std::vector<int> inside(std::vector<int> path, int region) {
   return path;
 }
 
-/// By value of the flat program (see core/flatten.hpp): which value of the source that is.
+/// Returns, by value of the flat program (see core/flatten.hpp), the value of the source.
 inline void add_flat_values(const pt::program& p, const std::vector<int>& path,
                             std::vector<nested_value>& out) {
   for (pt::op_id o = 0; o < p.op_count(); ++o) {
@@ -122,8 +123,8 @@ inline std::vector<nested_value> flat_values(const pt::program& p) {
   return out;
 }
 
-/// A change of a program: an op goes, its results become inputs (in nested programs zeros); or an
-/// output of the whole program goes; or all ops of nested programs that nothing needs.
+/// A change of a program: removes an op, whose results become inputs (zeros in nested programs); or
+/// an output of the whole program; or all ops of nested programs that no output needs.
 struct removal {
   std::vector<int> path = {};
   pt::op_id op = -1;
@@ -131,7 +132,7 @@ struct removal {
   bool unused = false;
 };
 
-/// The program without what is removed, and without ops of the whole program that nothing needs.
+/// The program without the removed ops, and without ops of the whole program that no output needs.
 class rebuilder {
  public:
   test_case result;
@@ -215,7 +216,7 @@ class rebuilder {
   }
 };
 
-/// All ops but inputs and zeros, nested ones too: candidates for removal.
+/// Adds all ops except inputs and zeros, including nested ones: candidates for removal.
 inline void add_removals(const pt::program& p, const std::vector<int>& path,
                          std::vector<removal>& out) {
   for (pt::op_id o = p.op_count() - 1; o >= 0; --o) {
@@ -228,8 +229,8 @@ inline void add_removals(const pt::program& p, const std::vector<int>& path,
   }
 }
 
-/// Greedy: as long as a smaller case still fails, go on with it. Smaller is fewer outputs, tactics,
-/// actions or ops, smaller axes.
+/// Reduces greedily: continues with a smaller case as long as it fails. A smaller case has fewer
+/// outputs, tactics, actions or ops, or smaller axes.
 template <class Fails>
 test_case shrink(test_case c, Fails fails) {
   int budget = 3000;

@@ -1,6 +1,6 @@
-// Random partitioned programs on several processes, which are threads that hold blocks of devices:
-// each computes the bits that the emulator does. Programs, meshes and tactics as in random.cpp:
-// padding, parts of axes, loops, passes and overlap among them.
+// Random partitioned programs on several processes, which are threads with blocks of devices: each
+// computes the bits of the emulator. Programs, meshes and tactics are those of random.cpp,
+// including padding, parts of axes, loops, passes and overlap.
 #include <doctest/doctest.h>
 
 #include <optional>
@@ -15,7 +15,7 @@ using namespace random_test;
 
 namespace {
 
-long runs = 0;  // of some number of processes
+long runs = 0;  // with any number of processes
 
 std::string problem_on(const pt::device_program& d, const std::vector<pt::array>& inputs) {
   std::optional<std::vector<pt::array>> want;
@@ -28,7 +28,7 @@ std::string problem_on(const pt::device_program& d, const std::vector<pt::array>
   }
   return problem.empty() ? problem : problem + "\n" + data::str(pt::print(d));
 }
-/// By actions, and by a schedule of tactics, passes and overlap.
+/// Checks by actions, and by a schedule of tactics, passes and overlap.
 std::string problem_of(std::uint64_t seed) {
   const test_case c = generator(seed).make();
   const std::vector<pt::array> inputs = arguments(c);
@@ -45,7 +45,7 @@ std::string problem_of(std::uint64_t seed) {
   std::optional<pt::partitioned> made;
   try {
     made.emplace(pt::partition(c.p, c.mesh, tactics, options));
-  } catch (const pt::error&) {  // tactics that are refused: see random.cpp
+  } catch (const pt::error&) {  // refused tactics: see random.cpp
     return "";
   }
   return problem_on(made->device, inputs);
@@ -53,7 +53,7 @@ std::string problem_of(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("random programs on 2 to 8 processes: the bits of the emulator") {
+TEST_CASE("random programs on 2 to 8 processes compute the bits of the emulator") {
   const long cases = for_each_seed(300, problem_of);
   CHECK(runs > cases);
 }

@@ -1,15 +1,15 @@
-/// What random programs know of their values: the interval of the elements, and whether they are
-/// exact.
+/// The knowledge of random programs about their values: the interval of the elements, and whether
+/// they are exact.
 ///
 /// Integers are exact in any order of sums and products, since overflow wraps. Integer-valued
-/// floats are kept below what the element type holds exactly. Elementwise functions give equal bits
-/// for equal operands, wherever an element lies, so real values are exact too, until they are
-/// summed: such a sum has a tolerance, and is used no further.
+/// floats are kept within the range that the element type holds exactly. Elementwise functions
+/// return equal bits for equal operands, wherever an element is stored, so real values are exact
+/// too, until they are summed: such a sum has a tolerance, and is not used further.
 ///
-/// Where a case has floats of any value, an interval is that of the finite elements; NaN,
-/// infinities and -0 may be among them. A sum of such is determined, since its finite part cannot
-/// overflow: NaN where there is a NaN or both infinities, else infinite where there is an infinity.
-/// A float that may leave what is exact is `anything`, and is not summed.
+/// If a case has floats of any value, an interval is that of the finite elements; NaN, infinities
+/// and -0 may be among them. A sum of these is determined, since its finite part cannot overflow:
+/// NaN if there is a NaN or both infinities, otherwise infinite if there is an infinity. A float
+/// that may leave the exact range is `anything`, and is not summed.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ using ints = std::vector<std::int64_t>;
 struct value_info {
   double lo = 0, hi = 0;
   bool integer = true;
-  double tolerance = 0;  ///< greatest difference that another order of sums may make
+  double tolerance = 0;  ///< maximum difference that another order of sums may make
   bool unbounded() const { return !integer && tolerance == 0 && std::isinf(hi); }
   double greatest() const { return std::max(std::fabs(lo), std::fabs(hi)); }
   bool within(const value_info& other) const {
@@ -41,7 +41,7 @@ struct value_info {
   }
 };
 
-/// Floats of any value, which only elementwise functions and extremes take.
+/// Floats of any value, which only elementwise functions and extrema accept.
 inline constexpr value_info anything{-std::numeric_limits<double>::infinity(),
                                      std::numeric_limits<double>::infinity(), false};
 
@@ -50,11 +50,11 @@ inline value_info all_of(dtype t) {
   return {static_cast<double>(pt::op::least_integer(t)),
           static_cast<double>(pt::op::greatest_integer(t))};
 }
-/// Integers that may leave their type wrap.
+/// Returns the interval of integers, which wrap if they leave their type.
 inline value_info wrapped(dtype t, const value_info& i) {
   return pt::is_floating(t) || i.within(all_of(t)) ? i : all_of(t);
 }
-/// Are floats of this kind exact, or real numbers that stay small?
+/// True if floats of this kind are exact, or are real numbers that stay small.
 inline bool fits(dtype t, const value_info& i) {
   if (!pt::is_floating(t)) return true;
   if (!i.integer) return i.greatest() <= (pt::size_of(t) == 2 ? 1e3 : 1e6);
@@ -64,12 +64,12 @@ inline bool fits(dtype t, const value_info& i) {
                                                 : 0x1p11;
   return i.greatest() <= exact_up_to;
 }
-/// Half the distance between 1 and the next number.
+/// Returns half the distance between 1 and the next number.
 inline double rounding_of(dtype t) {
   return t == dtype::f64 ? 0x1p-53 : t == dtype::f32 ? 0x1p-24 : t == dtype::f16 ? 0x1p-11 : 0x1p-8;
 }
 
-/// Equal signs of zeros, too; any NaN is like any other.
+/// True if the bits are equal, including signs of zeros; all NaN are equal.
 inline bool same_bits(const pt::array& a, const pt::array& b) {
   if (a.type() != b.type() || !pt::is_floating(a.type().element))
     return a.type() == b.type() && pt::equal(a, b);
@@ -91,7 +91,8 @@ inline value_info either(const value_info& x, const value_info& y) {
   return {std::min(x.lo, y.lo), std::max(x.hi, y.hi), x.integer && y.integer,
           std::max(x.tolerance, y.tolerance)};
 }
-/// A sum of `n` elements in `each`: exact for integers, else bounded and used no further.
+/// Returns a sum of `n` elements in `each`: exact for integers, otherwise bounded and not used
+/// further.
 inline value_info sum(const value_info& each, std::int64_t n, dtype t) {
   if (n == 0) return {0, 0};
   const auto count = static_cast<double>(n);
@@ -100,7 +101,7 @@ inline value_info sum(const value_info& each, std::int64_t n, dtype t) {
   if (!each.integer) out.tolerance = 2 * (count + 2) * rounding_of(t) * count * each.greatest();
   return out;
 }
-/// `n` elements in `each`, at least one, combined in any order.
+/// Returns `n` elements in `each`, at least one, combined in any order.
 inline value_info combined(pt::combiner c, const value_info& each, std::int64_t n, dtype t) {
   switch (c) {
     case pt::combiner::add:
@@ -120,7 +121,7 @@ inline value_info combined(pt::combiner c, const value_info& each, std::int64_t 
       return each;
   }
 }
-/// The combiner's result for no element at all.
+/// Returns the combiner's result for no elements.
 inline value_info identity_of(pt::combiner c, dtype t) {
   const double infinite = std::numeric_limits<double>::infinity();
   switch (c) {

@@ -47,13 +47,14 @@ inline bool draw_cumsum(writer& w) {
   const combiner combine = adds ? combiner::add : some_combiner(w, x);
   const auto out = combined(combine, w.info(x), w.dims(x)[dim], t);
   if (!w.exact(t, wrapped(t, out))) return false;
-  const bool exclusive = w.r.one_in(2);  // the first has the identity, which may be infinite
+  const bool exclusive =
+      w.r.one_in(2);  // the first element has the identity, which may be infinite
   if (exclusive && combine != combiner::add && pt::is_floating(t)) return false;
   return w.done(pt::ops::cumsum(w.b, x, dim, w.r.one_in(2), exclusive, combine),
                 exclusive && combine != combiner::add ? all_of(t) : out);
 }
 
-/// A window over a dimension of n elements.
+/// Returns a window over a dimension of n elements.
 inline pt::window_dim some_window(random& r, std::int64_t n, std::int64_t size) {
   pt::window_dim d;
   d.size = size;
@@ -66,7 +67,7 @@ inline pt::window_dim some_window(random& r, std::int64_t n, std::int64_t size) 
   return d;
 }
 
-/// Windows over all dimensions of a tensor, some of them left alone.
+/// Windows over all dimensions of a tensor, some of them trivial.
 struct sliding_windows {
   std::vector<pt::window_dim> at;
   shape positions;
@@ -205,7 +206,7 @@ inline bool draw_dot(writer& w) {
   return w.done(pt::ops::dot_general(w.b, x, y, {lb, rb, lc, rc, w.exactness()}), out);
 }
 
-/// matmul, then perhaps a residual: what tactics meet most.
+/// Draws matmul, then perhaps a residual: the most frequent ops under tactics.
 inline bool draw_layer(writer& w) {
   const auto x = w.any([&](value_id v) {
     return w.element(v) == dtype::f32 && w.info(v).integer && w.rank(v) >= 2 &&
@@ -226,7 +227,8 @@ inline bool draw_layer(writer& w) {
   return true;
 }
 
-/// Square matrices whose diagonal is more than twice the sum of the rest of each row and column.
+/// Returns square matrices whose diagonal is more than twice the sum of the rest of each row and
+/// column.
 inline value_id dominant(writer& w, value_id x) {
   const tensor_type t = w.type(x);
   const std::int64_t n = t.shape[t.shape.rank - 1];
@@ -243,9 +245,9 @@ inline value_id dominant(writer& w, value_id x) {
   return w.last();
 }
 
-/// With such matrices T, |T^-1| |T| has a norm below 3. So a solution, which is no greater than the
+/// With such matrices T, |T^-1| |T| has a norm below 3. So a solution, which does not exceed the
 /// right-hand side, has an error of at most 3 n eps times that (Higham, section 8.1), in both runs.
-/// A factor is computed matrix by matrix, the same in both.
+/// A factor is computed matrix by matrix, and is the same in both.
 inline bool draw_linear_system(writer& w) {
   if (w.derived()) return false;
   auto x = w.any([&](value_id v) {

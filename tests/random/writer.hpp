@@ -1,4 +1,4 @@
-/// Writes one program, or one nested program, from values it has already.
+/// Writes one program, or one nested program, from existing values.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace random_test {
 
-/// What all writers of a case share.
+/// The state that all writers of a case share.
 struct case_state {
   random r;
   int names = 0;
@@ -16,9 +16,9 @@ struct case_state {
   bool differentiable = false;
   /// Floats are real, and may be sums of real values: they become f64 (see generator.hpp).
   bool real = false;
-  /// Floats of any value: NaN, infinities and -0 among those of an interval, or anything at all.
+  /// Floats of any value: NaN, infinities and -0 among those of an interval, or any float at all.
   bool wild = false;
-  bool empties = false;  ///< may dimensions have size 0?
+  bool empties = false;  ///< true if dimensions may have size 0
 };
 
 class writer {
@@ -30,13 +30,13 @@ class writer {
   int emitted = 0;
 
   explicit writer(case_state& s) : state(s), r(s.r) {}
-  /// Of a program nested in that of `parent`.
+  /// A writer of a program nested in that of `parent`.
   explicit writer(writer& p) : state(p.state), r(p.r), parent_(&p), depth_(p.depth_ + 1) {}
 
-  /// Will the program be differentiated?
+  /// True if the program will be differentiated.
   bool derived() const { return state.differentiable || state.real; }
   int depth() const { return depth_; }
-  // By value: captures add values to programs around this one.
+  // By value id, since captures add values to outer programs.
   tensor_type type(value_id v) const { return b.type(v); }
   shape dims(value_id v) const { return b.type(v).shape; }
   int rank(value_id v) const { return dims(v).rank; }
@@ -51,15 +51,15 @@ class writer {
 
   bool may_be_anything(dtype t) const { return state.wild && pt::is_floating(t); }
 
-  /// Not inexact but where the case has real values; without elements only where the case has empty
-  /// dimensions.
+  /// True if ops may use the value: inexact ones only if the case has real values, those without
+  /// elements only if the case has empty dimensions.
   bool usable(value_id v) const {
     return (state.real || info(v).tolerance == 0) && dims(v).elements() >= least();
   }
-  /// The least size of a dimension.
+  /// The minimum size of a dimension.
   std::int64_t least() const { return state.empties ? 0 : 1; }
 
-  /// Some value that ops may use, or -1; perhaps one of the program around this one.
+  /// Returns a value that ops may use, or -1; sometimes one of the outer program.
   template <class Good>
   value_id any(const Good& good) {
     if (parent_ != nullptr && r.one_in(5)) {
@@ -83,7 +83,7 @@ class writer {
   value_id any_of_rank(int least) {
     return any([&](value_id v) { return rank(v) >= least; });
   }
-  /// Another operand of x's type, or a scalar of its element type.
+  /// Returns another operand of x's type, or a scalar of its element type.
   value_id partner(value_id x) {
     const tensor_type t = type(x);
     const auto same = any([&](value_id v) {
@@ -91,7 +91,7 @@ class writer {
     });
     return same != x || r.one_in(4) ? same : fresh(t);
   }
-  /// A new input of the whole program; integers in an interval.
+  /// Returns a new input of the whole program; integers in an interval.
   value_id fresh(tensor_type t, double lo = -2, double hi = 2) {
     if (parent_ != nullptr) return capture(parent_->fresh(t, lo, hi));
     if (t.element == dtype::boolean) lo = 0, hi = 1;
@@ -100,7 +100,7 @@ class writer {
     const std::string name = (r.one_in(2) ? "p" : "params.") + std::to_string(state.names++);
     return keep(pt::ops::parameter(b, name, t), any ? anything : value_info{lo, hi});
   }
-  /// An input of this nested program.
+  /// Returns a new input of this nested program.
   value_id input(const tensor_type& t, const value_info& i) {
     return keep(pt::ops::parameter(b, "", t), i);
   }
@@ -125,10 +125,10 @@ class writer {
     return list;
   }
 
-  /// Notes an op whose results have these intervals. False if it is nothing new: then that of the
-  /// value stays, which others were told.
+  /// Records an op whose results have these intervals. Returns false if the op equals an existing
+  /// one; then the value keeps its interval, on which others rely.
   bool done(value_id v, const std::vector<value_info>& results) {
-    if (b.failed()) return false;  // raised at the end: only good programs are made
+    if (b.failed()) return false;  // raised at the end: only valid programs are made
     if (static_cast<std::size_t>(v) < infos.size()) return false;
     for (std::size_t k = 0; k < results.size(); ++k) keep(v + static_cast<value_id>(k), results[k]);
     ++emitted;
@@ -141,7 +141,7 @@ class writer {
     if (!may_be_anything(result) && !exact(result, wrapped(result, i))) return false;
     return done(b.emit(d, operands, attrs, {result, {}}), i);
   }
-  /// How exactly a product is computed. (No algorithm, since XLA has none of them on CPUs.)
+  /// Draws the precision of a product. (Not an algorithm, since XLA supports none on CPUs.)
   pt::product_precision exactness() {
     if (!r.one_in(4)) return {};
     const auto draw = [&] { return static_cast<pt::precision>(r.in(0, 2)); };
@@ -156,7 +156,7 @@ class writer {
     value_id outer, inner;
   };
   const std::vector<captured>& captures() const { return captures_; }
-  /// A value of the program around this one, as an input.
+  /// Returns a value of the outer program as an input.
   value_id capture(value_id outer) {
     for (const auto& c : captures_)
       if (c.outer == outer) return c.inner;

@@ -1,4 +1,4 @@
-"""and, or, xor, not, popcnt, shifts, random_bits: NumPy, and the Threefry of JAX."""
+"""Reference data for and, or, xor, not, popcnt, shifts and random_bits: NumPy, and Threefry of JAX."""
 import jax.extend
 import numpy as np
 
@@ -24,7 +24,7 @@ def halves(x):
 
 
 def random_bits(key, counter):
-    """One block of Threefry for each pair, as JAX computes it."""
+    """Computes one block of Threefry per pair, as JAX does."""
     key, counter = np.broadcast_arrays(key, counter)
     out = np.zeros(key.shape, np.int64)
     for i in np.ndindex(key.shape):

@@ -1,4 +1,4 @@
-"""dot_general: jax.lax.dot_general in binary64, rounded once; integers as they are."""
+"""Reference data for dot_general: jax.lax.dot_general in binary64, rounded once; integers in their own type."""
 import jax
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""add to negate, exp to rsqrt, compare, select: NumPy and SciPy, in binary64 where rounding matters."""
+"""Reference data for add to negate, exp to rsqrt, compare, select: NumPy and SciPy, in binary64 if rounding matters."""
 from fractions import Fraction
 
 import jax
@@ -11,7 +11,7 @@ SHAPES = ((5,), (2, 3), (0, 4), (), (1, 1, 17))
 
 
 def exact_float(op, x, y):
-    """add, subtract, multiply, divide: rounded once from the exact value; specials as IEEE 754."""
+    """Returns add, subtract, multiply or divide, rounded once from the exact value; special values as in IEEE 754."""
     name = name_of(x)
     with np.errstate(all="ignore"):
         special_value = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply,
@@ -26,7 +26,7 @@ def exact_float(op, x, y):
         fa, fb = Fraction(a), Fraction(b)
         v = {"add": lambda: fa + fb, "subtract": lambda: fa - fb, "multiply": lambda: fa * fb,
              "divide": lambda: fa / fb}[op]()
-        # The sign of a zero, and of what is too small for binary64, is that of the IEEE operation.
+        # The sign of a zero, and of values below the range of binary64, is that of the IEEE operation.
         out.append(s if v == 0 else round_to(name, v))
         if out[-1] == 0:
             out[-1] = float(np.copysign(0.0, s))
@@ -34,7 +34,7 @@ def exact_float(op, x, y):
 
 
 def extremum(op, x, y):
-    """maximum and minimum of IEEE 754-2019: NaN wins, and -0 lies below 0."""
+    """Returns maximum or minimum as in IEEE 754-2019: NaN propagates, and -0 is less than 0."""
     with np.errstate(invalid="ignore"):
         out = {"maximum": np.maximum, "minimum": np.minimum}[op](wide(x), wide(y))
     if name_of(x) not in FLOATS:
@@ -51,7 +51,7 @@ def binary(op, x, y):
         return extremum(op, x, y)
     if name_of(x) in FLOATS:
         return exact_float(op, *np.broadcast_arrays(x, y))
-    if op == "divide":  # by zero and of the least integer by -1: as XLA computes them
+    if op == "divide":  # division by zero, and of the minimum integer by -1, as in XLA
         x, y = np.broadcast_arrays(x, y)
         return np.asarray(jax.lax.div(x, y)) if x.size else x
     with np.errstate(over="ignore"):
@@ -64,7 +64,7 @@ def functions(op):
 
 
 def special_values(op, name):
-    """Where the function has an edge."""
+    """Returns arguments near the limits of the function's domain and range."""
     lo, hi = least_normal(name), greatest(name)
     tiny = lo * 2 ** -5
     rows = {

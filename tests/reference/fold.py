@@ -1,11 +1,11 @@
-"""fold: NumPy's reductions, and loops. The function is written as attributes (op/fold.hpp)."""
+"""Reference data for fold: NumPy's reductions, and loops. Attributes encode the function (op/fold.hpp)."""
 import functools
 
 import numpy as np
 
 from reference_data import *
 
-# op, type (-1: that of the first input), operands, attributes; inputs come first, then each step
+# op, type (-1: that of the first input), operands, attributes; first the inputs, then each step
 ADD, MULTIPLY, MAXIMUM, FLOOR, CEIL, SIGN, SINE, ERF = 4, 6, 8, 26, 27, 28, 31, 35
 
 
@@ -21,7 +21,7 @@ def put(w, xs, dims, steps, results, ys, identities=None, commutes=True, note=""
 
 
 def composed(f, g):
-    """x -> a x + b, then x -> c x + d."""
+    """Composes x -> a x + b with x -> c x + d."""
     return f[0] * g[0], g[0] * f[1] + g[1]
 
 

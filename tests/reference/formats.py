@@ -1,5 +1,5 @@
-"""literal, bitcast_convert, count_leading_zeros, reduce_precision, round_nearest_away, erfc, erf_inv,
-lgamma, digamma: JAX, SciPy in binary64 (rounded once)."""
+"""Reference data for literal, bitcast_convert, count_leading_zeros, reduce_precision, round_nearest_away, erfc,
+erf_inv, lgamma and digamma: JAX, and SciPy in binary64, rounded once."""
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +12,7 @@ ALL_INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 
 
 def bits_of(x):
-    """The attributes of a literal: binary64 bits, or the integers (of u64, int64 of the same bits)."""
+    """Returns the attributes of a literal: binary64 bits, or integers (u64 as the int64 of the same bits)."""
     if name_of(x) in FLOATS:
         return wide(x).view(np.int64).ravel().tolist()
     return x.astype(np.int64).ravel().tolist()
@@ -33,9 +33,9 @@ def special_functions(w):
             for x in (cast(name, ends[op] + [nan]), random(name, (37,), 7, low, high)):
                 with np.errstate(all="ignore"):
                     y = f(wide(x))
-                if op == "digamma":  # SciPy: infinite at 0; here NaN as in XLA
+                if op == "digamma":  # at 0 SciPy returns infinity, XLA NaN
                     y = np.where((wide(x) <= 0) & (np.floor(wide(x)) == wide(x)), nan, y)
-                bound = few_ulp(name, 32 if op == "erfc" else 4)  # SciPy's own is off in the tail
+                bound = few_ulp(name, 32 if op == "erfc" else 4)  # SciPy's own error in the tail is large
                 if op in ("lgamma", "digamma"):
                     bound = within("near its zeros", 4, 10 * 2 * eps(name))
                 w.case(op, [x], cast(name, y), bound=bound)

@@ -1,5 +1,5 @@
-"""remainder, clamp, abs to round_nearest_even, expm1, log1p, logistic, power, cbrt, sine to atan2,
-is_finite: NumPy and SciPy, in binary64, rounded once."""
+"""Reference data for remainder, clamp, abs to round_nearest_even, expm1, log1p, logistic, power, cbrt, sine to atan2
+and is_finite: NumPy and SciPy in binary64, rounded once."""
 import math
 
 import numpy as np
@@ -33,7 +33,7 @@ def special_values(op, name):
 
 
 def integer_power(x, y, name):
-    """The product wraps; a negative exponent gives 1 / x^-y, truncated."""
+    """Returns x^y. The product wraps; for a negative exponent the result is 1 / x^-y, truncated."""
     if y < 0:
         return {1: 1, -1: -1 if y % 2 else 1}.get(x, 0)
     return pow(x, y, 2 ** (8 * DTYPES[name].itemsize))
@@ -75,7 +75,7 @@ def main():
             x = awkward(name)
             with np.errstate(all="ignore"):
                 y = cast(name, f(wide(x)))
-            if op == "sign" and name in FLOATS:  # of a zero, the zero itself
+            if op == "sign" and name in FLOATS:  # the sign of a zero is the zero itself
                 y = np.where(wide(x) == 0, x, y)
             w.case(op, [x], y)
         for shape in SHAPES:

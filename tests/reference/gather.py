@@ -1,4 +1,4 @@
-"""gather and scatter with dimension numbers: jax.lax. scatter of rows: NumPy."""
+"""Reference data for gather and scatter with dimension numbers (jax.lax), and scatter of rows (NumPy)."""
 import jax
 import numpy as np
 
@@ -10,13 +10,13 @@ MODES = jax.lax.GatherScatterMode
 
 
 def stored(offset, collapsed, operand_batching, indices_batching, index_map, vector_dim):
-    """Dimension numbers as the IR stores them: each list after its length."""
+    """Returns dimension numbers as the IR stores them: each list after its length."""
     lists = (offset, collapsed, operand_batching, indices_batching, index_map)
     return [v for l in lists for v in (len(l), *l)] + [vector_dim]
 
 
 def vectors_last(indices, vector_dim, batching):
-    """JAX has index vectors in the last dimension; batching dimensions move along."""
+    """Moves the index vectors to the last dimension, where JAX expects them, and renumbers batching dimensions."""
     indices = indices.astype(np.int64)
     if vector_dim == indices.ndim:
         return indices[..., None], batching
@@ -75,7 +75,7 @@ def main():
 
     def scatter(how, x, indices, updates, window, inserted, index_map, vector_dim, x_batching=(),
                 indices_batching=(), note="", attrs=None):
-        """x may be a shape: then there is no input."""
+        """Writes a case of scatter. If x is a shape, the case has no operand for it."""
         name = name_of(updates)
         has_input = not isinstance(x, tuple)
         start = x if has_input else cast(name, np.full(x, identity(how, name)))

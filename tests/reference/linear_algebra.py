@@ -1,4 +1,4 @@
-"""cholesky: NumPy. triangular_solve: SciPy. In binary64."""
+"""Reference data for cholesky (NumPy) and triangular_solve (SciPy), in binary64."""
 import itertools
 
 import numpy as np
@@ -12,14 +12,14 @@ def triangle(lower):
 
 
 def over_batch(f, *operands):
-    """f on each matrix of a batch."""
+    """Applies f to each matrix of a batch."""
     batch = operands[0].shape[:-2]
     results = [f(*(x[i] for x in operands)) for i in np.ndindex(batch)]
     return np.array(results).reshape(*batch, *results[0].shape)
 
 
 def real_bound(name, a):
-    """The backward error of n steps, as the condition number amplifies it."""
+    """Returns the backward error of n steps times the condition number."""
     n = a.shape[-1]
     worst = max(np.linalg.cond(a[i]) for i in np.ndindex(a.shape[:-2]))
     unit = eps("f64" if name == "f64" else "f32")
@@ -28,7 +28,7 @@ def real_bound(name, a):
 
 def cholesky_cases(w):
     def put(a, lower, bound=EXACT, note="", result=None):
-        """The other triangle of a is not read."""
+        """Writes a case. The op does not read the other triangle of a, so it has arbitrary values."""
         name = name_of(a)
         if result is None:
             result = over_batch(np.linalg.cholesky, wide(a)) if a.size else wide(a)
@@ -37,7 +37,7 @@ def cholesky_cases(w):
         w.case("cholesky", [cast(name, junk)], cast(name, result), [lower], bound, note)
 
     def exact(name, shape, seed):
-        """l l^T of small integers with a positive diagonal: every step is exact."""
+        """Returns l l^T for small integers with a positive diagonal, so that every step is exact."""
         rng = np.random.default_rng(seed)
         l = np.tril(rng.integers(-2, 3, shape), -1) + np.eye(shape[-1]) * 2 ** rng.integers(
             0, 2, shape)
@@ -65,7 +65,7 @@ def cholesky_cases(w):
 
 def solve_cases(w):
     def put(a, b, flags, bound=EXACT, note=""):
-        """The other triangle of a, and a unit diagonal, are not read."""
+        """Writes a case. The op reads neither the other triangle of a nor a unit diagonal."""
         left, lower, unit, transpose = flags
         name = name_of(a)
 
@@ -84,7 +84,7 @@ def solve_cases(w):
                cast(name, x), flags, bound, note)
 
     def exact(name, shape, seed):
-        """Diagonals are powers of two: every step is exact."""
+        """Returns a matrix whose diagonal has powers of two, so that every step is exact."""
         rng = np.random.default_rng(seed)
         a = rng.integers(-2, 3, shape).astype(np.float64)
         n = shape[-1]

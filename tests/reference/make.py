@@ -1,4 +1,4 @@
-"""Makes the data of the reference tests again:
+"""Regenerates the data of the reference tests:
 
     pip install numpy scipy jax ml_dtypes
     python3 tests/reference/make.py [FAMILY...]

@@ -1,10 +1,10 @@
-"""Losses and gradients of the small models (examples/models/small), as JAX computes them in binary64.
+"""Computes losses and gradients of the small models (examples/models/small) with JAX in binary64.
 
     python models.py          writes models.dat, which tests/models/gradients.cpp reads
 
-The inputs of a model are numbered as its program has them; element j of input i follows from i and j (`real`, `whole`), so
-that they need not be written. Of each gradient its sum with weights that follow from its elements' numbers, its norm, and
-its first, middle and last element are kept.
+The inputs of a model have the numbers of its program's inputs. Element j of input i is a function of i and j (`real`,
+`whole`), so inputs need not be stored. The file keeps, for each gradient, a sum weighted by functions of the element
+indices, the norm, and the first, middle and last element.
 """
 import pathlib
 
@@ -22,7 +22,7 @@ def numbers(shape, i):
 
 
 def real(shape, i):
-    """Multiples of 1/128 in [-1/2, 1/2]."""
+    """Returns multiples of 1/128 in [-1/2, 1/2]."""
     return (numbers(shape, i) % 129 - 64) / 128
 
 
@@ -30,7 +30,7 @@ def whole(shape, i, limit):
     return (numbers(shape, i) % limit).astype(np.int32)
 
 
-# ---- Building blocks, from the papers that describe them --------------------------------------
+# ---- Building blocks, as their papers define them ---------------------------------------------
 
 def rms_norm(x, scale):
     return x / jnp.sqrt((x * x).mean(-1, keepdims=True) + 1e-6) * scale
@@ -197,7 +197,7 @@ def state_space(p, x, y):
     return squared_error(x + (jnp.stack(made) * nn.silu(x @ p["gate"])) @ p["out"], y)
 
 
-#: Of each: parameters, loss, shapes of its batch (integers: with what they stay below).
+#: For each model: parameters, loss, shapes of the batch (for integers with their upper bound).
 MODELS = {
     "llama": (LLAMA, llama, [((4, 8), 12), ((4, 8), 12)]),
     "experts": (EXPERTS, experts, [(4, 8, 8), (4, 8, 8)]),
@@ -213,7 +213,7 @@ MODELS = {
 
 
 def leaves(tree, name="grad"):
-    """Names and leaves in the order of the struct, which JAX's own order of names is not."""
+    """Yields names and leaves in the order of the struct; JAX itself sorts by name."""
     if isinstance(tree, dict):
         return [leaf for key, each in tree.items() for leaf in leaves(each, f"{name}.{key}")]
     if isinstance(tree, list):

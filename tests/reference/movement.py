@@ -1,5 +1,5 @@
-"""Ops that make or move elements: constant, iota, broadcast_in_dim, transpose, reshape, concatenate,
-slice, gather, scatter_add (rows of a table)."""
+"""Reference data for ops that create or move elements: constant, iota, broadcast_in_dim, transpose, reshape,
+concatenate, slice, gather, scatter_add (rows of a table)."""
 import struct
 
 import jax

@@ -1,4 +1,4 @@
-// Building blocks of networks against values that JAX computed (nn.dat; nn.py makes it again).
+// Building blocks of networks compared with values that JAX computed (nn.dat, made by nn.py).
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ std::vector<reference> cases() {
   return list;
 }
 
-/// The model on inputs of these element types and ranks, with extents that are known when tracing.
+/// Traces the model on inputs of these element types and ranks, with extents that are known when
+/// tracing.
 template <class T, int Rank>
 auto input_like(std::string_view name, const pt::array& a) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -82,7 +83,7 @@ constexpr pool_options given{.size = {2, 2},
 
 }  // namespace
 
-TEST_CASE("building blocks of networks give what JAX gives") {
+TEST_CASE("building blocks of networks give the results of JAX") {
   comparison compare;
   compare("relu", f64<2>, [](auto x) { return nn::relu(x); });
   compare("sigmoid", f64<2>, [](auto x) { return nn::sigmoid(x); });
@@ -122,8 +123,8 @@ TEST_CASE("building blocks of networks give what JAX gives") {
   compare("rotary_interleaved_at", vectors_at,
           [](auto x, auto at) { return nn::rotary<rotary_pairs::interleaved>(x, at); });
 
-  // Numbers of heads that are known only when tracing are divided into groups, even of one; known
-  // ones that are equal are not.
+  // Numbers of heads that are known only when tracing are divided into groups, even of one. Equal
+  // numbers that are known at compile time are not.
   const auto attention = [&](const std::string& name, const auto& queries, const auto& keys) {
     const auto model = [&](auto options) {
       return [=](auto q, auto k, auto v) {

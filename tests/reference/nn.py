@@ -1,7 +1,7 @@
-"""Building blocks of networks: values of jax.nn, jax.lax and of formulas of papers, in binary64.
+"""Reference data for building blocks of networks: jax.nn, jax.lax and formulas of papers, in binary64.
 
-Cases are named; nn.cpp says which function of ours each is. They go to nn.dat, which is
-written as the other data (see reference_data.py): `case NAME`, operands, results, bound.
+Cases have names; nn.cpp maps each to a function of the library. The output, nn.dat, has the format of
+reference_data.py: `case NAME`, operands, results, bound.
 """
 import pathlib
 
@@ -11,12 +11,12 @@ from jax import lax, nn
 
 from reference_data import *
 
-#: The data have ten digits, of numbers below 100.
+#: The data have ten digits of numbers below 100.
 CLOSE = "abs=1e-8  ten digits"
 
 
 def draw(shape, seed, low=-2.0, high=2.0):
-    # Few digits, so that the data are short; all are exact in binary64.
+    # Few digits keep the data short; all are exact in binary64.
     return np.round(np.random.default_rng([seed, *shape]).uniform(low, high, shape) * 16) / 16
 
 
@@ -30,7 +30,7 @@ def case(w, name, operands, result):
 
 
 def rotary(x, positions, interleaved, base=10000.0):
-    """Su et al., arXiv:2104.09864, equation 34."""
+    """Rotary embedding: Su et al., arXiv:2104.09864, equation 34."""
     k = x.shape[-1]
     angle = positions[..., None, None] * base ** (-2 * np.arange(k // 2) / k)
     if interleaved:
@@ -50,7 +50,7 @@ def normalize(x, axes, epsilon):
 
 
 def attention(q, k, v, seen=True, scale=None):
-    """What jax.nn.dot_product_attention computes, whose softmax is in binary32, in binary64."""
+    """Computes jax.nn.dot_product_attention in binary64; its own softmax is in binary32."""
     heads = q.shape[2] // k.shape[2]
     wide_k, wide_v = np.repeat(k, heads, 2), np.repeat(v, heads, 2)
     scores = jnp.einsum("bqhk,bshk->bhqs", q, wide_k) * (scale or q.shape[-1] ** -0.5)

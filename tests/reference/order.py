@@ -1,4 +1,4 @@
-"""sort, top_k, reduce with positions and optimization_barrier: JAX, and NumPy's stable sort."""
+"""Reference data for sort, top_k, reduce with positions and optimization_barrier: JAX, and NumPy's stable sort."""
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,14 +10,14 @@ REDUCERS = {"argmax": 7, "argmin": 8}
 
 
 def stable_order(keys, axis, descending):
-    """The positions that sort by keys, the first of them first. Equal keys keep their order, NaN is
-    the greatest number and -0 equals +0."""
+    """Returns the positions that sort lexicographically by keys. Equal keys keep their order, NaN is the maximum,
+    and -0 equals +0."""
     order = np.broadcast_to(
         np.arange(keys[0].shape[axis]).reshape([-1 if d == axis else 1 for d in range(keys[0].ndim)]),
         keys[0].shape)
-    for key in reversed(keys):  # the least important one first
+    for key in reversed(keys):  # from the least significant key
         line = np.take_along_axis(wide(key), order, axis)
-        if descending:  # what is equal must still not change places
+        if descending:  # equal elements must keep their order
             ranks = np.unique(line, return_inverse=True)[1].reshape(line.shape)
             line = -ranks
         order = np.take_along_axis(order, np.argsort(line, axis, kind="stable"), axis)
@@ -30,7 +30,7 @@ def sort(operands, axis, keys, descending):
 
 
 def subnormal(x):
-    """JAX takes subnormal numbers for zeros."""
+    """True if x has subnormal numbers, which JAX treats as zeros."""
     if name_of(x) not in FLOATS:
         return False
     magnitudes = np.abs(wide(x))
@@ -48,7 +48,7 @@ def put_sort(w, operands, axis, keys=1, descending=False, note=""):
 
 
 def total_order(x):
-    """Integers in the order of IEEE 754's total order of floats; other numbers unchanged."""
+    """Maps floats to integers in IEEE 754's total order; returns other numbers unchanged."""
     if name_of(x) not in FLOATS:
         return x
     bits = x.view({2: np.int16, 4: np.int32, 8: np.int64}[x.dtype.itemsize])
@@ -66,7 +66,7 @@ def put_top_k(w, x, k, note=""):
 
 
 def extremes(which, x, positions, dims):
-    """JAX's reducer of argmax and argmin on any positions."""
+    """Applies JAX's reducer of argmax or argmin to given positions."""
     def pick(a, b):
         (x, i), (y, j) = a, b
         better = (x > y if which == "argmax" else x < y) | (x != x)
@@ -76,7 +76,7 @@ def extremes(which, x, positions, dims):
     name = name_of(x)
     worst = {"argmax": -inf, "argmin": inf} if name in FLOATS else \
         {"argmax": least(name), "argmin": greatest(name)}
-    last = jnp.asarray(np.iinfo(positions.dtype).max, positions.dtype)  # wins no tie
+    last = jnp.asarray(np.iinfo(positions.dtype).max, positions.dtype)  # loses every tie
     values, found = lax.reduce((jnp.asarray(x), jnp.asarray(positions)),
                                (jnp.asarray(worst[which], x.dtype), last), pick, dims)
     if 0 in [x.shape[d] for d in dims]:

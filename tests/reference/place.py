@@ -1,4 +1,4 @@
-"""pad, reverse, roll, strided slice, dynamic_slice, dynamic_update_slice: jax.lax and NumPy."""
+"""Reference data for pad, reverse, roll, strided slice, dynamic_slice, dynamic_update_slice: jax.lax and NumPy."""
 import jax
 import numpy as np
 

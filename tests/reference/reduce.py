@@ -1,4 +1,4 @@
-"""reduce: NumPy, in binary64 and rounded once."""
+"""Reference data for reduce: NumPy in binary64, rounded once."""
 import numpy as np
 
 from reference_data import *
@@ -24,7 +24,7 @@ def reduce(combiner, x, dims):
 
 
 def sum_bound(x, dims):
-    """n roundings of partial sums, each at most the sum of the magnitudes."""
+    """Returns a bound for n roundings of partial sums, each at most the sum of the magnitudes."""
     name = name_of(x)
     n = int(np.prod([x.shape[d] for d in dims]))
     magnitudes = np.abs(wide(x)).sum(axis=tuple(dims))

@@ -1,5 +1,5 @@
-// Kernels against values that NumPy, SciPy and JAX computed (the .txt files here; reference_data.py
-// says how they are written, make.py makes them again).
+// Kernels compared with values that NumPy, SciPy and JAX computed (the .txt files here;
+// reference_data.py defines their format, make.py makes them).
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ const pt::op_def* find_op(std::string_view name) {
   return nullptr;
 }
 
-/// The distance from a value to the next of its type, away from zero.
+/// Returns the distance from a value to the next value of its type, away from zero.
 double ulp_of(pt::dtype t, double v) {
   struct format {
     int bits, least;
@@ -90,7 +90,7 @@ std::vector<pt::array> run(const pt::op_def& op, const reference& c) {
   return pt::run_op(op, c.operands, c.attrs, std::span<const pt::tensor_type>(types));
 }
 
-/// Empty if the op gives what it must, else what is wrong.
+/// Returns the error of the op's result, or "".
 std::string fault(const reference& c) {
   const pt::op_def* op = find_op(c.op);
   if (!op) return "the registry has no such op";
@@ -134,7 +134,7 @@ std::string fault(const reference& c) {
 
 }  // namespace
 
-TEST_CASE("kernels give what NumPy, SciPy and JAX give") {
+TEST_CASE("kernels give the results of NumPy, SciPy and JAX") {
   for (const reference& c : all()) {
     const std::string wrong = fault(c);
     CHECK_MESSAGE(wrong.empty(), c.where, ": ", c.op, c.note, ": ", wrong);
@@ -154,7 +154,7 @@ TEST_CASE("every op of the registry has five reference cases") {
       CHECK(op->identity);
       continue;
     }
-    if (op->role == pt::op_role::control) continue;  // what they compute is their nested programs'
+    if (op->role == pt::op_role::control) continue;  // their nested programs compute the results
     const int count = cases[std::string(op->name)];
     CHECK_MESSAGE(count >= 5, op->name, " has ", count, " cases in tests/reference");
   }

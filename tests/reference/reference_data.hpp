@@ -1,4 +1,4 @@
-/// The cases of the reference data (reference_data.py says how they are written).
+/// The cases of the reference data (reference_data.py defines their format).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace reference_data {
 
 namespace pt = partita;
 
-/// One case: what an op or a model is given, what it must give, and how close.
+/// One case: the operands of an op or a model, the expected results, and the permitted error.
 struct reference {
   std::string where, op, note;  ///< where: file:line
   std::vector<std::int64_t> attrs;

@@ -1,6 +1,6 @@
-"""What the families share: element types, bounds, and how a case is written.
+"""Shared parts of the families of reference data: element types, bounds, and the file format.
 
-A data file is text, one case after the other:
+A data file is text, a sequence of cases:
 
     case add  wraps at the ends of the type
     attrs 1 0                                   raw integers, as the IR stores them; left out if none
@@ -8,9 +8,9 @@ A data file is text, one case after the other:
     result i32[2, 2] 2 4 6 8                    one line per result
     bound ulp=2 abs=0x1p-20  the reason         or: bound exact
 
-Numbers are exact: a short decimal where that is the value, else a C99 hexadecimal float, inf, nan or -nan
-(whose sign and payload are not compared; the sign of a zero is). An element is right if it lies
-within `ulp` units in the last place of its type or within `abs` of the expected one.
+Numbers are exact: a short decimal if it equals the value, otherwise a C99 hexadecimal float, inf, nan or -nan. Tests
+compare the sign of a zero, but neither sign nor payload of a NaN. An element is correct if it is within `ulp` units in
+the last place of its type, or within `abs`, of the expected one.
 """
 from fractions import Fraction
 import math
@@ -35,7 +35,7 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 FLOATS = ("f32", "f64", "bf16", "f16")
 INTEGERS = ("i32", "i64", "u8")
 NUMBERS = FLOATS + INTEGERS
-#: bits of the significand, exponent of the least normal number, greatest exponent
+#: bits of the significand, exponent of the minimum normal number, maximum exponent
 FORMATS = {"f32": (24, -126, 127), "f64": (53, -1022, 1023),
            "bf16": (8, -126, 127), "f16": (11, -14, 15)}
 
@@ -47,7 +47,7 @@ def name_of(array):
 
 
 def eps(name):
-    """Half a unit in the last place of 1: the greatest relative error of one rounding."""
+    """Returns half a unit in the last place of 1, the maximum relative error of one rounding."""
     return 2.0 ** -FORMATS[name][0]
 
 
@@ -69,8 +69,8 @@ def least(name):
 
 
 def round_to(name, value):
-    """A number (int, float or Fraction) as an element of a floating-point type: rounded once, from
-    its exact value, to nearest even."""
+    """Rounds a number (int, float or Fraction) once, from its exact value, to nearest even in a floating-point
+    type."""
     if isinstance(value, float) and (math.isnan(value) or math.isinf(value)):
         return value
     if value == 0:
@@ -90,7 +90,7 @@ def round_to(name, value):
 
 
 def cast(name, values):
-    """An array of an element type; floats are rounded once from their exact values."""
+    """Returns an array of an element type; floats are rounded once from their exact values."""
     values = np.asarray(values)
     if name not in FLOATS:
         return values.astype(DTYPES[name])
@@ -103,13 +103,13 @@ def cast(name, values):
 
 
 def wide(array):
-    """The same values in binary64 (floats) or as they are."""
+    """Converts floats to binary64; returns other arrays unchanged."""
     array = np.asarray(array)
     return array.astype(np.float64) if name_of(array) in FLOATS else array
 
 
 def random(name, shape, seed=0, low=-3.0, high=3.0):
-    """Any values of the type: floats in [low, high), integers that often overflow."""
+    """Returns random values: floats in [low, high), integers from the full range, which often overflow."""
     rng = np.random.default_rng([seed, *shape])
     if name in FLOATS:
         return cast(name, rng.uniform(low, high, shape))
@@ -119,14 +119,14 @@ def random(name, shape, seed=0, low=-3.0, high=3.0):
 
 
 def small(name, shape, seed=0, low=-4, high=4):
-    """Small integers, with which sums and products are exact in every order."""
+    """Returns small integers, for which sums and products are exact in every order."""
     rng = np.random.default_rng([seed, *shape])
     low, high = (0, 1) if name == "i1" else (0, 8) if name == "u8" else (low, high)
     return rng.integers(low, high + 1, shape).astype(DTYPES[name])
 
 
 def awkward(name):
-    """A row of the type's special values."""
+    """Returns a row of the type's special values."""
     if name == "i1":
         return np.array([False, True, True, False])
     if name not in FLOATS:
@@ -140,7 +140,7 @@ def awkward(name):
 
 
 def pairs(name):
-    """Two rows: each of ten special values with each."""
+    """Returns two rows with all pairs of ten special values."""
     row = awkward(name)
     if name in FLOATS:
         row = row[[0, 1, 2, 5, 6, 7, 8, 9, 11, 14]]
@@ -159,7 +159,7 @@ def within(why, ulp=0, absolute=0.0):
     return " ".join(parts) + "  " + why
 
 
-#: for sums that may or may not start at 0, and for ties of zeros
+#: a bound for sums that may start at 0, and for ties of zeros
 UNSIGNED_ZERO = within("the sign of a zero is open", absolute=2.0 ** -1074)
 
 
@@ -181,7 +181,7 @@ def number(value, name):
 
 
 class Writer:
-    """The cases of one family, and the file that they go to."""
+    """Collects the cases of one family and writes their file."""
 
     def __init__(self, family):
         self.family = family
@@ -193,7 +193,7 @@ class Writer:
         ]
 
     def case(self, op, operands, results, attrs=(), bound=EXACT, note=""):
-        """`results` is an array or a list of arrays."""
+        """Adds a case. `results` is an array or a list of arrays."""
         if not isinstance(results, (list, tuple)):
             results = [results]
         self.lines += ["", f"case {op}  {note}".rstrip()]
@@ -204,7 +204,7 @@ class Writer:
                 array = np.asarray(array)
                 name = name_of(array)
                 shape = ", ".join(str(n) for n in array.shape)
-                if kind == "result" and name in FLOATS:  # (the sign of a NaN is open there)
+                if kind == "result" and name in FLOATS:  # the sign of a NaN is unspecified
                     array = np.where(np.isnan(wide(array)), cast(name, nan), array)
                 row = " ".join(number(v, name) for v in array.ravel())
                 self.lines.append(f"{kind} {name}[{shape}] {row}".rstrip())

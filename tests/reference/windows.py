@@ -1,4 +1,4 @@
-"""reduce by other combiners, reduce_window, select_and_scatter, select_and_gather, cumsum,
+"""Reference data for reduce with other combiners, reduce_window, select_and_scatter, select_and_gather, cumsum and
 convolution: jax.lax and NumPy."""
 import itertools
 
@@ -56,7 +56,7 @@ def reduce_cases(w):
 
 
 def flat(config):
-    """Lists of a window, in the order in which they are stored."""
+    """Returns the lists of a window in the order in which the IR stores them."""
     return [v for key in ("size", "stride", "base", "dilation") for v in config[key]] + \
         [p[0] for p in config["padding"]] + [p[1] for p in config["padding"]]
 
@@ -114,7 +114,7 @@ def reduce_window_cases(w):
 
 
 def elements(position, c, shape):
-    """The elements under a window, in row-major order."""
+    """Yields the elements under a window, in row-major order."""
     for tap in itertools.product(*map(range, c["size"])):
         at = [o * s + k * d - p[0] for o, s, k, d, p in
               zip(position, c["stride"], tap, c["dilation"], c["padding"])]
@@ -123,7 +123,7 @@ def elements(position, c, shape):
 
 
 def selected(x, position, c, keep):
-    """StableHLO's select: an element takes the place of the selected one unless that is kept."""
+    """Applies StableHLO's select: an element replaces the selected one unless `keep` keeps that."""
     found = None
     for e in elements(position, c, x.shape):
         if found is None or not keep(x[found], x[e]):
@@ -165,7 +165,7 @@ def selecting_cases(w):
             "NaN is never kept and never keeps")
         put(small("f32", (2, 4, 4, 2), 14), window([1, 2, 2, 1], [1, 2, 2, 1]), direction, 15,
             "images")
-    # The derivative of max pooling is a select_and_scatter: JAX agrees with the loop above.
+    # The derivative of max pooling is a select_and_scatter; JAX agrees with the loop above.
     x, c = random("f32", (5, 6), 16), window([3, 2], [2, 2], [(1, 1), (0, 1)])
     pool = lambda v: jax.lax.reduce_window(v, -inf, jax.lax.max, c["size"], c["stride"], c["padding"])
     y, pull = jax.vjp(pool, x)

@@ -1,4 +1,4 @@
-// Steps with a loop over microbatches of their own, which carries states from one to the next.
+// Steps with a loop of their own over microbatches, which carries states from one to the next.
 #include "../carried_states.hpp"
 
 #include <doctest/doctest.h>
@@ -53,7 +53,7 @@ TEST_CASE("states pass from microbatch to microbatch, under every ascending orde
   }
 }
 
-TEST_CASE("an order against the microbatches contradicts what they carry") {
+TEST_CASE("an order against the microbatches contradicts the carried states") {
   const pt::program f = carried::traced();
   const auto last_first = [](const pt::fragment_call& c) {
     return std::tuple{c.transposed, -c.microbatch};
@@ -64,7 +64,7 @@ TEST_CASE("an order against the microbatches contradicts what they carry") {
   CHECK(wrong.find("on mesh \"m0\" waits for the result of F") != std::string::npos);
 }
 
-TEST_CASE("states of sharded stages") {
+TEST_CASE("carried states of sharded stages have the values of the source") {
   const pt::program f = carried::traced();
   const auto x = data::arguments(f);
   const pt::results expected = pt::evaluate(f, x);
@@ -78,7 +78,7 @@ TEST_CASE("states of sharded stages") {
   check_all(pt::partition(f, cluster, pt::schedule(PP, MP, BP)), x, expected);
 }
 
-TEST_CASE("what is not proved of states") {
+TEST_CASE("proofs refuse wrong carried states") {
   const pt::program f = carried::traced();
   const pt::pipelined good = pt::pipeline(f, cluster, pt::one_f_one_b, {.where = stages});
   REQUIRE(pt::prove(good).proved);
@@ -86,7 +86,7 @@ TEST_CASE("what is not proved of states") {
   for (pt::value_id v = 0; v < static_cast<pt::value_id>(good.next_slot.size()); ++v) {
     if (good.next_of(v) < 0) continue;
     ++states;
-    for (pt::value_id w = 0; w < v; ++w) {  // another one's
+    for (pt::value_id w = 0; w < v; ++w) {  // another value's next state
       if (good.next_of(w) < 0) continue;
       pt::pipelined wrong = good;
       wrong.next_slot[static_cast<std::size_t>(v)] = good.next_of(w);
@@ -103,13 +103,13 @@ TEST_CASE("what is not proved of states") {
   CHECK_FALSE(pt::prove(another).proved);
 }
 
-TEST_CASE("loops that cannot be the one over microbatches") {
+TEST_CASE("loops that cannot be the microbatch loop are refused") {
   const pt::program f = carried::traced();
   CHECK(data::thrown([&] {
           (void)pt::pipeline(f, cluster, pt::gpipe, {.where = stages, .microbatches = 4});
         }) ==
         "O152 pipeline: scan of 6 iterations is the loop over microbatches of this step; 4 are "
-        "asked for: leave .microbatches out");
+        "requested: leave .microbatches out");
   const auto body = [](const auto& c, const auto& x) {
     return std::pair{pt::named("back", [](const auto& v) { return v * 2; })(pt::named(
                          "front", [](const auto& v, const auto& w) { return v + w; })(c, x)),
@@ -131,7 +131,7 @@ TEST_CASE("loops that cannot be the one over microbatches") {
       pt::input<double, 6, 4>("xs"), pt::input<double, 4>("c"));
   CHECK(data::thrown([&] {
           (void)pt::pipeline(twice, cluster, pt::gpipe, {.where = stages});
-        }).substr(0, 112) ==
-        "O151 pipeline: parts stand in two loops over microbatches, scan of 6 iterations and scan "
-        "of 6 iterations: add (t");
+        }).substr(0, 116) ==
+        "O151 pipeline: named parts are in two loops over microbatches, scan of 6 iterations and "
+        "scan of 6 iterations: add (t");
 }

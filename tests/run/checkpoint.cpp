@@ -1,6 +1,6 @@
-// Checkpoints: saved by several processes from one mesh, loaded onto others; damage and crashes.
+// Checkpoints that several processes save from one mesh and load onto others; damage and crashes.
 //
-// The generator does not draw axes that are split into parts, nor meshes of more than 12 devices.
+// The generator draws neither axes that are split into parts nor meshes of more than 12 devices.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,8 +20,8 @@
 
 #include "../data.hpp"
 
-// Replaces that of the C library: counts, and stops or fails at one call. (No test loses power, so
-// nothing is written to disks.)
+// Replaces fsync of the C library: counts calls, and stops or fails at one of them. (No test loses
+// power, so nothing is written to disks.)
 namespace checkpoint_test {
 std::atomic<int> syncs{0}, crash_at{-1}, fail_at{-1};
 }
@@ -40,7 +40,7 @@ namespace fs = std::filesystem;
 using data::str;
 using data::thrown;
 
-/// A directory that goes when it goes.
+/// A directory that the destructor removes.
 struct folder {
   fs::path path;
   folder() {
@@ -70,7 +70,7 @@ struct processes {
               return copy;
             }};
   }
-  /// What each throws, or "".
+  /// Returns the error message of each process, or "".
   template <class F>
   std::vector<std::string> run(const F& f) {
     std::vector<std::string> errors(static_cast<std::size_t>(count));
@@ -99,7 +99,7 @@ pt::mesh random_mesh(data::random& r) {
                                             {{"M", 4}}, {{"a", 3}, {"b", 2}, {"c", 2}}, {{"x", 1}}};
   return r.pick(meshes);
 }
-/// A value of this type, laid out at random, with more padding than it needs.
+/// Returns a value of this type with a random layout and more padding than it needs.
 pt::sharded_value laid_out(std::string_view name, const pt::tensor_type& t, const pt::mesh& m,
                            data::random& r) {
   pt::sharded_value v{name, t.element, t.shape, t.shape, {}};
@@ -113,7 +113,7 @@ pt::sharded_value laid_out(std::string_view name, const pt::tensor_type& t, cons
   }
   return v;
 }
-/// The shard of a device; its padding is not zero.
+/// Returns the shard of a device; its padding is not zero.
 pt::array dirty_shard(const pt::array& a, const pt::sharded_value& v, const pt::mesh& m,
                       std::int64_t device) {
   pt::array ones(a.type());
@@ -124,7 +124,7 @@ pt::array dirty_shard(const pt::array& a, const pt::sharded_value& v, const pt::
     if (mask.bytes()[i] == std::byte{0}) out.mutable_bytes()[i] = std::byte{1};
   return out;
 }
-/// Arrays on a mesh, as the process that holds every `count`-th device gives them.
+/// Returns the arrays on a mesh that the process with every `count`-th device saves.
 std::vector<pt::checkpoint_array> held_by(int process, int count, const pt::mesh& m,
                                           const std::vector<pt::sharded_value>& values,
                                           const std::vector<pt::array>& arrays) {
@@ -141,7 +141,7 @@ void overwrite(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary)
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
-/// Every file below a directory, with what it holds.
+/// Returns the names and contents of all files below a directory.
 std::string tree(const fs::path& path) {
   std::vector<std::string> list;
   for (const auto& e : fs::recursive_directory_iterator(path))
@@ -152,7 +152,7 @@ std::string tree(const fs::path& path) {
   return all;
 }
 
-/// 6 x 5 numbers from `from` on.
+/// Returns 6 x 5 numbers, counted from `from`.
 pt::array numbers(float from) {
   return data::fill({pt::dtype::f32, {6, 5}}, [&](std::int64_t i) { return from + float(i); });
 }
@@ -181,7 +181,7 @@ constexpr pt::checkpoint_format both[] = {pt::checkpoint_format::zarr,
 
 }  // namespace checkpoint_test
 
-TEST_CASE("checkpoint: any mesh, layout and number of processes to any other") {
+TEST_CASE("checkpoint: from any mesh, layout and number of processes to any other") {
   using namespace checkpoint_test;
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     CAPTURE(seed);
@@ -225,7 +225,7 @@ TEST_CASE("checkpoint: any mesh, layout and number of processes to any other") {
   }
 }
 
-TEST_CASE("checkpoint: shards larger than the buffer") {
+TEST_CASE("checkpoint: shards larger than the buffer are saved") {
   using namespace checkpoint_test;
   data::random r{3};
   const folder at;
@@ -265,7 +265,7 @@ pt::program training() {
       },
       pt::input<weights>("params"), pt::input<weights>("momentum"), pt::input<float, 8, 6>("x"));
 }
-/// Parameters are sharded over all axes, with padding.
+/// Shards the parameters over all axes, with padding.
 pt::partitioned training_on(const pt::mesh& m) {
   const auto by = [](std::string_view axis, int dim) {
     return pt::manual(
@@ -279,7 +279,7 @@ pt::partitioned training_on(const pt::mesh& m) {
 
 }  // namespace checkpoint_test
 
-TEST_CASE("checkpoint: training goes on under another mesh") {
+TEST_CASE("checkpoint: training continues on another mesh") {
   using namespace checkpoint_test;
   const auto step = training_on({{"B", 4}, {"M", 2}});
   const auto x = data::arguments(step.source);
@@ -305,13 +305,13 @@ TEST_CASE("checkpoint: training goes on under another mesh") {
     const auto w1 = in.need("params.w1", {pt::dtype::f32, {pt::dyn, 10}});
     CHECK(w1.layout == "[{\"B\"}, {\"M\"}]");
     CHECK(w1.shard == pt::shape{2, 5});
-    CHECK(w1.checksums.size() == 6);  // of 8 shards two are padding only
-    // What is loaded can be saved: as the inputs are laid out.
+    CHECK(w1.checksums.size() == 6);  // two of 8 shards are padding only
+    // A loaded value can be saved, with the layout of the inputs.
     pt::save_checkpoint(path, step, pt::load_checkpoint(path, training(), "params.b"), "params");
     CHECK(pt::checkpoint_reader(path).manifest().arrays.size() == 1);
     CHECK(thrown([&] {
             pt::save_checkpoint(path, step, first, "param");
-          }).starts_with("N010 file: no output is named \"param\" or lies below it; "));
+          }).starts_with("N010 file: no output is named \"param\" or is below it; "));
     CHECK(thrown([&] {
             pt::load_checkpoint(path, step, "weights");
           }).starts_with("N010 file: no input is named \"weights\""));
@@ -322,7 +322,7 @@ TEST_CASE("checkpoint: training goes on under another mesh") {
   }
 }
 
-TEST_CASE("checkpoint: boxes") {
+TEST_CASE("checkpoint: boxes of an array are read") {
   using namespace checkpoint_test;
   const folder at;
   save_w(at / "w", 1);
@@ -343,7 +343,7 @@ TEST_CASE("checkpoint: boxes") {
                   "\": array \"w\" is tensor<6x5xf32>; tensor<6x5xbf16> is needed");
 }
 
-TEST_CASE("checkpoint: a crash at any time leaves one that loads, and the next save succeeds") {
+TEST_CASE("checkpoint: after a crash at any time a checkpoint loads, and the next save succeeds") {
   using namespace checkpoint_test;
   for (const auto format : both)
     for (const auto next : both) {
@@ -368,7 +368,7 @@ TEST_CASE("checkpoint: a crash at any time leaves one that loads, and the next s
         waitpid(child, &status, 0);
         CHECK(WEXITSTATUS(status) == (i == writes ? 0 : 9));
         const pt::array w = load_w(path);
-        CHECK(same(w, numbers(i < writes - 1 ? 1 : 2)));  // the last one is that of the rename
+        CHECK(same(w, numbers(i < writes - 1 ? 1 : 2)));  // the last call is that of the rename
         CHECK(pt::checkpoint_reader(path).step() == (i < writes - 1 ? 1 : 2));
         save_w(path, 1, format);
         CHECK(same(load_w(path), numbers(1)));
@@ -398,7 +398,7 @@ TEST_CASE("checkpoint: a failure of one process is an error of all, and nothing 
     CHECK(errors[1].substr(0, second.size()) == second);
     CHECK(tree(path) == before);
   };
-  // The disk, while process 1 or process 0 writes.
+  // The disk fails while process 1 or process 0 writes.
   const int now = syncs;
   fail_at = now;
   auto errors =
@@ -434,13 +434,13 @@ TEST_CASE("checkpoint: a failure of one process is an error of all, and nothing 
     save(process, peers, arrays);
   }),
          "K009 checkpoint: process 1 describes other arrays than process 0", "K009 ");
-  // Then it works.
+  // The next save succeeds.
   errors = group.run([&](int process, const auto& peers) { save(process, peers, held(process)); });
   CHECK(errors == std::vector<std::string>{"", ""});
   CHECK(same(load_w(path), numbers(2)));
 }
 
-TEST_CASE("checkpoint: what cannot be written") {
+TEST_CASE("checkpoint: invalid values and paths are refused") {
   using namespace checkpoint_test;
   const folder at;
   const auto why = [&](const std::string& name, const std::string& path) {
@@ -475,7 +475,7 @@ TEST_CASE("checkpoint: what cannot be written") {
   CHECK(thrown([&] {
           pt::save_checkpoint(at / "w", two, reserved, {.format = both[1]});
         }).starts_with("N003 file: "));
-  // A directory of somebody else.
+  // A directory that is not a checkpoint.
   fs::create_directories(at.path / "mine");
   overwrite(at / "mine/notes", "a");
   const std::string before = tree(at.path / "mine");
@@ -485,18 +485,18 @@ TEST_CASE("checkpoint: what cannot be written") {
   overwrite(at / "file", "a");
   CHECK(why("w", at / "file").starts_with("K010 "));
   CHECK(why("w", at / "file/w").starts_with("K001 "));
-  CHECK(why("w", at / "below/it/") == "");  // directories around it are made
+  CHECK(why("w", at / "below/it/") == "");  // missing parent directories are created
   CHECK(fs::exists(at.path / "below/it/partita.json"));
 }
 
-TEST_CASE("checkpoint: written while the program goes on") {
+TEST_CASE("checkpoint: a save in the background is a snapshot") {
   using namespace checkpoint_test;
   const folder at;
   const std::string path = at / "w";
   save_w(path, 1);
   pt::array a = numbers(2);
   auto save = pt::save_checkpoint(path, two, only_w(a));
-  a.mutable_data<float>()[0] = 100;  // detaches it
+  a.mutable_data<float>()[0] = 100;  // detaches the array
   CHECK(same(load_w(path), numbers(1)));
   save.wait();
   save.wait();  // once
@@ -507,7 +507,7 @@ TEST_CASE("checkpoint: written while the program goes on") {
     CHECK(same(load_w(path), numbers(2)));
   }
   CHECK(same(load_w(path), numbers(3)));
-  // An error that goes by: the new one is not made visible.
+  // If an exception leaves the scope, the new checkpoint does not become visible.
   try {
     const auto fourth = pt::save_checkpoint(path, two, only_w(numbers(4)));
     throw pt::error("T");
@@ -523,7 +523,7 @@ TEST_CASE("checkpoint: written while the program goes on") {
   CHECK(same(load_w(path), numbers(3)));
 }
 
-TEST_CASE("checkpoint: damaged, foreign and hostile files") {
+TEST_CASE("checkpoint: damaged, foreign and malicious files are refused") {
   using namespace checkpoint_test;
   for (const auto format : both) {
     const bool zarr = format == both[0];
@@ -555,7 +555,7 @@ TEST_CASE("checkpoint: damaged, foreign and hostile files") {
             "K004 checkpoint: \"" + file + "\" has another header than the manifest describes");
       overwrite(file, bytes);
     }
-    // The manifest, cut anywhere: an error, or nothing is lost but the blank at its end.
+    // The manifest, truncated anywhere: an error, unless only the blank at its end is lost.
     for (std::size_t n = 0; n + 1 < good.size(); ++n) {
       overwrite(manifest, good.substr(0, n));
       CHECK(why().starts_with("K003 file: \"" + manifest +
@@ -616,7 +616,7 @@ TEST_CASE("checkpoint: damaged, foreign and hostile files") {
   CHECK(thrown([&] { pt::checkpoint_reader(at / "b").read("b", {}, {2}); }).starts_with("K005 "));
 }
 
-TEST_CASE("checkpoint: names and checksums") {
+TEST_CASE("checkpoint: any names are saved, and checksums are CRC-32C") {
   using namespace checkpoint_test;
   using pt::backend_detail::path_component;
   CHECK(path_component("params.w-1_B") == "params.w-1_B");

@@ -1,4 +1,4 @@
-// all_close reports where arrays differ, and doctest shows the report.
+// all_close reports the elements that differ, and doctest prints the report.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,11 +9,12 @@
 namespace pt = partita;
 
 namespace {
-/// The text that a failing CHECK prints.
+/// Returns the text that a failing CHECK prints.
 std::string shown(const auto& x) { return doctest::toString(x).c_str(); }
 }  // namespace
 
-TEST_CASE("all_close says which element, both values, how far, and how many") {
+TEST_CASE(
+    "all_close reports the element, both values, their distance, and the number of such elements") {
   const xt::xarray<float> x = xt::ones<float>({2, 3});
   xt::xarray<float> y = x;
   y(1, 2) = 1.5f;
@@ -34,14 +35,14 @@ TEST_CASE("all_close says which element, both values, how far, and how many") {
         "3.1e-05");
   CHECK(shown(pt::all_close(pt::array(1.f), pt::array(INFINITY))) ==
         "1 of 1 element differs; element () is 1, not inf");
-  // A NaN is worse than any distance.
+  // A NaN counts as further than any distance.
   CHECK(shown(pt::all_close(xt::xarray<double>{5, NAN, 7}, xt::xarray<double>{0, 1, 0})) ==
         "3 of 3 elements differ; element (1) is nan, not 1");
   CHECK(shown(pt::all_close(pt::array(NAN), pt::array(NAN))) ==
         "1 of 1 element differs; element () is nan, not nan");
 }
 
-TEST_CASE("all_close of runs says which output") {
+TEST_CASE("all_close of runs names the output") {
   const auto f = pt::trace(
       [](auto a) {
         return std::tuple{pt::output("sum", a + a), pt::output("same", a - a),

@@ -1,4 +1,4 @@
-// Loops, branches and calls: what they compute, their derivatives, and that they are partitioned.
+// Loops, branches and calls: their values, derivatives and partitioning.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -26,8 +26,8 @@ std::vector<double> list(const pt::array& a) {
 }
 double scalar(const pt::array& a) { return a.item<double>(); }
 
-/// The gradient that `model` gives as its first results, against central differences of its last
-/// result, for as many inputs as it has gradients.
+/// Compares the gradients that `model` returns first with central differences of its last result,
+/// for as many inputs as there are gradients.
 void check_gradients(const pt::program& p, const std::vector<pt::array>& inputs,
                      double tolerance = 1e-7) {
   const pt::executable f(p);
@@ -46,8 +46,8 @@ void check_gradients(const pt::program& p, const std::vector<pt::array>& inputs,
     }
 }
 
-/// Emulated on some meshes and schedules, the program gives what it gives on one device; and its
-/// text is the whole program.
+/// Checks that the program, emulated on several meshes and schedules, gives the results of one
+/// device, and that its text is complete.
 void check_emulated(const pt::program& p, const std::vector<pt::array>& inputs, const auto& tactics,
                     double tolerance = 1e-12) {
   CHECK(str(pt::verify(p).message) == "");
@@ -80,7 +80,7 @@ constexpr auto recurrent = [](const auto& x, const auto& w, const auto& steps) {
 
 }  // namespace
 
-TEST_CASE("for_loop repeats with its index; an empty loop gives what it was given") {
+TEST_CASE("for_loop repeats with its index; an empty loop returns its operands") {
   const auto p = pt::trace(
       [](auto x) {
         const auto none = pt::for_loop(
@@ -143,7 +143,7 @@ TEST_CASE("while_loop stops when its condition fails, and may not run at all") {
   CHECK(run(5, 2) == std::pair{5.0, 0.0});
 }
 
-TEST_CASE("carried values that change places") {
+TEST_CASE("carried values may change places") {
   const auto p = pt::trace(
       [](auto a, auto b) {
         return pt::for_loop(
@@ -160,7 +160,7 @@ TEST_CASE("carried values that change places") {
   CHECK(list(r[1]) == list(a));
 }
 
-TEST_CASE("case takes the branch of its number, the last one where it is out of range") {
+TEST_CASE("case takes the branch of its number, and the last one if it is out of range") {
   const auto p = pt::trace(
       [](auto i, auto x) {
         const auto doubled = x * 2;
@@ -184,13 +184,13 @@ TEST_CASE("case takes the branch of its number, the last one where it is out of 
   CHECK(scalar(pt::evaluate(q, numbers({}, 1, 0)).only()) == 1);
 }
 
-TEST_CASE("bodies nest, and use what is around them at any depth") {
+TEST_CASE("bodies nest, and capture outer values at any depth") {
   const auto p = pt::trace(
       [](auto x, auto w) {
         return pt::for_loop(
             0, 2,
             [&](auto, auto outer) {
-              const auto scaled = outer * w;  // made once per outer iteration
+              const auto scaled = outer * w;  // computed once per outer iteration
               return pt::for_loop(
                   0, 3,
                   [&](auto, auto inner) {
@@ -218,7 +218,7 @@ TEST_CASE("bodies nest, and use what is around them at any depth") {
   check_emulated(p, {x, w}, pt::schedule(pt::manual("B", {{"x", 0}})), 1e-12);
 }
 
-TEST_CASE("a loop inside of a loop that starts from a value of the model around both") {
+TEST_CASE("a loop inside a loop may start from a value of the outer model") {
   const auto p = pt::trace(
       [](auto x) {
         const auto body = [&](auto, auto outer) {
@@ -285,7 +285,7 @@ TEST_CASE("gradients through loops, branches and calls") {
     return sum(g * g);
   }));
   check_gradients(second, inputs, 1e-6);
-  // What is carried unchanged, and carried integers.
+  // Values that the loop carries unchanged, and carried integers.
   const auto counting = pt::trace(
       [](auto x) {
         const auto [loss, g] = pt::value_and_grad(
@@ -306,7 +306,7 @@ TEST_CASE("gradients through loops, branches and calls") {
   check_gradients(counting, {numbers({2}, 1.5, 0.25)});
 }
 
-TEST_CASE("a training loop is a loop: gradients inside of a body, of what is around it, too") {
+TEST_CASE("gradients inside a loop's body, also with respect to outer values") {
   const auto loss = [](const auto& w, const auto& x) {
     const auto h = tanh(matmul(x, w));
     return sum(h * h);
@@ -354,7 +354,7 @@ TEST_CASE("a training loop is a loop: gradients inside of a body, of what is aro
   CHECK(pt::max_difference(pt::evaluate(around, inputs), pt::evaluate(by_hand, inputs)) <= 1e-14);
 }
 
-TEST_CASE("tags of loops in loops have names of their own in a gradient") {
+TEST_CASE("tags of nested loops have different names in a gradient") {
   const auto p = pt::trace(
       [](auto x) {
         return pt::grad(
@@ -375,7 +375,7 @@ TEST_CASE("tags of loops in loops have names of their own in a gradient") {
   check_emulated(p, {numbers({4}, -0.3, 0.07)}, pt::schedule(pt::manual("B", {{"h", 0}})));
 }
 
-TEST_CASE("reverse mode says that a while has no derivative, unless it is cut off before") {
+TEST_CASE("reverse mode refuses a while, unless stop_gradient precedes it") {
   const auto loss = [](bool cut) {
     return [cut](auto x) {
       return pt::grad(
@@ -393,7 +393,7 @@ TEST_CASE("reverse mode says that a while has no derivative, unless it is cut of
   CHECK(list(pt::evaluate(p, numbers({2}, 1, 1)).only()) == std::vector<double>{1, 8});
 }
 
-TEST_CASE("only what is needed is kept of a loop") {
+TEST_CASE("gradients keep only the values of a loop that they need") {
   const auto p = pt::trace(
       [](auto x, auto unused) {
         const auto out = pt::scan(
@@ -412,7 +412,7 @@ TEST_CASE("only what is needed is kept of a loop") {
   CHECK(str(pt::verify(p).message) == "");
 }
 
-TEST_CASE("collectives inside of a loop count as often as it runs") {
+TEST_CASE("collectives inside a loop count once per iteration") {
   const auto p = pt::trace(
       [](auto x, auto w1, auto w2) {
         return pt::for_loop(
@@ -430,7 +430,7 @@ TEST_CASE("collectives inside of a loop count as often as it runs") {
   CHECK(r.cost.collective_bytes == 6 * 2 * 8 * 8);
 }
 
-TEST_CASE("a while costs what its condition and its body do") {
+TEST_CASE("a while costs its condition and its body") {
   const auto p = pt::trace(
       [](auto x, auto w) {
         return pt::while_loop([&](auto h) { return sum(matmul(h, w)) < 9; },
@@ -443,7 +443,7 @@ TEST_CASE("a while costs what its condition and its body do") {
   CHECK(r.cost.flops == 2 * 2 * 8 * 8 + 2 * 8 + 1 + 2 * 8 + 2 * 8);
 }
 
-TEST_CASE("what a loop asks of a value that each device puts together by itself") {
+TEST_CASE("a condition on a value that each device combines by itself reduces it first") {
   const auto p = pt::trace(
       [](auto x, auto w) {
         return pt::while_loop([](auto h) { return reduce_max(h) < 1000; },
@@ -459,7 +459,7 @@ TEST_CASE("what a loop asks of a value that each device puts together by itself"
   CHECK(pt::max_difference(pt::evaluate(p, inputs), pt::emulate(r, inputs)) <= 1e-12);
 }
 
-TEST_CASE("devices that disagree about a loop or a branch are told, not asked alone") {
+TEST_CASE("an error reports devices that disagree about a loop or a branch") {
   const auto run = [](const char* text, const pt::shape& global, const pt::array& x) {
     pt::device_program d;
     d.local = pt::parse(text, d.mesh);
@@ -483,7 +483,7 @@ TEST_CASE("devices that disagree about a loop or a branch are told, not asked al
   CHECK(run(loop, {2}, numbers({2}, 3, 0)) == std::vector<double>{12, 12});
   CHECK(failure(loop, numbers({2}, 3, 1)) ==
         "R014 run: the condition of while (%y) differs between devices: all have to take the same "
-        "way through the program");
+        "branches and iterations");
   const char* branch = R"(func @main(%x: tensor<1xf64>) attributes {mesh = {"B":2}} {
   %x1 = reduce(%x) {max, dims=[0]} : tensor<f64>
   %x2 = convert(%x1) : tensor<i32>
@@ -497,11 +497,11 @@ TEST_CASE("devices that disagree about a loop or a branch are told, not asked al
 })";
   CHECK(run(branch, {2}, numbers({2}, 1, 0)) == std::vector<double>{2, 2});
   CHECK(failure(branch, numbers({2}, 0, 1)) ==
-        "R014 run: the index of case (%y) differs between devices: all have to take the same way "
-        "through the program");
+        "R014 run: the index of case (%y) differs between devices: all have to take the same "
+        "branches and iterations");
 }
 
-TEST_CASE("an iota cut along its own dimension starts where its piece does") {
+TEST_CASE("an iota that is sliced along its own dimension starts at its block") {
   const auto p = pt::trace(
       [](auto x) {
         return std::tuple{x + pt::iota<f64, 1>(x, 4, 8),
@@ -521,7 +521,7 @@ TEST_CASE("an iota cut along its own dimension starts where its piece does") {
   CHECK(pt::equal(pt::evaluate(p, x), pt::emulate(r, x)));
 }
 
-TEST_CASE("what passes a barrier beside a sharded tensor is still the same on all devices") {
+TEST_CASE("a value that passes a barrier with a sharded tensor stays the same on all devices") {
   const auto p = pt::trace(
       [](auto x, auto limit) {
         const auto [y, bound] = pt::optimization_barrier(std::tuple{x * 2, limit});
@@ -538,7 +538,7 @@ TEST_CASE("what passes a barrier beside a sharded tensor is still the same on al
   check_emulated(p, inputs, pt::schedule(pt::manual("B", {{"x", 0}})));
 }
 
-TEST_CASE("optimization_barrier passes on its operands, each lying as it did") {
+TEST_CASE("optimization_barrier passes on its operands, each in its own layout") {
   const auto p = pt::trace(
       [](auto x, auto y) {
         return pt::optimization_barrier(std::tuple{x * 2, y + 1});
@@ -549,12 +549,12 @@ TEST_CASE("optimization_barrier passes on its operands, each lying as it did") {
       pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"y", pt::first_divisible_dim}})));
 }
 
-TEST_CASE("one axis slices several operands of a barrier, whenever it is known of each") {
+TEST_CASE("one axis slices several operands of a barrier, in any order of discovery") {
   const auto model = [](auto x, auto y, auto w) {
     return pt::for_loop(
         0, 3,
         [&](auto, auto h) {
-          // What is carried, and a product whose rows are known to be sliced later.
+          // A carried value, and a product whose rows are sliced later.
           const auto [a, b, c] = pt::optimization_barrier(std::tuple{h, matmul(y, w), w});
           return tanh(a + b) * sum<1>(c);
         },
@@ -572,7 +572,7 @@ TEST_CASE("one axis slices several operands of a barrier, whenever it is known o
   check_emulated(p, inputs, pt::schedule(pt::manual("M", {{"w", 0}}), pt::manual("B", {{"y", 0}})));
 }
 
-TEST_CASE("mistakes with bodies are found when the model is traced") {
+TEST_CASE("invalid bodies are refused when the model is traced") {
   const auto traced = [](auto model) {
     try {
       pt::trace(model, pt::input<f64, 2>("x"));
@@ -582,9 +582,9 @@ TEST_CASE("mistakes with bodies are found when the model is traced") {
     return std::string();
   };
   const std::string finished =
-      "P006 trace: an op takes a tensor of a body that is finished; only what the body gives is "
-      "known outside of it";
-  // A tensor of a body, taken by `use` when the body is finished.
+      "P006 trace: an op uses a tensor of a body that is finished; only the results of the body "
+      "can be used outside of it";
+  // A tensor of a body that `use` reads after the body is finished.
   const auto escaping = [&](auto use) {
     return traced([=](auto x) {
       auto seen = x;
@@ -612,7 +612,7 @@ TEST_CASE("mistakes with bodies are found when the model is traced") {
   CHECK(escaping([](auto seen, auto) { return seen; }) ==
         "P006 trace: output \"result\" is not of this trace");
   CHECK(escaping([](auto, auto last) { return last; }) == "");
-  // One of another branch.
+  // A tensor of another branch.
   CHECK(traced([](auto x) {
           auto seen = x;
           return pt::cond(
@@ -626,7 +626,7 @@ TEST_CASE("mistakes with bodies are found when the model is traced") {
           return pt::for_loop(
               -1, 1, [](auto, auto c) { return c; }, x);
         }) == "");
-  // The mistake of a body is the mistake of the program around it.
+  // An error in the body is an error of the surrounding program.
   CHECK(
       traced([](auto x) {
         return pt::for_loop(
@@ -641,7 +641,7 @@ TEST_CASE("mistakes with bodies are found when the model is traced") {
       }) == "S122 dropout: rate 2 is not in [0, 1)");
 }
 
-TEST_CASE("a call without arguments, used in a body") {
+TEST_CASE("a call without arguments works inside a body") {
   pt::builder called;
   called.p.outputs.push_back({pt::ops::scalar(called, pt::dtype::f64, 3), {}});
   const auto p = pt::trace(
@@ -656,7 +656,7 @@ TEST_CASE("a call without arguments, used in a body") {
   CHECK(scalar(pt::evaluate(p, numbers({}, 2, 0)).only()) == 18);
 }
 
-TEST_CASE("a gradient inside of a body, of what does not depend on it") {
+TEST_CASE("a gradient inside a body of values that do not depend on the body") {
   const auto p = pt::trace(
       [](auto x) {
         return pt::for_loop(
@@ -667,7 +667,7 @@ TEST_CASE("a gradient inside of a body, of what does not depend on it") {
   CHECK(list(pt::evaluate(p, numbers({2}, 1, 1)).only()) == std::vector<double>{1, 8});
 }
 
-TEST_CASE("bodies that give constants, what they were given, or one value several times") {
+TEST_CASE("bodies may return constants, their operands, or one value several times") {
   const auto p = pt::trace(
       [](auto x, auto y) {
         const auto five = pt::for_loop(
@@ -690,7 +690,7 @@ TEST_CASE("bodies that give constants, what they were given, or one value severa
                                                      return std::tuple{y, full_like(v, 2)};
                                                    }},
                                         x);
-        // No carried values: a map over slices.
+        // Without carried values, scan is a map over slices.
         const auto map = pt::scan(
             [&](auto c, auto s) {
               return std::pair{c, s * s};
@@ -722,7 +722,7 @@ TEST_CASE("bodies that give constants, what they were given, or one value severa
   check_emulated(p, {x, y}, pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"y", 0}})));
 }
 
-TEST_CASE("loops that never run, forwards, backwards and on a mesh") {
+TEST_CASE("loops that never run, forward, backward and on a mesh") {
   const auto p = pt::trace(
       [](auto x, auto xs) {
         const auto loss = [&](auto v) {
@@ -746,8 +746,8 @@ TEST_CASE("loops that never run, forwards, backwards and on a mesh") {
 
 namespace {
 
-/// A while_loop that adds a turned product over the rows of x in each iteration; its condition asks
-/// for the sum, too, if `seen`.
+/// A while_loop that adds a transposed product over the rows of x in each iteration. If `seen`, its
+/// condition reads the sum, too.
 pt::program accumulating(bool seen) {
   std::string text = R"(
 func @main(%x: tensor<12x8xf64>) {
@@ -788,7 +788,8 @@ int all_reduces(const pt::program& p) {
 
 }  // namespace
 
-TEST_CASE("what a while_loop accumulates is summed behind it, unless its condition asks for it") {
+TEST_CASE(
+    "a sum that a while_loop accumulates is reduced after it, unless its condition reads it") {
   const auto tactics = pt::schedule(pt::manual("B", {{"x", 0}}));
   const std::vector<pt::array> inputs{numbers({12, 8}, 1, 1)};
   for (const bool seen : {false, true}) {
@@ -801,7 +802,7 @@ TEST_CASE("what a while_loop accumulates is summed behind it, unless its conditi
     CHECK(str(proof.error.message) == "");
   }
 }
-TEST_CASE("terms that are turned are added before they are summed") {
+TEST_CASE("transposed terms are added before they are reduced") {
   const auto p = pt::trace(
       [](auto x, auto y) {
         const auto turned = pt::transpose<1, 0>(matmul(pt::transpose<1, 0>(y), x));

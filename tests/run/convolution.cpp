@@ -1,4 +1,4 @@
-// convolution, windows and running sums against loops over indices, with drawn attributes.
+// Convolution, windows and running sums compared with loops over indices, with random attributes.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -29,14 +29,14 @@ std::int64_t offset(const shape& s, const position& at) {
   for (int d = 0; d < s.rank; ++d) n = n * s[d] + at[static_cast<std::size_t>(d)];
   return n;
 }
-/// The element under a tap, straight from the definition: on the dilated and padded dimension.
+/// Returns the element under a tap by the definition, on the dilated and padded dimension.
 std::int64_t under(const window_dim& w, std::int64_t o, std::int64_t k, std::int64_t n) {
   const std::int64_t at = o * w.stride + k * w.dilation - w.low;
   for (std::int64_t i = 0; i < n; ++i)
     if (i * w.base_dilation == at) return i;
   return -1;
 }
-/// How many windows there are, by counting.
+/// Counts the windows one by one.
 std::int64_t count_windows(const window_dim& w, std::int64_t n) {
   const std::int64_t dilated = n == 0 ? 0 : (n - 1) * w.base_dilation + 1;
   const std::int64_t padded = dilated + w.low + w.high;
@@ -61,7 +61,7 @@ std::vector<std::int64_t> permutation(data::random& r, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) p.insert(p.begin() + r.in(0, i), i);
   return p;
 }
-/// What an exact result becomes as an element: rounded once, or wrapped.
+/// Returns an exact result as an element: rounded once, or wrapped.
 double element(dtype t, double v) {
   if (t == dtype::u8) return static_cast<std::uint8_t>(static_cast<std::int64_t>(v));
   if (t == dtype::bf16) return static_cast<double>(static_cast<float>(bf16(static_cast<float>(v))));
@@ -85,7 +85,7 @@ const dtype numbers[] = {dtype::f32, dtype::f64, dtype::bf16, dtype::f16,
 
 }  // namespace
 
-TEST_CASE("convolution: drawn dimension numbers, windows, groups and types") {
+TEST_CASE("convolution: random dimension numbers, windows, groups and types") {
   data::random r{11};
   int empty = 0, negative = 0, grouped = 0;
   for (int round = 0; round < 2000; ++round) {
@@ -211,7 +211,7 @@ TEST_CASE("convolution: more than one block of windows, and of taps") {
   }
 }
 
-TEST_CASE("reduce_window: drawn windows, every combiner and type") {
+TEST_CASE("reduce_window: random windows, every combiner and type") {
   data::random r{3};
   for (int round = 0; round < 1500; ++round) {
     const int rank = static_cast<int>(r.in(0, 4));
@@ -271,7 +271,7 @@ TEST_CASE("reduce_window: drawn windows, every combiner and type") {
   }
 }
 
-TEST_CASE("select_and_scatter and select_and_gather: drawn windows, ties, every type") {
+TEST_CASE("select_and_scatter and select_and_gather: random windows, ties, every type") {
   data::random r{7};
   for (int round = 0; round < 1000; ++round) {
     const int rank = static_cast<int>(r.in(0, 3));
@@ -347,7 +347,7 @@ TEST_CASE("cumsum: both directions, with and without the element, every type") {
             });
             CHECK(wrong == 0);
           }
-  // A long sum in binary32 has each element rounded once.
+  // Each element of a long sum in binary32 is rounded once.
   const array tenths = data::fill({dtype::f32, {1 << 20}}, [](std::int64_t) { return 0.1f; });
   const array sums = run(def<op::cumsum>, {tenths}, {0, 0, 0});
   const double tenth = static_cast<double>(0.1f);
@@ -358,7 +358,8 @@ namespace {
 
 namespace pt = partita;
 
-/// Gradients of a grouped convolution (depthwise: one channel a group) whose channels are cut.
+/// Gradients of a grouped convolution (depthwise: one channel per group) whose channels are
+/// sharded.
 template <std::int64_t Groups, std::int64_t Outputs>
 constexpr auto grouped_step = [] {
   constexpr auto loss = [](auto both) {
@@ -374,14 +375,14 @@ constexpr auto grouped_step = [] {
           pt::input<float, 2, 6, 8>("x"), pt::input<float, 3, 8 / Groups, Outputs>("w")),
       pt::mesh{{"M", 4}}, pt::schedule(pt::manual("M", {{"x", 2}})));
 };
-// Each device has its channels from begin to end: nothing is sent.
+// Each device has its own channels throughout, so nothing is sent.
 static_assert(pt::check<grouped_step<8, 8>>.collectives == pt::collectives{});
 static_assert(pt::check<grouped_step<8, 16>>.collectives == pt::collectives{});
 static_assert(pt::check<grouped_step<4, 12>>.collectives == pt::collectives{});
 
 }  // namespace
 
-TEST_CASE("gradients of grouped and depthwise convolutions keep channels where they are") {
+TEST_CASE("gradients of grouped and depthwise convolutions keep channels in place") {
   const auto check = [](const pt::partitioned& p) {
     const auto in = data::arguments(p.source);
     CHECK(pt::equal(pt::emulate(p, in), pt::evaluate(p.source, in)));

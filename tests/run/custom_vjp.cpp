@@ -1,4 +1,4 @@
-// Derivatives of the user's own: in gradients, loops, branches, on a mesh, in microbatches.
+// User-defined derivatives: in gradients, loops, branches, on a mesh, in microbatches.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -14,14 +14,14 @@ using data::str;
 
 namespace {
 
-// x^3, with a derivative that is wrong on purpose, so that it is seen: 100 x, by the residual x.
+// x^3 with a derivative that is wrong on purpose, to be recognized: 100 x, from the residual x.
 constexpr auto odd_cube = pt::custom_vjp(
     [](const auto& x) {
       return std::pair{x * x * x, x};
     },
     [](const auto& x, const auto& g) { return g * x * 100.f; });
 
-// x, whose gradient is kept between -1 and 1.
+// x, whose gradient is clipped to [-1, 1].
 constexpr auto clipped = pt::custom_vjp(
     [](const auto& x) {
       return std::pair{x, std::tuple{}};
@@ -31,7 +31,7 @@ constexpr auto clipped = pt::custom_vjp(
 struct weights {
   BOOST_HANA_DEFINE_STRUCT(weights, (pt::tensor<float, 8, 8>, up), (pt::tensor<float, 8>, bias));
 };
-// A layer by hand, the right derivative: a tree, a tensor and positions in, two tensors out.
+// A layer with its correct derivative by hand: a tree, a tensor and positions in, two tensors out.
 constexpr auto layer = pt::custom_vjp(
     [](const auto& w, const auto& x, const auto& rows) {
       const auto h = gather(x, rows);
@@ -69,7 +69,7 @@ pt::program step_of(const Layer& f) {
       },
       pt::input<weights>("w"), pt::input<float, 16, 8>("x"), pt::input<std::int32_t, 16>("rows"));
 }
-/// Small whole numbers.
+/// Returns small whole numbers.
 std::vector<pt::array> arguments_of(const pt::program& p) {
   std::vector<pt::array> list;
   for (int i = 0; i < p.input_count(); ++i) {
@@ -84,7 +84,7 @@ std::vector<pt::array> arguments_of(const pt::program& p) {
 
 }  // namespace
 
-TEST_CASE("the derivative is the one that was given, also a second time") {
+TEST_CASE("custom_vjp: a gradient uses the given derivative, also at second order") {
   const auto p = pt::trace(
       [](auto x) {
         const auto f = [](const auto& v) { return sum(odd_cube(v)); };
@@ -98,11 +98,11 @@ TEST_CASE("the derivative is the one that was given, also a second time") {
   CHECK(r["f"].item<float>() == 27);
   CHECK(r["first"].item<float>() == 300);
   CHECK(r["second"].item<float>() == 100);
-  // Nothing is left but the ops.
+  // Only the ops remain.
   CHECK(str(pt::print(p)).find("custom_vjp") == std::string::npos);
 }
 
-TEST_CASE("a gradient that is clipped") {
+TEST_CASE("custom_vjp: a gradient can be clipped") {
   const auto p = pt::trace(
       [](auto x) { return pt::grad([](const auto& v) { return sum(clipped(v) * v * v); }, x); },
       pt::input<float, 2>("x"));
@@ -112,7 +112,7 @@ TEST_CASE("a gradient that is clipped") {
   CHECK(g.data<float>()[1] == 1 + 2 * 9);
 }
 
-TEST_CASE("what is printed: the ops, and no residual that nothing needs") {
+TEST_CASE("custom_vjp: a printed program has the ops, and no residual that is not needed") {
   CHECK("\n" +
             str(pt::print(pt::trace(
                 [](auto x) { return pt::grad([](const auto& v) { return sum(odd_cube(v)); }, x); },
@@ -129,7 +129,7 @@ func @main(%x: tensor<4xf32>) {
 )");
 }
 
-TEST_CASE("a layer by hand is the layer") {
+TEST_CASE("custom_vjp: a layer by hand equals the derived layer") {
   const auto mine = step_of(layer), plain = step_of(plain_layer);
   const auto arguments = arguments_of(mine);
   const auto wanted = pt::evaluate(plain, arguments);
@@ -143,7 +143,7 @@ TEST_CASE("a layer by hand is the layer") {
         pt::partition(mine, mesh, pt::schedule(MP, pt::manual("B", {{"y", 0}, {"dy", 0}}))),
         pt::partition(mine, mesh, pt::schedule(pt::remat({"y"}), BP))})
     CHECK(pt::all_close(pt::emulate(p, arguments), wanted, 1e-5, 1e-4));
-  // The ops of the backward function are derivatives: as many are as in the layer that was derived.
+  // The ops of the backward function count as derivatives, as in the derived layer.
   const auto derivatives = [](const pt::program& p) {
     int n = 0;
     for (const auto& o : p.ops)
@@ -154,7 +154,7 @@ TEST_CASE("a layer by hand is the layer") {
   CHECK(derivatives(plain) == 4);
 }
 
-TEST_CASE("in loops, branches, calls and microbatches") {
+TEST_CASE("custom_vjp: works in loops, branches, calls and microbatches") {
   const auto p = pt::trace(
       [](auto w, auto x) {
         return pt::value_and_grad(
@@ -191,7 +191,7 @@ TEST_CASE("in loops, branches, calls and microbatches") {
   CHECK(pt::all_close(pt::emulate(steps, arguments), pt::evaluate(mine, arguments), 1e-5, 1e-4));
 }
 
-TEST_CASE("a gradient that would be lost is a mistake") {
+TEST_CASE("custom_vjp: a gradient that would be lost is an error") {
   CHECK(data::thrown([] {
           pt::trace(
               [](auto w, auto x) {
@@ -207,9 +207,9 @@ TEST_CASE("a gradient that would be lost is a mistake") {
               },
               pt::input<float, 4>("w"), pt::input<float, 4>("x"));
         }) ==
-        "G005 custom_vjp: the forward function uses \"w\", tensor<4xf32>, of which a gradient is "
-        "wanted, and which is no argument; pass it as one, or use stop_gradient of it");
-  // Of x alone it is right, and so is what is not to be derived.
+        "G005 custom_vjp: the forward function uses \"w\", tensor<4xf32>, which is not an "
+        "argument, and a gradient is wanted for it; pass it as an argument, or use stop_gradient");
+  // With respect to x alone it is right, and so are values that are not differentiated.
   CHECK(data::thrown([] {
           pt::trace(
               [](auto w, auto x) {
@@ -227,7 +227,7 @@ TEST_CASE("a gradient that would be lost is a mistake") {
         }).empty());
 }
 
-TEST_CASE("cotangents of another shape, known when the program is traced") {
+TEST_CASE("custom_vjp: cotangents of another shape are refused when the program is traced") {
   CHECK(data::thrown([] {
           pt::trace(
               [](auto x) {
@@ -239,6 +239,6 @@ TEST_CASE("cotangents of another shape, known when the program is traced") {
               },
               pt::input<float, pt::dyn>("x", 4));
         }) ==
-        "G004 custom_vjp: the backward function gives tensor<8xf32> as cotangent 0; its argument "
+        "G004 custom_vjp: the backward function returns tensor<8xf32> as cotangent 0; its argument "
         "has type tensor<4xf32>");
 }

@@ -1,4 +1,4 @@
-/// Device programs built by hand, and what their runs say when they fail.
+/// Device programs that are built by hand, and the messages of runs that fail.
 #pragma once
 
 #include <initializer_list>
@@ -12,8 +12,8 @@ namespace device_programs {
 
 namespace pt = partita;
 
-/// Each device of {"B":2} doubles its element until it is 10 or more: the devices disagree about
-/// the condition unless they have equal elements.
+/// Each device of {"B":2} doubles its element until it is 10 or more. The devices disagree about
+/// the condition unless their elements are equal.
 inline constexpr const char* doubled_until_10 =
     R"(func @main(%x: tensor<1xf64>) attributes {mesh = {"B":2}} {
   %y = while(%x) do (%h: tensor<1xf64>) {
@@ -28,7 +28,7 @@ inline constexpr const char* doubled_until_10 =
   return %y : tensor<1xf64>
 })";
 
-/// The message of the error that `f` throws, or "no error".
+/// Returns the message of the error that `f` throws, or "no error".
 template <class F>
 std::string message_of(F f) {
   try {
@@ -39,14 +39,14 @@ std::string message_of(F f) {
   return "no error";
 }
 
-/// A layout that cuts dimensions along axes.
+/// Returns a layout that slices dimensions along axes.
 inline pt::layout cut(std::initializer_list<std::pair<int, int>> dim_axis) {
   pt::layout l;
   for (auto [dim, axis] : dim_axis) l.push_back(axis, dim);
   return l;
 }
 
-/// A device program under construction: types are global, local ones follow from the layouts.
+/// A device program under construction. Types are global; local types follow from the layouts.
 struct device_builder {
   pt::builder b;
   pt::device_program d;

@@ -1,4 +1,4 @@
-// einsum, conv and the other functions of typed tensors against loops over indices.
+// einsum, conv and the other functions of typed tensors compared with loops over indices.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -112,7 +112,7 @@ TEST_CASE("einsum sums the products over all letters that are not in the output"
   check_einsum("abcdefgh->hgfedcba", {{1, 2, 1, 2, 1, 2, 1, 2}});
 }
 
-TEST_CASE("einsum: dots, spaces and the implicit output") {
+TEST_CASE("einsum: dots, spaces and the implicit output are read") {
   const auto x = pt::input<float, 2, 3, 4>("x");
   const auto y = pt::input<float, 4, 5>("y");
   CHECK(pt::equal(run([](auto a, auto b) { return pt::einsum<" ... i , i j ">(a, b); }, x, y),
@@ -125,7 +125,7 @@ TEST_CASE("einsum: dots, spaces and the implicit output") {
                   run([](auto a) { return pt::sum<0>(a); }, x)));
 }
 
-TEST_CASE("einsum refuses what is no formula for its operands") {
+TEST_CASE("einsum refuses a formula that does not match its operands") {
   const auto refused = [](std::string_view formula, std::vector<pt::shape> shapes) {
     pt::builder b;
     std::vector<pt::value_id> operands;
@@ -137,10 +137,10 @@ TEST_CASE("einsum refuses what is no formula for its operands") {
   };
   CHECK(refused("ij->ij", {{4, 6}, {6}}) ==
         "S160 einsum: \"ij->ij\": it has 1 terms for 2 operands");
-  CHECK(refused("i1->i", {{4, 6}}) == "S160 einsum: \"i1->i\": '1' is no letter");
-  CHECK(refused("i.->i", {{4, 6}}) == "S160 einsum: \"i.->i\": '.' is no letter");
-  CHECK(refused("......->", {{4, 6}}) == "S160 einsum: \"......->\": '.' is no letter");
-  CHECK(refused("ij->i->j", {{4, 6}}) == "S160 einsum: \"ij->i->j\": '-' is no letter");
+  CHECK(refused("i1->i", {{4, 6}}) == "S160 einsum: \"i1->i\": '1' is not a letter");
+  CHECK(refused("i.->i", {{4, 6}}) == "S160 einsum: \"i.->i\": '.' is not a letter");
+  CHECK(refused("......->", {{4, 6}}) == "S160 einsum: \"......->\": '.' is not a letter");
+  CHECK(refused("ij->i->j", {{4, 6}}) == "S160 einsum: \"ij->i->j\": '-' is not a letter");
   CHECK(refused("ii->i", {{4, 4}}) ==
         "S161 einsum: \"ii->i\": letter 'i' is repeated in operand 0; diagonals are not supported");
   CHECK(refused("ij->ii", {{4, 4}}) == "S161 einsum: \"ij->ii\": output letter 'i' is repeated");
@@ -193,7 +193,7 @@ TEST_CASE("conv: the usual layouts, padding and groups") {
       pt::error);
 }
 
-TEST_CASE("windows and reductions of typed tensors") {
+TEST_CASE("windows and reductions of typed tensors equal loops over indices") {
   const auto x = pt::input<float, 4, 6>("x");
   CHECK(pt::equal(run(
                       [](auto a) {

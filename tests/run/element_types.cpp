@@ -35,7 +35,7 @@ std::vector<T> values(const array& a) {
   return {a.template data<T>(), a.template data<T>() + a.size()};
 }
 
-/// The ends of the range, small numbers, and any.
+/// The ends of the range, small numbers, and random numbers.
 template <class T>
 std::vector<T> samples(std::uint64_t seed) {
   using limits = std::numeric_limits<T>;
@@ -58,7 +58,8 @@ void for_integers(F f) {
   f(std::type_identity<std::uint32_t>{});
   f(std::type_identity<std::uint64_t>{});
 }
-/// An op of two operands on all pairs of samples, against a function of numbers that hold all.
+/// Compares an op of two operands on all pairs of samples with a function of numbers that are wide
+/// enough.
 template <class T, class F>
 void check_pairs(const op_def& op, F f, std::vector<std::int64_t> attrs = {}) {
   std::vector<T> x, y;
@@ -81,7 +82,7 @@ void check_pairs(const op_def& op, F f, std::vector<std::int64_t> attrs = {}) {
 
 }  // namespace
 
-TEST_CASE("arithmetic of integers wraps, and divides by anything") {
+TEST_CASE("arithmetic of integers wraps, and division by any number is defined") {
   for_integers([]<class T>(std::type_identity<T>) {
     using wide = __int128;
     constexpr wide bits = 8 * sizeof(T);
@@ -155,7 +156,8 @@ TEST_CASE("conversions: integers wrap, floats saturate, to floats round once") {
     const array single = to(dtype::f32), twice = to(dtype::f64), brain = to(dtype::bf16),
                 half = to(dtype::f16), truth = to(dtype::boolean);
     for (std::size_t i = 0; i < x.size(); ++i) {
-      // The nearest of a format is no farther than its neighbours; to even where two are as near.
+      // The nearest number of a format is not further away than its neighbours; a tie goes to the
+      // even one.
       const auto exact = static_cast<long double>(x[i]);  // 64 bits
       CHECK(single.data<float>()[i] == static_cast<float>(exact));
       CHECK(twice.data<double>()[i] == static_cast<double>(exact));
@@ -265,7 +267,7 @@ TEST_CASE("reductions, running sums, sorting and positions of all integer types"
   });
 }
 
-TEST_CASE("indices of every integer type; what is beyond the ends is clamped or left out") {
+TEST_CASE("indices of every integer type; out of bounds, gather clamps and scatter drops") {
   const std::vector<float> rows = {10, 11, 12, 13, 14};
   for_integers([&]<class T>(std::type_identity<T>) {
     using limits = std::numeric_limits<T>;
@@ -274,7 +276,7 @@ TEST_CASE("indices of every integer type; what is beyond the ends is clamped or 
     const std::vector<float> want = {10, 14, 14, 14, 10, has_negative ? 10.f : 14.f, 12};
     CHECK(values<float>(run(def<op::gather>, {list(rows), list(at)})) == want);
     const array ones = list<float>(std::vector<float>(at.size(), 1));
-    const float at_0 = std::is_signed_v<T> ? 1 : 2;  // the least number is 0, too
+    const float at_0 = std::is_signed_v<T> ? 1 : 2;  // the minimum is 0, too
     CHECK(values<float>(run(def<op::scatter>, {list(at), ones}, {1}, {dtype::f32, {5}})) ==
           std::vector<float>{at_0, 0, 1, 0, 1});
     for (std::size_t i = 0; i < at.size(); ++i) {
@@ -299,7 +301,7 @@ TEST_CASE("numbers of all integer types as constants and as text") {
       CHECK_MESSAGE(equivalent(again, b.p), std::string(again.error.message.view()));
       CHECK(values<T>(evaluate(again)[0]) == std::vector<T>{v, v});
     }
-    // One too large, and one too small, in text.
+    // One number too large and one too small, as text.
     const auto said = [&](std::string_view number) {
       return std::string(parse(concat("func @main() {\n  %y = constant {", number, "} : tensor<",
                                       name_of(t), ">\n  return %y : tensor<", name_of(t), ">\n}\n"))
@@ -315,7 +317,7 @@ TEST_CASE("numbers of all integer types as constants and as text") {
     CHECK(said(std::to_string(limits::max())) == "");
     CHECK(said(std::is_signed_v<T> ? "-9223372036854775809" : "-1") ==
           (std::is_signed_v<T> || wide ? "P011" : "S117"));
-    // By their values.
+    // The same as values.
     builder b;
     const double last = static_cast<double>(limits::max() / 2 + 1);
     const value_id c = ops::constant(b, {t, {}}, last),

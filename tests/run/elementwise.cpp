@@ -38,8 +38,8 @@ std::vector<T> values(const array& a) {
   return {a.template data<T>(), a.template data<T>() + a.size()};
 }
 
-/// Distance in units in the last place of T; equal NaNs, infinities and zeros (with their sign) are
-/// at distance 0.
+/// Returns the distance in units in the last place of T. Equal NaNs, infinities and zeros (with
+/// their sign) have distance 0.
 template <class T>
 double ulps(T got, long double want) {
   const T rounded = static_cast<T>(want);
@@ -128,7 +128,8 @@ void check_functions() {
 
 }  // namespace
 
-TEST_CASE("functions of floats are a few units in the last place off, special values exact") {
+TEST_CASE(
+    "functions of floats have errors of a few units in the last place; special values are exact") {
   check_functions<float>();
   check_functions<double>();
 }
@@ -152,7 +153,7 @@ TEST_CASE("16-bit floats are computed in binary32 and rounded once") {
   }
 }
 
-TEST_CASE("binary functions of floats: special values as IEEE 754 says") {
+TEST_CASE("binary functions of floats: special values are those of IEEE 754") {
   const std::vector<double> special = {0., -0.,   1.,  -1.,  0.5,         -2.,
                                        3., 1e300, inf, -inf, not_a_number};
   std::vector<double> x, y;
@@ -231,7 +232,7 @@ void check_integers() {
       CHECK(quotient[i] == static_cast<T>(a / b));
       CHECK(rest[i] == static_cast<T>(a % b));
     }
-    // Bit by bit: what moves where.
+    // The new position of each bit.
     const bool out = b < 0 || b >= width;
     const bool top = static_cast<bits>(a) >> (width - 1);
     bits l = 0, lo = 0, ar = 0;
@@ -293,7 +294,7 @@ TEST_CASE("booleans: add and maximum are or, multiply and minimum are and") {
   CHECK(partita::equal(run(def<op::logical_not>, {x}), xt::xarray<bool>{true, true, false, false}));
 }
 
-TEST_CASE("typed functions broadcast and take numbers") {
+TEST_CASE("typed functions broadcast and accept numbers") {
   const auto p = trace(
       [](auto x, auto column, auto i, auto u) {
         return std::tuple{output("clamp", clamp(-1, x, column)),
@@ -332,8 +333,8 @@ TEST_CASE("typed functions broadcast and take numbers") {
   CHECK(partita::equal(r["masks"], xt::xarray<bool>{true, true, false}));
 }
 
-// What JAX gives at the edges; central differences do not see them.
-TEST_CASE("derivatives at kinks and where logarithms end") {
+// The results of JAX at kinks and ends, which central differences do not test.
+TEST_CASE("derivatives at kinks and at the ends of logarithms are those of JAX") {
   const auto gradients = [](auto f, std::vector<double> x, std::vector<double> y) {
     const auto n = static_cast<std::int64_t>(x.size());
     const auto p = trace(

@@ -1,4 +1,4 @@
-// Device programs on an emulated mesh, the executor's plan, and the front doors.
+// Device programs on an emulated mesh, the executor's plan, and the public entry points.
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -39,7 +39,7 @@ constexpr auto min_bits = static_cast<std::int64_t>(combiner::min);
 
 }  // namespace
 
-TEST_CASE("layouts: what is cut is put together again") {
+TEST_CASE("layouts: a value that is sliced is assembled again") {
   for (const layout& l : {cut({}), cut({{0, x_axis}}), cut({{0, x_axis}, {0, y_axis}}),
                           cut({{0, y_axis}, {0, x_axis}}), cut({{0, y_axis}, {1, x_axis}}),
                           cut({{1, x_axis}, {1, u_axis}, {0, y_axis}})})
@@ -76,7 +76,7 @@ TEST_CASE("all_slice: device (x, y) has chunk x * size(y) + y") {
   device_builder d;
   const auto v = d.input("v", {dtype::i32, {6}});
   const auto s = d.collective(def<op::all_slice>, v, {0, x_axis, 0, y_axis}, {1});
-  // Read in the opposite order of axes: chunk (x, y) stands at y * 2 + x.
+  // Read in the opposite order of axes: chunk (x, y) is at y * 2 + x.
   d.output("r", s, {6}, cut({{0, y_axis}, {0, x_axis}}));
   CHECK(partita::equal(emulate(d.done(), counting(dtype::i32, {6}))[0],
                        xt::xarray<std::int32_t>{0, 3, 1, 4, 2, 5}));
@@ -110,7 +110,8 @@ TEST_CASE("all_reduce: every combiner and type") {
     }
 }
 
-TEST_CASE("all_reduce of what does not vary: a sum counts every device, an extremum does not") {
+TEST_CASE(
+    "all_reduce of a value that does not vary: a sum counts every device, an extremum does not") {
   device_builder d;
   const auto v = d.input("v", {dtype::f32, {4}}),
              w = d.input("w", {dtype::f32, {4}}, cut({{0, x_axis}}));
@@ -163,7 +164,7 @@ TEST_CASE("all_to_all is all_slice of all_gather") {
                         : d.collective(def<op::all_to_all>, v, {0, 1, y_axis}, {6, 4});
     CHECK(partita::equal(emulate(d.output("r", r, {6, 12}, to).done(), a)[0], a));
   }
-  // A dimension that another axis cuts already stays cut.
+  // A dimension that another axis slices already stays sliced.
   device_builder d;
   const array a = counting(dtype::i32, {6, 12});
   const auto v = d.input("v", {dtype::i32, {6, 12}}, cut({{0, y_axis}, {1, x_axis}}));
@@ -221,13 +222,13 @@ TEST_CASE("replicated values are computed once: a mesh of 65,536 devices") {
   CHECK(all_close(run(one, zero), xt::xarray<float>(xt::ones<float>({1024}) * 2.7182818f)));
 }
 
-TEST_CASE("an output that is not replicated as its layout says") {
+TEST_CASE("an output that is not replicated as its layout states is an error") {
   device_builder d;
   const auto v = d.input("v", {dtype::f32, {6}}, cut({{0, y_axis}}));
   d.output("r", v, {2});
   const auto p = d.done();
   CHECK(message_of([&] { emulate(p, counting(dtype::f32, {6})); }) ==
-        "R006 run: output \"r\" differs between devices that should hold the same piece of it");
+        "R006 run: output \"r\" differs between devices that should hold the same shard");
   CHECK(partita::equal(emulate(p, xt::xarray<float>{1, 2, 1, 2, 1, 2}),
                        array(xt::xarray<float>{1, 2})));
 }
@@ -269,7 +270,7 @@ device_program mixed(dtype t) {
 
 }  // namespace
 
-TEST_CASE("fused or op by op, one thread or four, first run or later: the same bits") {
+TEST_CASE("fused or op by op, one thread or four, first run or later: the bits are the same") {
   for (dtype t : {dtype::f32, dtype::f64, dtype::bf16, dtype::f16}) {
     const device_program p = mixed(t);
     const auto small = [&](const shape& s) {
@@ -298,7 +299,7 @@ program of_few_shapes(data::random& r) {
   const shape shapes[] = {{1}, {3}, {3, 1}, {3, 2}, {3, 2, 1}, {3, 1, 2}, {3, 2, 4}};
   builder b;
   std::vector<value_id> values;
-  const auto any = [&] {  // most often one of the last ones
+  const auto any = [&] {  // in most cases one of the last values
     const auto n = static_cast<std::int64_t>(values.size());
     return values[static_cast<std::size_t>(r.in(r.one_in(4) || n < 4 ? 0 : n - 4, n - 1))];
   };
@@ -358,7 +359,7 @@ program of_few_shapes(data::random& r) {
 
 }  // namespace
 
-TEST_CASE("random broadcasts and reductions: fused as op by op") {
+TEST_CASE("random broadcasts and reductions: fused equals op by op") {
   for (std::uint64_t seed = 1; seed <= 10000; ++seed) {
     data::random r{seed};
     const program p = of_few_shapes(r);
@@ -373,7 +374,7 @@ TEST_CASE("random broadcasts and reductions: fused as op by op") {
   }
 }
 
-TEST_CASE("a broadcast of a broadcast, spread along rows that are reduced") {
+TEST_CASE("a broadcast of a broadcast, along rows that are reduced, is fused") {
   const program p = parse(
       "func @main(%x: tensor<1xf32>) {\n"
       "  %n = negate(%x) : tensor<1xf32>\n"
@@ -388,7 +389,7 @@ TEST_CASE("a broadcast of a broadcast, spread along rows that are reduced") {
   CHECK(same_bits(evaluate(p, x)[0], array(xt::xarray<float>{-4, -3, -2})));
 }
 
-TEST_CASE("a fused chain needs no memory but its output") {
+TEST_CASE("a fused chain allocates only its output") {
   builder b;
   auto h = ops::parameter(b, "x", {dtype::f32, {100, 70}});
   for (int i = 0; i < 9; ++i)
@@ -398,7 +399,7 @@ TEST_CASE("a fused chain needs no memory but its output") {
   CHECK(executable(b.p, {.fuse = false}).workspace_bytes() > 0);
 }
 
-TEST_CASE("an executable runs again without touching arrays that it gave before") {
+TEST_CASE("an executable runs again without changing arrays that it returned before") {
   builder b;
   const auto x = ops::parameter(b, "x", {dtype::f32, {5}});
   const auto y = ops::add(b, x, x);
@@ -430,7 +431,7 @@ void reverse_kernel(const kernel_context& c) {
 
 }  // namespace
 
-TEST_CASE("a user's op brings its kernel") {
+TEST_CASE("a user's op can have its own kernel") {
   builder b;
   const auto x = ops::parameter(b, "x", {dtype::f32, {3}});
   b.p.outputs.push_back({b.emit(def<reverse_op>, {x}), b.p.intern("r")});
@@ -441,7 +442,7 @@ TEST_CASE("a user's op brings its kernel") {
                        array(xt::xarray<float>{3, 2, 1})));
 }
 
-TEST_CASE("arguments: arrays, containers, scalars, lists and results, flattened in order") {
+TEST_CASE("arguments may be arrays, containers, scalars, lists and results, flattened in order") {
   builder b;
   auto sum = ops::parameter(b, "a", {dtype::f32, {2}});
   for (auto name : {"b", "c", "d"})
@@ -486,7 +487,7 @@ TEST_CASE("errors: number, shape, type and name") {
   CHECK(message_of([&] { evaluate(broken.p, good); }).substr(0, 4) == "S103");
 }
 
-TEST_CASE("arrays: copies share, writing detaches") {
+TEST_CASE("arrays: copies share memory, writing detaches") {
   array a = xt::xarray<std::int32_t>{1, 2, 3};
   const array b = a;
   CHECK(a.bytes() == b.bytes());
@@ -500,10 +501,10 @@ TEST_CASE("arrays: copies share, writing detaches") {
   CHECK_FALSE(all_close(array(std::nan("")), array(std::nan(""))));
   CHECK(reinterpret_cast<std::uintptr_t>(a.bytes()) % 64 == 0);
 }
-TEST_CASE("comparisons: what they say of NaN and infinities") {
+TEST_CASE("comparisons: results for NaN and infinities") {
   const double inf = std::numeric_limits<double>::infinity();
   const array nan = array(std::nan("")), one = array(1.), high = array(inf), low = array(-inf);
-  // max_difference and equal: a NaN that both have is no difference.
+  // max_difference and equal: two NaN are equal.
   CHECK(max_difference(nan, nan) == 0);
   CHECK(partita::equal(nan, nan));
   CHECK(max_difference(high, high) == 0);

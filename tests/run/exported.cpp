@@ -1,4 +1,4 @@
-// Exported pipelines: functions that stages share, what is donated, and the same as JSON and
+// Exported pipelines: functions that stages share, donated buffers, and the same as JSON and
 // StableHLO.
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@ constexpr std::string_view layer_names[] = {"layer0", "layer1", "layer2", "layer
                            mesh_names[] = {"m0", "m1", "m2", "m3", "m4"},
                            weight_names[] = {"w0", "w1", "w2", "w3", "w4"};
 
-/// Layers y = tanh(x w) with their own weights, one in each stage; the weights are next states.
+/// Layers y = tanh(x w) with their own weights, one per stage; the weights are next states.
 inline pt::program equal_layers(int count) {
   constexpr std::int64_t rows[] = {0}, columns[] = {1}, both[] = {0, 1};
   pt::builder b;
@@ -68,7 +68,7 @@ TEST_CASE("equal stages share their functions") {
                            "p4_stage0_bwd_calls0to3.main", "p5_m4_m3_m2_and_2_more_update.main"});
   CHECK(exported_check::fault_of(p) == "");
 }
-TEST_CASE("other shapes and other devices have functions of their own") {
+TEST_CASE("stages of other shapes or devices have functions of their own") {
   pt::topology t = equal_meshes(2);
   t.push_back({"m2", {{"B", 4}}});
   t.push_back({"m3", {{"B", 2}}, pt::a100_80});
@@ -79,7 +79,7 @@ TEST_CASE("other shapes and other devices have functions of their own") {
   CHECK(all[2] == "p2_stage2_fwd_calls0to3.main");
   CHECK(all[3] == "p3_stage3_fwd_calls0to3.main");
 }
-TEST_CASE("what is donated: accumulators, residuals, what was received, and states") {
+TEST_CASE("exported calls donate accumulators, residuals, received values and states") {
   const pt::pipelined p = in_stages(equal_meshes(3));
   const auto e = pt::export_calls(p);
   for (const pt::pipeline_step& s : e.steps) {
@@ -95,7 +95,7 @@ TEST_CASE("what is donated: accumulators, residuals, what was received, and stat
       if (b.is_argument && s.takes.size() == 2 && s.microbatch < 0) CHECK(f.alias[k] == 0);
     }
   }
-  pt::exported_pipeline spoilt = e;  // what each call uses is gone behind it
+  pt::exported_pipeline spoilt = e;  // the operands of each call are gone after it
   for (auto& f : spoilt.functions)
     for (std::size_t k = 0; k < f.donated.size(); ++k) f.donated[k] = 1;
   CHECK(has(exported_check::checker(p, spoilt).run(), "donates"));
@@ -103,7 +103,7 @@ TEST_CASE("what is donated: accumulators, residuals, what was received, and stat
   lost.steps[0].reserved += 4;
   CHECK(has(exported_check::checker(p, lost).run(), "reserves"));
 }
-TEST_CASE("exported pipelines as JSON and as modules") {
+TEST_CASE("exported pipelines convert to JSON and to modules") {
   const pt::pipelined p = in_stages(equal_meshes(2));
   const auto e = pt::export_calls(p);
   const std::string json = str(pt::pipeline_json(p, e));
@@ -118,7 +118,7 @@ TEST_CASE("exported pipelines as JSON and as modules") {
         CHECK(has(module, "tf.aliasing_output = " + std::to_string(alias) + " : i32"));
   }
 }
-TEST_CASE("what cannot be exported says why") {
+TEST_CASE("a pipeline that cannot be exported is refused with the reason") {
   pt::pipelined p;
   p.error.record("O122", "pipeline: a mistake");
   CHECK(str(pt::pipeline_json(p)) == "error: O122 pipeline: a mistake\n");

@@ -1,4 +1,4 @@
-// Runs that fail: kernels that throw, and programs that cannot be run.
+// Runs that fail: kernels that throw, and programs that cannot run.
 #include <atomic>
 #include <fstream>
 #include <stdexcept>
@@ -26,7 +26,7 @@ using device_programs::message_of;
 
 namespace {
 
-/// Gives its operand, and throws where that begins with a negative number.
+/// Returns its operand, and throws if it begins with a negative number.
 struct picky {
   static constexpr std::string_view name = "picky";
   static constexpr void infer(infer_context& c) { c.result = c.operands[0]; }
@@ -39,7 +39,7 @@ void picky_kernel(const kernel_context& c) {
 }
 const std::vector<kernel_entry> kernels = {{&def<picky>, &picky_kernel}};
 
-/// Each of eight devices has a piece of x, and its kernel throws what is in it.
+/// Each of eight devices has a block of x, and its kernel throws the numbers in it.
 device_program on_eight_devices() {
   device_builder d(mesh{{"a", 8}});
   const value_id x = d.input("x", {dtype::f32, {8}}, cut({{0, 0}}));
@@ -56,7 +56,7 @@ std::string thrown_by(const executable& f, const array& x) {
 
 }  // namespace
 
-TEST_CASE("a kernel that throws on any thread ends the run with its error, and no more") {
+TEST_CASE("a kernel that throws on any thread ends the run with its error and nothing else") {
   const array good = data::fill({dtype::f32, {8}}, [](std::int64_t i) { return double(i); });
   for (int threads : {1, 2, 3, 8, 16}) {
     CAPTURE(threads);
@@ -74,7 +74,7 @@ TEST_CASE("a kernel that throws on any thread ends the run with its error, and n
   }
 }
 
-TEST_CASE("thread pool: every iteration once, whatever failed before; loops within loops") {
+TEST_CASE("thread pool: every iteration runs once, after any failure, and in nested loops") {
   for (int threads : {1, 2, 5}) {
     run_detail::thread_pool pool(threads);
     for (int run = 0; run < 200; ++run) {
@@ -112,14 +112,14 @@ TEST_CASE("thread pool: every iteration once, whatever failed before; loops with
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 namespace {
 
-/// What this process has of the address space, in bytes.
+/// Returns the size of this process's address space, in bytes.
 rlim_t address_space() {
   std::ifstream statm("/proc/self/statm");
   rlim_t pages = 0;
   statm >> pages;
   return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
 }
-/// Leaves the process so many bytes of address space more than it has.
+/// Limits the process to this number of bytes of additional address space.
 class limited_memory {
  public:
   explicit limited_memory(rlim_t more) {
@@ -136,7 +136,7 @@ class limited_memory {
 
 }  // namespace
 
-TEST_CASE("R008: more threads than the system gives; then fewer") {
+TEST_CASE("R008: more threads than the system permits; then fewer") {
   const array x = data::fill({dtype::f32, {8}}, [](std::int64_t i) { return double(i); });
   const auto run = [&](int threads) {
     return message_of([&] {
@@ -208,13 +208,13 @@ program twice_plus_one() {
 
 }  // namespace
 
-TEST_CASE("R007: an op with nested programs that nothing can run") {
+TEST_CASE("R007: an op with nested programs that no backend can run") {
   const program p = twice_plus_one();
   REQUIRE(str(p.error.message) == "");
   const array x = data::fill({dtype::f32, {4}}, [](std::int64_t i) { return double(i); });
   const std::string expected =
-      "R007 twice: how this op runs its nested programs is not known; call, case, while, scan are "
-      "known: express it by them";
+      "R007 twice: it is unknown how this op runs its nested programs; call, case, while, scan are "
+      "known: express it with them";
   CHECK(message_of([&] { evaluate(p, x); }) == expected);
   const mesh m{{"a", 2}};
   const auto r = partition(p, m, schedule(manual("a", {{"y", 0}})));
@@ -224,7 +224,7 @@ TEST_CASE("R007: an op with nested programs that nothing can run") {
 
 namespace {
 
-/// Sums of what two inputs give together: n by n from 2 n elements.
+/// Sums of two inputs: n by n elements from 2 n elements.
 program outer_sum(std::int64_t n) {
   builder b;
   const value_id x = ops::parameter(b, "x", {dtype::f32, {n}});
@@ -240,13 +240,13 @@ program outer_sum(std::int64_t n) {
 
 }  // namespace
 
-TEST_CASE("R009: more memory than there is, with the value that takes it") {
-  // 2^60 bytes and more, which no machine has; of 65536 devices each has its own.
+TEST_CASE("R009: more memory than available; the error names the value") {
+  // 2^60 bytes and more, which no machine has. Each of 65536 devices has its own.
   const program great = outer_sum(std::int64_t{1} << 29);
   REQUIRE(str(great.error.message) == "");
   const std::string said = message_of([&] { executable f(great); });
   CAPTURE(said);
-  CHECK(said.find("R009 run: it needs ") == 0);
+  CHECK(said.find("R009 run: the program needs ") == 0);
   CHECK(said.find(" bytes; the machine has left ") != std::string::npos);
   CHECK(said.find("\"table\" (add, tensor<536870912x536870912xf32>), takes 1152921504606846976") !=
         std::string::npos);
@@ -265,13 +265,13 @@ TEST_CASE("R009: run_options::memory, to the byte") {
   CAPTURE(said);
   CHECK(said.find("run_options::memory allows 100; the largest value, \"table\"") !=
         std::string::npos);
-  const auto need = std::stoll(said.substr(std::string("R009 run: it needs ").size()));
+  const auto need = std::stoll(said.substr(std::string("R009 run: the program needs ").size()));
   CHECK(need >= executable(small).workspace_bytes());
   CHECK(message_of([&] { evaluate(small, run_options{.memory = need}, x); }) == "no error");
   CHECK(message_of([&] { evaluate(small, run_options{.memory = need - 1}, x); }) != "no error");
 }
 
-TEST_CASE("R009: thousands of devices that hold more together than there is") {
+TEST_CASE("R009: thousands of devices that need more than the available memory together") {
   device_builder d(mesh{{"a", std::int64_t{1} << 20}, {"b", std::int64_t{1} << 20}});
   const tensor_type global{dtype::f32, {std::int64_t{1} << 44}};
   const layout l = cut({{0, 0}, {0, 1}});

@@ -1,4 +1,4 @@
-// `load` and `save`: .npy, .npz and safetensors, right ones and wrong ones.
+// `load` and `save`: .npy, .npz and safetensors files, valid and invalid.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -35,7 +35,7 @@ pt::array filled(const pt::tensor_type& type, unsigned seed) {
         static_cast<std::byte>(random() % (type.element == pt::dtype::boolean ? 2 : 256));
   return a;
 }
-/// To the last bit, NaN's too.
+/// True if both arrays have the same bits, including those of NaN.
 bool same(const pt::array& a, const pt::array& b) {
   return a.type() == b.type() &&
          std::memcmp(a.bytes(), b.bytes(), static_cast<std::size_t>(a.type().bytes())) == 0;
@@ -46,7 +46,7 @@ bool same(const pt::results& a, const pt::results& b) {
   return all;
 }
 
-/// A file that goes when it goes.
+/// A file that the destructor removes.
 struct temporary {
   std::string path;
   explicit temporary(const std::string& name) : path("files_test_" + name) {}
@@ -66,7 +66,7 @@ std::string thrown(const F& f) {
   return "";
 }
 
-/// A safetensors file of any header and so many bytes.
+/// Returns a safetensors file of any header with this number of bytes.
 std::string safetensors(std::string_view header, std::size_t data) {
   std::string out;
   for (int i = 0; i < 8; ++i) out += static_cast<char>(header.size() >> (8 * i) & 0xff);
@@ -79,7 +79,7 @@ std::string why(std::string_view header, std::size_t data) {
 
 }  // namespace
 
-TEST_CASE("arrays of all types come back as they were") {
+TEST_CASE("arrays of all types load as they were saved") {
   std::vector<pt::named_array> list;
   for (int t = 0; t < pt::dtype_count; ++t)
     list.push_back({"a." + std::to_string(t), filled({static_cast<pt::dtype>(t), {2, 3}}, 7u + t)});
@@ -100,7 +100,7 @@ TEST_CASE("arrays of all types come back as they were") {
   CHECK(same(pt::load(one.path, pt::input<pt::bf16, 2, 3>("w")).only(), list[2].value));
 }
 
-TEST_CASE("parameters and the state of an optimizer") {
+TEST_CASE("parameters and the state of an optimizer are saved and loaded") {
   const net spec = two_layers();
   const auto params = pt::input("params", spec);
   const auto opt = pt::input("opt", pt::adam_state_for(spec));
@@ -130,21 +130,21 @@ TEST_CASE("parameters and the state of an optimizer") {
   for (const char* name : {"state.npz", "state.safetensors"}) {
     const temporary file(name);
     pt::save(file.path, once, "params", "opt");
-    // By specs, or by the program's own inputs; then it goes on as if nothing had happened.
+    // By specs, or by the program's own inputs; then training continues unchanged.
     const pt::results specs = pt::load(file.path, params, opt);
     const pt::results inputs = pt::load(file.path, step, "params", "opt");
     CHECK(same(specs, inputs));
     CHECK(specs.names()[1] == "params.layers.0.bias");
     const std::vector<pt::array> kept(once.begin(), once.begin() + specs.size());
     CHECK(pt::equal(pt::evaluate(step, specs, x), pt::evaluate(step, kept, x)));
-    // A part of the file must be asked for as a part.
+    // A load of only some arrays of the file must be requested.
     CHECK(thrown([&] { pt::load(file.path, params); })
               .starts_with("N007 file: \"" + file.path +
                            "\" has an array \"opt.m.layers.0.up\" of "
                            "tensor<4x3xf32> (and 10 more) that is not asked for; "));
     CHECK(pt::load(file.path, pt::load_options{.others = true}, params).size() == 5);
     CHECK(thrown([&] { pt::load(file.path, step, "parms"); }) ==
-          "N010 file: no input is named \"parms\" or lies below it; known: params.layers.0.up, "
+          "N010 file: no input is named \"parms\" or is below it; known: params.layers.0.up, "
           "params.layers.0.bias, params.layers.1.up, params.layers.1.bias, params.scale, "
           "opt.m.layers.0.up, opt.m.layers.0.bias, opt.m.layers.1.up and 9 more; did you mean "
           "\"params\"?");
@@ -162,7 +162,7 @@ TEST_CASE("parameters and the state of an optimizer") {
           "N006 file: \"" + file.path +
               "\": array \"params.layers.0.up\" is tensor<4x3xf32>; "
               "tensor<3x4xf32> is needed");
-    // Extents that are not known may be any.
+    // Extents that are unknown match any size.
     CHECK(pt::load(file.path, pt::load_options{.others = true},
                    pt::input_spec<pt::tensor<float, pt::dyn, 3>>{"params.layers.0.up", {}})
               .only()
@@ -170,7 +170,7 @@ TEST_CASE("parameters and the state of an optimizer") {
   }
 }
 
-TEST_CASE("arrays with the names of a tree") {
+TEST_CASE("arrays may have the names of a tree") {
   const temporary file("tree.safetensors");
   const auto spec = pt::input<layer>("params");
   const pt::array up = filled({pt::dtype::f32, {4, 3}}, 1),
@@ -186,7 +186,7 @@ TEST_CASE("arrays with the names of a tree") {
             "\": array \"params.up\" is tensor<3xbf16>; tensor<4x3xf32> is "
             "needed");
   CHECK(thrown([&] { pt::save("w.bin", spec, up, bias); }) ==
-        "N009 file: \"w.bin\" ends with none of .safetensors, .npz, .npy");
+        "N009 file: \"w.bin\" has an unknown extension; use .safetensors, .npz or .npy");
   CHECK(thrown([&] { pt::load("w.bin"); }).starts_with("N009 "));
   CHECK(thrown([&] { pt::load("none.npz"); }) == "N004 file: \"none.npz\" cannot be read");
   CHECK(thrown([&] { pt::save("no_such_folder/w.npz", spec, up, bias); }) ==
@@ -200,7 +200,7 @@ TEST_CASE("arrays with the names of a tree") {
   CHECK(thrown([&] { pt::save(file.path, {{"\xff", up}}); }).starts_with("N003 "));
 }
 
-TEST_CASE("wrong safetensors files say what is wrong") {
+TEST_CASE("invalid safetensors files are refused with the reason") {
   const std::string file = "file: \"files_test_wrong.safetensors\"";
   const std::string one = R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
   CHECK(why(one, 8).empty());
@@ -210,8 +210,8 @@ TEST_CASE("wrong safetensors files say what is wrong") {
           .empty());
   CHECK(why("{}", 0).empty());
   CHECK(why(one, 7) ==
-        "N002 " + file + ": its data has 7 bytes; \"w\" goes on to byte 8: it is truncated");
-  CHECK(why(one, 9) == "N001 " + file + ": 1 bytes stand behind the last array");
+        "N002 " + file + ": its data has 7 bytes; \"w\" ends at byte 8: it is truncated");
+  CHECK(why(one, 9) == "N001 " + file + ": 1 bytes follow the last array");
   const auto entry = [](std::string_view name, std::string_view rest) {
     return "\"" + std::string(name) + "\":{\"dtype\":\"U8\"," + std::string(rest) + "}";
   };
@@ -219,8 +219,7 @@ TEST_CASE("wrong safetensors files say what is wrong") {
     return "{" + entry("a", a) + "," + entry("b", b) + "}";
   };
   CHECK(why(two(R"("shape":[4],"data_offsets":[0,4])", R"("shape":[4],"data_offsets":[2,6])"), 6) ==
-        "N001 " + file +
-            ": array \"b\" begins at byte 2 of the data, where \"a\" goes on to byte 4");
+        "N001 " + file + ": array \"b\" begins at byte 2 of the data, but \"a\" ends at byte 4");
   CHECK(why(two(R"("shape":[4],"data_offsets":[0,4])", R"("shape":[4],"data_offsets":[0,4])"), 4)
             .starts_with("N001 "));
   CHECK(why(two(R"("shape":[4],"data_offsets":[0,4])", R"("shape":[4],"data_offsets":[6,10])"),
@@ -232,13 +231,13 @@ TEST_CASE("wrong safetensors files say what is wrong") {
     return why("{" + entry("a", rest) + "}", data);
   };
   CHECK(single(R"("shape":[3],"data_offsets":[0,4])", 4) ==
-        "N001 " + file + ": array \"a\" is tensor<3xu8>, which bytes 0 to 4 do not hold");
+        "N001 " + file + ": array \"a\" is tensor<3xu8>, which does not match bytes 0 to 4");
   CHECK(single(R"("shape":[3],"data_offsets":[4,0])", 4).starts_with("N001 "));
   CHECK(single(R"("shape":[4294967296,4294967296],"data_offsets":[0,0])", 0).starts_with("N001 "));
   CHECK(single(R"("shape":[9223372036854775807,3],"data_offsets":[0,4])", 4).starts_with("N001 "));
   CHECK(single(R"("shape":[9223372036854775808],"data_offsets":[0,4])", 4) ==
         "N001 " + file +
-            ": its header is none of safetensors: a whole number below 2^63 is missing at "
+            ": its header is not a safetensors header: a whole number below 2^63 is missing at "
             "byte 28");
   CHECK(single(R"("shape":[-4],"data_offsets":[0,4])", 4).starts_with("N001 "));
   CHECK(single(R"("shape":[04],"data_offsets":[0,4])", 4).starts_with("N001 "));
@@ -248,7 +247,7 @@ TEST_CASE("wrong safetensors files say what is wrong") {
   CHECK(single(R"("shape":[4],"data_offsets":[4])", 4).starts_with("N001 "));
   CHECK(single(R"("shape":[4])", 4) ==
         "N001 " + file +
-            ": its header is none of safetensors: \"a\" lacks data_offsets at byte 31");
+            ": its header is not a safetensors header: \"a\" lacks data_offsets at byte 31");
   CHECK(single(R"("shape":[4],"shape":[4],"data_offsets":[0,4])", 4).starts_with("N001 "));
   // Further members are ignored, as in the safetensors library.
   CHECK(single(R"("shape":[4],"more":1,"data_offsets":[0,4])", 4).empty());
@@ -277,10 +276,10 @@ TEST_CASE("wrong safetensors files say what is wrong") {
     CHECK_MESSAGE(why(header, 0).starts_with("N001 "), header);
   const temporary raw("raw.safetensors");
   CHECK(thrown([&] { pt::load(raw.of("abc")); }) ==
-        "N001 file: \"files_test_raw.safetensors\": it is no safetensors file: it has 3 bytes");
+        "N001 file: \"files_test_raw.safetensors\": it is not a safetensors file: it has 3 bytes");
   CHECK(thrown([&] {
           pt::load(raw.of("PK\3\4 and some more bytes"));
-        }).starts_with("N002 file: \"files_test_raw.safetensors\": its header would have "));
+        }).starts_with("N002 file: \"files_test_raw.safetensors\": its header needs "));
   CHECK(thrown([&] { pt::load(raw.of(std::string(8, '\xff') + "{}")); }).starts_with("N002 "));
   std::string bools = safetensors(R"({"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}})", 1);
   bools.back() = '\2';
@@ -288,7 +287,7 @@ TEST_CASE("wrong safetensors files say what is wrong") {
         "N001 file: \"files_test_raw.safetensors\": array \"a\": a bool is 2, neither 0 nor 1");
 }
 
-TEST_CASE("an array of an unsupported type is an error only for those who ask for it") {
+TEST_CASE("an array of an unsupported type is an error only if it is requested") {
   const temporary file("mixed.safetensors");
   const std::string eight = R"("dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]})";
   const std::string deep = R"("dtype":"U8","shape":[1,1,1,1,1,1,1,1,1,4],"data_offsets":[4,8]})";
@@ -315,7 +314,7 @@ TEST_CASE("an array of an unsupported type is an error only for those who ask fo
     std::string bytes = pt::run_detail::read_file(zip.path);
     const std::string from = "'descr': '|u1'", dict = "'descr': '" + std::string(type) + "'";
     const std::size_t at = bytes.find(from), begin = bytes.find("\x93NUMPY");
-    // The header keeps its length: spaces at its end leave room.
+    // The header keeps its length: spaces at its end reserve room.
     std::string header = bytes.substr(begin, bytes.find('\n', begin) - begin);
     const std::size_t length = header.size();
     header.replace(at - begin, from.size(), dict);
@@ -333,7 +332,7 @@ TEST_CASE("an array of an unsupported type is an error only for those who ask fo
   }
 }
 
-TEST_CASE("wrong .npy and .npz files say what is wrong") {
+TEST_CASE("invalid .npy and .npz files are refused with the reason") {
   const temporary file("wrong.npy");
   const auto npy = [&](std::string_view dict, std::size_t data) {
     std::string bytes("\x93NUMPY\1\0", 8);
@@ -344,7 +343,7 @@ TEST_CASE("wrong .npy and .npz files say what is wrong") {
   CHECK(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 8).empty());
   CHECK(npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", 24).empty());
   CHECK(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 9) ==
-        "N001 file: \"files_test_wrong.npy\": 1 bytes stand behind the 8 of tensor<2xf32>");
+        "N001 file: \"files_test_wrong.npy\": 1 bytes follow the 8 of tensor<2xf32>");
   CHECK(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 7) ==
         "N002 file: \"files_test_wrong.npy\": it ends after 74 bytes; 1 more are expected");
   CHECK(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", 8) ==
@@ -360,7 +359,7 @@ TEST_CASE("wrong .npy and .npz files say what is wrong") {
             .starts_with("N00"));
   CHECK(npy("{'shape': (2,), }", 8).starts_with("N001 "));
 
-  // Entries of one place: small files would give much.
+  // Entries that share one place: a small file would expand to a large one.
   const temporary zip("wrong.npz");
   pt::save(zip.path,
            {{"a", filled({pt::dtype::u8, {1000}}, 1)}, {"b", filled({pt::dtype::u8, {1000}}, 1)}});
@@ -379,8 +378,8 @@ TEST_CASE("wrong .npy and .npz files say what is wrong") {
         "N008 file: \"files_test_wrong.npz\": two arrays are named \"b\"");
 }
 
-TEST_CASE("files with wrong bytes are refused or read, and nothing else happens") {
-  // More with PARTITA_FILE_CASES.
+TEST_CASE("files with wrong bytes are refused or loaded, without other effects") {
+  // PARTITA_FILE_CASES sets a larger number.
   const char* const more = std::getenv("PARTITA_FILE_CASES");
   const int cases = more != nullptr ? std::atoi(more) : 500;
   const std::vector<pt::named_array> list{{"w.up", filled({pt::dtype::f32, {3, 2}}, 1)},
@@ -417,5 +416,5 @@ TEST_CASE("files with wrong bytes are refused or read, and nothing else happens"
       if (thrown([&] { pt::load(file.of(bytes)); }) != "") ++refused;
     }
   }
-  CHECK(refused > cases);  // (what is changed of the elements nobody sees)
+  CHECK(refused > cases);  // (changes of element values cannot be detected)
 }

@@ -1,4 +1,4 @@
-// Fused groups against one op at a time, to the bit: short rows, and values that groups do again.
+// Fused groups compared with single ops, bit by bit: short rows, and values that groups recompute.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -16,8 +16,8 @@ using namespace partita;
 
 namespace {
 
-/// Equal to the bit, but that one NaN is like another: which operand's sign it has is left to the
-/// order in which the compiler gives operands to the processor.
+/// True if the bits are equal; all NaN are equal. The sign of a NaN depends on the order in which
+/// the compiler passes operands to the processor.
 bool same_bits(const array& a, const array& b) {
   if (a.type() != b.type()) return false;
   const auto size = static_cast<std::size_t>(size_of(a.element()));
@@ -29,7 +29,7 @@ bool same_bits(const array& a, const array& b) {
   }
   return true;
 }
-/// Real values, and if `special`, some that are not finite and zeros of both signs.
+/// Returns real values; if `special`, some are not finite or zeros of either sign.
 array values(const tensor_type& t, std::uint64_t seed, bool special) {
   data::random r{seed};
   constexpr double inf = std::numeric_limits<double>::infinity();
@@ -38,7 +38,7 @@ array values(const tensor_type& t, std::uint64_t seed, bool special) {
     return special && r.one_in(40) ? r.pick(rare) : static_cast<double>(r.in(-999, 999)) / 300;
   });
 }
-/// `twice`, `sum` and `shifted` are read again after a kernel (cumsum), which needs memory.
+/// `twice`, `sum` and `shifted` are read again after a kernel (cumsum) that needs them in memory.
 constexpr auto model = [](const auto& x, const auto& y) {
   const auto twice = x + x;
   const auto shifted = twice - y;
@@ -67,7 +67,7 @@ void check_rows(std::int64_t rows, std::int64_t row) {
 
 }  // namespace
 
-TEST_CASE("rows of every short length, of every type of floats") {
+TEST_CASE("fused rows of every short length, of every floating-point type") {
   for (std::int64_t row = 1; row <= 70; ++row) {
     check_rows<float>(row % 3 == 0 ? 37 : 16, row);
     check_rows<double>(19, row);
@@ -78,4 +78,6 @@ TEST_CASE("rows of every short length, of every type of floats") {
   for (std::int64_t row : {84, 127, 128, 255, 256, 257, 1000}) check_rows<float>(35, row);
 }
 
-TEST_CASE("large values, whose next blocks are fetched ahead") { check_rows<float>(2049, 64); }
+TEST_CASE("fused groups on large values, whose next blocks are prefetched") {
+  check_rows<float>(2049, 64);
+}

@@ -8,7 +8,7 @@ using data::str;
 
 namespace {
 
-/// Small integers: all three are exact.
+/// Checks all backends on small integers, on which they are exact.
 pt::partitioned check_equal(const pt::program& p, const pt::mesh& mesh, const auto& tactics) {
   const auto inputs = data::arguments(p);
   const auto r = pt::partition(p, mesh, tactics);
@@ -25,7 +25,7 @@ int dim_to_cut(const laws::op_case& c) {
 
 }  // namespace
 
-TEST_CASE("every small window, cut in 2, 3 and 4, and by two axes") {
+TEST_CASE("every small window, sliced in 2, 3 and 4, and by two axes") {
   std::vector<laws::op_case> list;
   laws::add_halo_cases(list);
   int cut = 0, number = 0;
@@ -49,7 +49,7 @@ TEST_CASE("every small window, cut in 2, 3 and 4, and by two axes") {
   CHECK(cut > 1000);
 }
 
-TEST_CASE("windows that select: what is no element never wins, nor of equal ones the first") {
+TEST_CASE("windows that select: padding never wins, and the first of equal elements does") {
   for (const auto select : {pt::ops::direction::ge, pt::ops::direction::le}) {
     pt::builder b;
     const pt::tensor_type t{pt::dtype::u8, {8}};
@@ -72,7 +72,7 @@ TEST_CASE("windows that select: what is no element never wins, nor of equal ones
 
 namespace {
 
-/// Max pooling and its derivative with both spatial dimensions cut.
+/// Max pooling and its derivative with both spatial dimensions sliced.
 template <pt::nn::pool_options Options>
 void check_pooling(pt::collectives expected) {
   const auto pool = [](auto x) { return pt::nn::max_pool<Options>(x); };
@@ -93,13 +93,13 @@ void check_pooling(pt::collectives expected) {
 
 }  // namespace
 
-TEST_CASE("max pooling cut on two dimensions, forward and backward") {
+TEST_CASE("max pooling sliced on two dimensions, forward and backward") {
   using pt::nn::pool_options;
   check_pooling<pool_options{.size = {2, 2}, .strides = {2, 2}}>({});
-  // A border on each of the four sides of x, for both times that it is pooled; behind, two on each
-  // side of x and of the cotangent.
+  // A border on each of the four sides of x, for both times that it is pooled; backward, two on
+  // each side of x and of the cotangent.
   check_pooling<pool_options{.size = {3, 3}, .padding = pt::same_padding}>({.permute = 12});
-  // Nothing stands before the first window, so what is needed lies on one side of x.
+  // No padding precedes the first window, so only one side of x is needed.
   check_pooling<pool_options{.size = {3, 3}, .strides = {2, 2}, .padding = pt::same_padding}>(
       {.permute = 10});
 }

@@ -1,4 +1,4 @@
-// Every kernel against a plain loop over indices.
+// Every kernel compared with a plain loop over indices.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -20,7 +20,7 @@ constexpr dtype all_types[] = {dtype::f32, dtype::f64, dtype::bf16,   dtype::f16
 const shape shapes[] = {{},     {1},       {0},       {7},           {16},     {1, 1},
                         {3, 5}, {2, 0, 3}, {2, 3, 5}, {1, 17, 1, 4}, {37, 41}, {2, 2, 3, 2, 5}};
 
-/// Small integers in a fixed order, as type `t`; negative ones only where it has them.
+/// Returns small integers in a fixed order, as type `t`; negative ones only if the type has them.
 array numbers(dtype t, const shape& s, int seed = 1) {
   array a(tensor_type{dtype::i64, s});
   auto* x = a.mutable_data<std::int64_t>();
@@ -32,7 +32,7 @@ array numbers(dtype t, const shape& s, int seed = 1) {
   }
   return as_type(a, t);
 }
-/// A small number as an unsigned type has it, which wraps; from u64 in binary64, rounded.
+/// Returns a small number as an unsigned type holds it, which wraps; from u64 in binary64, rounded.
 double wrapped(dtype t, double v) {
   return is_unsigned(t) && v < 0 ? std::ldexp(1., static_cast<int>(8 * size_of(t))) + v : v;
 }
@@ -54,7 +54,7 @@ std::int64_t offset(const shape& s, const std::vector<std::int64_t>& index) {
   for (int d = 0; d < s.rank; ++d) n = n * s[d] + index[static_cast<std::size_t>(d)];
   return n;
 }
-/// Runs one op; the result type comes from its own rule.
+/// Runs one op; its own rule gives the result type.
 array run(const op_def& op, std::vector<array> operands, std::vector<std::int64_t> attrs = {},
           const tensor_type& declared = {}) {
   builder b;
@@ -64,7 +64,7 @@ array run(const op_def& op, std::vector<array> operands, std::vector<std::int64_
   REQUIRE_MESSAGE(r >= 0, std::string(b.p.error.message.view()));
   return run_op(op, operands, attrs, b.p.type(r));
 }
-/// The result that `expected(i)` gives, rounded to the element type of `like`.
+/// Returns the results of `expected(i)`, rounded to the element type of `like`.
 template <class F>
 void check_elements(const array& got, F expected) {
   const array wide = as_type(got, dtype::f64);
@@ -84,7 +84,7 @@ void check_binary(const op_def& op, F f) {
       const double* px = wx.data<double>();
       const double* py = wy.data<double>();
       const double pc = at(c, 0);
-      // The only types that small numbers overflow. (Differences of u64 are below.)
+      // Small numbers overflow only in these types. (See below for differences of u64.)
       const auto wrap = [&](double v) { return wrapped(t, v); };
       if (t == dtype::u64 && &op == &def<op::subtract>) continue;
       check_elements(run(op, {x, y}), [&](std::int64_t i) { return wrap(f(px[i], py[i])); });
@@ -111,7 +111,7 @@ TEST_CASE("arithmetic: every type, shape and scalar operand") {
   }
 }
 
-TEST_CASE("division: floats divide, integers truncate, nothing crashes") {
+TEST_CASE("division: floats divide, integers truncate, and no operand crashes") {
   for (dtype t : {dtype::f32, dtype::f64, dtype::bf16, dtype::f16}) {
     const array x = numbers(t, {37}), y = as_type(xt::xarray<double>(xt::arange(1., 38.)), t);
     check_elements(run(def<op::divide>, {x, y}), [&](std::int64_t i) {
@@ -164,7 +164,7 @@ TEST_CASE("functions: close to libm, exact at the ends, the same at every positi
       array want(tensor_type{dtype::f64, x.shape()});
       for (std::int64_t i = 0; i < x.size(); ++i) want.mutable_data<double>()[i] = e.f(at(x, i));
       CHECK(all_close(y, want, rtol, tiny));
-      // One element alone gives the same bits as among others.
+      // An element on its own has the same bits as among others.
       for (std::int64_t i : {0, 1, 15, 16, 700, 1236}) {
         const array one = run(def<op::slice>, {x}, {i, i + 1});
         CHECK(partita::equal(run(*e.op, {one}), run(def<op::slice>, {y}, {i, i + 1})));
@@ -242,7 +242,7 @@ TEST_CASE("convert: all pairs, saturation, one rounding") {
                                                 i64::min(), 0, i64::max(), 300, -5}));
   CHECK(partita::equal(run(def<op::convert>, {x}, {}, {dtype::u8, {}}),
                        xt::xarray<std::uint8_t>{0, 1, 255, 0, 255, 0, 0, 255, 255, 0}));
-  // Just above the middle of two bf16 values: rounding through binary32 would go to even, down.
+  // Just above the middle of two bf16 values: rounding to binary32 first would round down to even.
   const double middle = 1.0 + 0x1p-8, above = middle + 0x1p-40;
   CHECK(at(run(def<op::convert>, {array(middle)}, {}, {dtype::bf16, {}}), 0) == 1.0);
   CHECK(at(run(def<op::convert>, {array(above)}, {}, {dtype::bf16, {}}), 0) == 1.0 + 0x1p-7);
@@ -341,7 +341,7 @@ TEST_CASE("broadcast_in_dim, transpose, reshape, slice, concatenate") {
   }
 }
 
-TEST_CASE("reduce: any dimensions, any combiner, the identity for nothing") {
+TEST_CASE("reduce: any dimensions, any combiner, the identity for no elements") {
   const std::pair<shape, std::vector<std::int64_t>> table[] = {{{7}, {0}},
                                                                {{3, 5}, {0}},
                                                                {{3, 5}, {1}},
@@ -423,7 +423,7 @@ TEST_CASE("reduce: any dimensions, any combiner, the identity for nothing") {
     lies.mutable_data<bool>()[n / 2] = true;
     CHECK(run(def<op::reduce>, {lies}, {6, 0}).item<bool>());
   }
-  // A long sum loses little: partial sums go to binary64.
+  // A long sum has a small error: partial sums are in binary64.
   const array tenths = xt::xarray<float>(xt::ones<float>({1 << 20}) * 0.1f);
   CHECK(std::fabs(run(def<op::reduce>, {tenths}, {1, 0}).item<float>() - 104857.6f) < 0.1f);
 }
@@ -442,7 +442,7 @@ TEST_CASE("dot_general: every placement of batch and contracted dimensions") {
       {{2, 7, 3, 5}, {2, 6, 3, 5}, {0, 2}, {0, 2}, {3}, {3}},  // attention scores
       {{2, 3, 7, 6}, {2, 6, 3, 5}, {0, 1}, {0, 2}, {3}, {1}},  // attention values
       {{2, 7, 3}, {2, 7, 4}, {}, {}, {0, 1}, {0, 1}},          // weight gradient
-      {{2, 3, 7, 5}, {3, 5, 4}, {}, {}, {1, 3}, {0, 1}},       // merges nowhere: packed
+      {{2, 3, 7, 5}, {3, 5, 4}, {}, {}, {1, 3}, {0, 1}},       // no dimensions merge: packed
       {{2, 3, 4}, {4, 3, 5}, {}, {}, {1, 2}, {1, 0}},
       {{4}, {4}, {}, {}, {0}, {0}},  // inner product
       {{4}, {5}, {}, {}, {}, {}},    // outer product
@@ -522,7 +522,7 @@ TEST_CASE("dot_general: attention and weight gradients run without packing") {
   CHECK(plan({2, 3, 7, 5}, {3, 5, 4}, {0, 2, 1, 3, 0, 1}).left.packed);
 }
 
-TEST_CASE("gather clamps, scatter leaves out") {
+TEST_CASE("gather clamps indices, scatter drops them") {
   for (dtype t : all_types)
     for (dtype it :
          {dtype::i8, dtype::i16, dtype::i32, dtype::i64, dtype::u8, dtype::u16, dtype::u32}) {

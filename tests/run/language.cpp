@@ -1,4 +1,4 @@
-// What the typed language means, by its values.
+// The meaning of the typed language, by its values.
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -19,7 +19,7 @@ xt::xarray<float> run(auto model, const xt::xarray<float>& x) {
   return pt::evaluate(p, x).only().template to_xarray<float>();
 }
 
-// What is taken out of results that are temporary outlives them.
+// A value that is selected from temporary results outlives them.
 static_assert(std::is_same_v<decltype(std::declval<pt::results>()["y"]), pt::array> &&
               std::is_same_v<decltype(std::declval<pt::results>()[0]), pt::array> &&
               std::is_same_v<decltype(std::declval<pt::results>().only()), pt::array> &&
@@ -27,7 +27,7 @@ static_assert(std::is_same_v<decltype(std::declval<pt::results>()["y"]), pt::arr
 
 }  // namespace
 
-TEST_CASE("select takes numbers on either side, and looks at neither operand's value") {
+TEST_CASE("select accepts numbers on either side, and ignores the operand that is not selected") {
   const xt::xarray<float> x{-1, 4, 9};
   const auto root = run([](auto v) { return select(v < 0, 0, sqrt(v)); }, x);
   CHECK(root == xt::xarray<float>{0, 2, 3});
@@ -36,7 +36,7 @@ TEST_CASE("select takes numbers on either side, and looks at neither operand's v
   CHECK(std::isinf(inverse(1)));
   CHECK(inverse(2) == doctest::Approx(0.2));
 }
-TEST_CASE("numbers are values of the other operand's type") {
+TEST_CASE("numbers become values of the other operand's type") {
   const auto model = [](auto x) { return pt::convert<std::int64_t>(x) * 9007199254740993; };
   const auto p = pt::trace(model, pt::input<float, 1>("x"));
   const xt::xarray<float> one{1};
@@ -45,7 +45,7 @@ TEST_CASE("numbers are values of the other operand's type") {
                                  pt::input<float, 1>("x")),
                        "S117 constant: 300 is not a value of element type u8", pt::error);
 }
-TEST_CASE("mean, full_like, broadcasting") {
+TEST_CASE("mean, full_like and broadcasting have the values of a loop") {
   CHECK(run([](auto x) { return mean(x); }, {1, 2, 6})() == 3);
   CHECK(std::isnan(run([](auto x) { return mean(x); }, xt::xarray<float>::from_shape({0}))()));
   CHECK(run([](auto x) { return full_like(x, 2) + x; }, {1, 2, 3}) == xt::xarray<float>{3, 4, 5});
@@ -62,7 +62,7 @@ TEST_CASE("results compare output by output") {
   CHECK(pt::max_difference(pt::evaluate(p, x), pt::evaluate(p, y)) == 6);
   CHECK(pt::max_difference(pt::evaluate(p, x), pt::evaluate(p, x)) == 0);
 }
-TEST_CASE("apply_op gives a tensor or a tuple of them, and checks as the ops of the language do") {
+TEST_CASE("apply_op returns a tensor or a tuple, with the checks of the language's own ops") {
   const auto p = pt::trace(
       [](auto x, auto i) {
         const auto [values, positions] = pt::apply_op<pt::op::top_k, 2>(x, i);

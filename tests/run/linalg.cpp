@@ -1,4 +1,5 @@
-// cholesky and triangular_solve: values, what is not read, what is not positive definite.
+// cholesky and triangular_solve: values, elements that are not read, matrices that are not positive
+// definite.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -17,7 +18,7 @@ constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 pt::array run(const pt::op_def& op, const std::vector<pt::array>& operands, const ints& attrs) {
   return pt::run_op(op, operands, attrs, operands.back().type());
 }
-/// Element (i, j) of matrix number k, as binary64.
+/// The elements (i, j) of matrix number k, as binary64.
 struct matrices {
   explicit matrices(const pt::array& a) : values(pt::as_type(a, dtype::f64)) {}
   double operator()(std::int64_t k, std::int64_t i, std::int64_t j) const {
@@ -28,7 +29,7 @@ struct matrices {
   pt::array values;
 };
 
-/// Positive definite: random numbers, and a large diagonal.
+/// Positive definite matrices: random numbers and a large diagonal.
 pt::array well_conditioned(const tensor_type& t, data::random& r) {
   const std::int64_t n = t.shape[t.shape.rank - 1];
   std::vector<double> upper(static_cast<std::size_t>(n * n));
@@ -39,7 +40,7 @@ pt::array well_conditioned(const tensor_type& t, data::random& r) {
                static_cast<double>(r.in(-1000, 1000)) / 1000;
   });
 }
-/// The other triangle (with `diagonal`, the diagonal too) becomes NaN.
+/// Sets the other triangle to NaN; with `diagonal`, the diagonal too.
 pt::array spoil(const pt::array& a, bool lower, bool diagonal) {
   const matrices m(a);
   std::int64_t at = 0;
@@ -51,7 +52,7 @@ pt::array spoil(const pt::array& a, bool lower, bool diagonal) {
   });
 }
 
-/// Unit roundoff of an element type.
+/// Returns the unit roundoff of an element type.
 double roundoff(dtype t) {
   return t == dtype::f64 ? 0x1p-53 : t == dtype::f32 ? 0x1p-24 : t == dtype::f16 ? 0x1p-11 : 0x1p-8;
 }
@@ -90,7 +91,8 @@ TEST_CASE("cholesky: the triangle times its transpose is the matrix; the other t
     }
 }
 
-TEST_CASE("cholesky of a matrix that is not positive definite is NaN, of its neighbours not") {
+TEST_CASE(
+    "cholesky of a matrix that is not positive definite is NaN, without effect on its neighbours") {
   const double values[] = {4, 2, 2, 5, 1, 2, 2, 1, 0, 0, 0, 0, 9, 0, 0, 1};
   const pt::array a = data::fill(f64({4, 2, 2}), [&](std::int64_t i) { return values[i]; });
   const double lower[] = {2,         0, 1,         2,         no_number, 0, no_number, no_number,
@@ -104,7 +106,7 @@ TEST_CASE("cholesky of a matrix that is not positive definite is NaN, of its nei
   CHECK(pt::equal(run(pt::def<pt::op::cholesky>, {a}, {0}), expected(upper)));
 }
 
-TEST_CASE("triangular_solve: op(a) x is b, or x op(a); the rest of a is not read") {
+TEST_CASE("triangular_solve: op(a) x or x op(a) is b; the rest of a is not read") {
   data::random r{2};
   for (dtype t : {dtype::f32, dtype::f64, dtype::bf16, dtype::f16})
     for (std::int64_t n : {1, 3, 40})
@@ -113,7 +115,7 @@ TEST_CASE("triangular_solve: op(a) x is b, or x op(a); the rest of a is not read
           const bool left = options & 1, lower = options & 2, unit = options & 4,
                      transposed = options & 8;
           const tensor_type side{t, left ? shape{3, n, m} : shape{3, m, n}};
-          // Off the diagonal small enough that solutions do not grow.
+          // Small elements off the diagonal, so that solutions do not grow.
           const pt::array a = fill_matrices({t, {3, n, n}}, [&](std::int64_t i, std::int64_t j) {
             return i == j ? 1 + static_cast<double>(r.in(0, 4)) / 4
                           : static_cast<double>(r.in(-8, 8)) / 8 / static_cast<double>(n);
@@ -142,7 +144,7 @@ TEST_CASE("triangular_solve: op(a) x is b, or x op(a); the rest of a is not read
                 if (!(error <= worst)) worst = error;
               }
           // Backward error (Higham, theorem 8.5): |op(a) x - b| <= gamma_n |op(a)| |x|, with one
-          // rounding more for the reciprocals of the diagonal; and 16 bits are rounded once.
+          // more rounding for the reciprocals of the diagonal. Results of 16 bits are rounded once.
           const double n2 = static_cast<double>(n + 2);
           CHECK(worst <= (pt::run_detail::is_half(t) ? roundoff(dtype::f32) * n2 + roundoff(t)
                                                      : roundoff(t) * n2) *
@@ -150,7 +152,7 @@ TEST_CASE("triangular_solve: op(a) x is b, or x op(a); the rest of a is not read
         }
 }
 
-TEST_CASE("empty matrices, batches and right-hand sides") {
+TEST_CASE("empty matrices, batches and right-hand sides have empty results") {
   for (const shape& s : {shape{0, 0}, shape{0, 3, 3}, shape{2, 0, 0}})
     CHECK(run(pt::def<pt::op::cholesky>, {pt::array(f32(s))}, {1}).shape() == s);
   for (const auto& [a, b] :
@@ -160,7 +162,7 @@ TEST_CASE("empty matrices, batches and right-hand sides") {
             .shape() == b);
 }
 
-TEST_CASE("a linear system through its Cholesky factor, and the gradient of its solution") {
+TEST_CASE("a linear system is solved by its Cholesky factor, with the gradient of its solution") {
   const auto p = pt::trace(
       [](auto a, auto b) {
         const auto loss = [&](auto m) {

@@ -1,4 +1,4 @@
-// Look-ups and updates along sharded dimensions: each device works on the positions that it has.
+// Gathers and scatters along sharded dimensions: each device works on its own positions.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr pt::mesh four{{"M", 4}}, both{{"B", 2}, {"M", 4}};
 
-/// Indices reach beyond both ends; other integers are small.
+/// Indices out of bounds at both ends; other integers are small.
 std::vector<pt::array> arguments(const pt::program& p) {
   data::random r{5};
   std::vector<pt::array> list;
@@ -35,7 +35,7 @@ std::vector<pt::array> arguments(const pt::program& p) {
   }
   return list;
 }
-/// What it computes equals the source, and is proved to; gives its collectives.
+/// Checks that the program equals the source and is proved, and returns its collectives.
 pt::collectives check(const pt::program& p, const pt::mesh& mesh, const auto& tactics,
                       const pt::passes& on = {}) {
   const auto in = arguments(p);
@@ -72,14 +72,15 @@ constexpr auto gradient_step = [] {
       pt::trace(descend, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i")), four,
       schedule(rows));
 };
-// What is looked up is summed, not the table gathered; its gradient is scattered where rows are.
+// The gathered rows are summed, instead of the table being gathered; the gradient is scattered in
+// place.
 static_assert(pt::check<lookup_step>.collectives == pt::collectives{.all_reduce = 1});
 static_assert(pt::check<gradient_step>.collectives == pt::collectives{.all_reduce = 1});
 static_assert(pt::check<gradient_step>.output(0).local_shape == pt::shape{4, 4});
 
 }  // namespace
 
-TEST_CASE("rows of a table that is cut along its rows") {
+TEST_CASE("rows are gathered from a table that is sharded along its rows") {
   for (dtype t : {dtype::f32, dtype::f64, dtype::bf16, dtype::f16, dtype::i8, dtype::i32,
                   dtype::u32, dtype::u64, dtype::boolean})
     for (dtype i : {dtype::i32, dtype::i64, dtype::i8, dtype::u8, dtype::i16, dtype::u16,
@@ -91,7 +92,7 @@ TEST_CASE("rows of a table that is cut along its rows") {
     }
 }
 
-TEST_CASE("a table cut over two axes, a batch of indices, windows, and index vectors") {
+TEST_CASE("a table sharded over two axes, a batch of indices, windows, and index vectors") {
   const auto p = pt::trace(look_up, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i"));
   const auto more = manual("B", {{"t", 0}}), batch = manual("B", {{"i", 0}});
   CHECK(check(p, both, schedule(rows, more)) == pt::collectives{.all_reduce = 1});
@@ -117,7 +118,7 @@ TEST_CASE("a table cut over two axes, a batch of indices, windows, and index vec
   }
 }
 
-TEST_CASE("rows and batch along one axis: indices come to the rows, what they look up goes back") {
+TEST_CASE("rows and batch along one axis: indices are sent to the rows, gathered rows return") {
   const auto bytes = [](const pt::partitioned& r) {
     std::int64_t sent = 0;
     for (const auto& note : r.notes) sent += note.bytes_sent(r.device.mesh);
@@ -136,11 +137,11 @@ TEST_CASE("rows and batch along one axis: indices come to the rows, what they lo
               keep) == moved);
   // 3 times 2 indices of 4 bytes, and 3 times 2 rows of 16 bytes.
   CHECK(bytes(pt::partition(p, four, schedule(at_once), {.passes = keep})) == 24 + 96);
-  // A table that is smaller than what is looked up is gathered.
+  // A table that is smaller than the gathered rows is all-gathered.
   const auto many =
       pt::trace(look_up, pt::input<float, 8, 4>("t"), pt::input<std::int32_t, 32>("i"));
   CHECK(check(many, four, schedule(batch, rows_behind), keep) == pt::collectives{.all_gather = 1});
-  // Columns of which each row looks up its own, and windows of several rows.
+  // Columns from which each row gathers its own, and windows of several rows.
   const auto along = pt::trace([](auto t, auto i) { return pt::take_along_axis<1>(t, i); },
                                pt::input<float, 4, 64>("t"), pt::input<std::int32_t, 4, 4>("i"));
   CHECK(check(along, four, schedule(manual("M", {{"i", 1}}), manual("M", {{"t", 1}})), keep) ==
@@ -152,13 +153,13 @@ TEST_CASE("rows and batch along one axis: indices come to the rows, what they lo
   CHECK(check(windows, four, schedule(batch, rows_behind), keep) == moved);
 }
 
-TEST_CASE("updates of rows that are cut along their batch come to the rows") {
+TEST_CASE("updates of rows that are sharded along their batch are sent to the rows") {
   const auto p = pt::trace(descend, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i"));
   const auto batch = manual("M", {{"i", 0}});
-  // The indices, and what they look up; then the indices, within bounds, and the cotangents.
+  // The indices and the rows that they gather; then the indices within bounds and the cotangents.
   CHECK(check(p, four, schedule(batch, rows), keep) ==
         pt::collectives{.all_gather = 3, .reduce_scatter = 1});
-  // Of fewer rows than indices it is their sum that is scattered.
+  // With fewer rows than indices, their sum is scattered instead.
   const auto many =
       pt::trace(descend, pt::input<float, 8, 4>("t"), pt::input<std::int32_t, 32>("i"));
   CHECK(check(many, four, schedule(batch, rows), keep) ==
@@ -176,7 +177,8 @@ TEST_CASE("updates of rows that are cut along their batch come to the rows") {
   }
 }
 
-TEST_CASE("rows that stay are an option, which the report recommends with the bytes it saves") {
+TEST_CASE(
+    "stationary rows are an option, which the report recommends with the bytes that it saves") {
   const auto p = pt::trace(descend, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i"));
   const auto tactics = schedule(manual("M", {{"t", 0}, {"i", 0}}));
   const auto off = pt::partition(p, four, tactics);
@@ -192,7 +194,7 @@ TEST_CASE("rows that stay are an option, which the report recommends with the by
   CHECK(recommended(on).empty());
   CHECK(recommended(pt::partition(p, four, schedule(rows))).empty());
   CHECK(pt::after(on, 0).cost.collective_bytes == 240);
-  // Both at once are a conflict without it, which leaves the lookup whole.
+  // Without the option, both shardings together conflict, and the gather stays replicated.
   const auto find =
       pt::trace(look_up, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i"));
   const auto at_once = schedule(manual("M", {{"t", 0}, {"i", 0}}));
@@ -202,7 +204,7 @@ TEST_CASE("rows that stay are an option, which the report recommends with the by
   CHECK(pt::partition(find, four, at_once, {.passes = keep}).core.conflicts.size() == 0);
 }
 
-TEST_CASE("what is looked up is scattered, and added to other sums, before it is reduced") {
+TEST_CASE("gathered rows are scattered, and added to other sums, before they are reduced") {
   const auto shared = pt::trace(
       [](auto t, auto u, auto i, auto j) { return pt::take<0>(t, i) + pt::take<0>(u, j); },
       pt::input<float, 16, 4>("t"), pt::input<float, 12, 4>("u"), pt::input<std::int32_t, 8>("i"),
@@ -216,7 +218,7 @@ TEST_CASE("what is looked up is scattered, and added to other sums, before it is
         pt::collectives{.reduce_scatter = 1});
 }
 
-TEST_CASE("NaN, infinities and the sign of zero come through a look-up") {
+TEST_CASE("NaN, infinities and the sign of zero pass through a gather") {
   const auto r = lookup_step();
   const float special[] = {std::numeric_limits<float>::quiet_NaN(),
                            std::numeric_limits<float>::infinity(),
@@ -241,9 +243,10 @@ constexpr auto put_at = [] {
   return pt::partition(f, both, schedule(manual("B", {{"x", 0}}), manual("M", {{"x", 1}})));
 };
 }  // namespace
-// By the compiler, too: it reads nothing that has moved since.
+// At compile time, too: it reads nothing that has moved since.
 static_assert(pt::check<put_at>.collectives == pt::collectives{});
-TEST_CASE("an element of a tensor that is cut along two dimensions, its starts beyond the ends") {
+TEST_CASE(
+    "an element of a tensor that is sharded along two dimensions, with starts out of bounds") {
   const auto r = put_at();
   const auto number = [](double n) {
     return data::fill({dtype::i32, {}}, [=](std::int64_t) { return n; });
@@ -258,7 +261,7 @@ TEST_CASE("an element of a tensor that is cut along two dimensions, its starts b
     }
 }
 
-TEST_CASE("updates of a tensor that is cut along its rows, and of a batch that is cut") {
+TEST_CASE("updates of a tensor that is sharded along its rows, and of a sharded batch") {
   const std::string header =
       "(%t: tensor<16x4xf32>, %i: tensor<8xi32>, %u: tensor<8x4xf32>) {\n  %y = scatter(%t, %i, ";
   for (const std::string update : {"assign", "add", "max", "min", "multiply"}) {
@@ -297,7 +300,7 @@ constexpr auto boxes_added = [](auto x, auto i, auto u) {
 
 }  // namespace
 
-TEST_CASE("index vectors, and windows that may lie in several pieces") {
+TEST_CASE("index vectors, and windows that may cover several blocks") {
   const auto x = pt::input<float, 8, 8>("x");
   const auto one = schedule(manual("M", {{"x", 0}}));
   const auto two = schedule(manual("M", {{"x", 0}}), manual("B", {{"x", 1}}));
@@ -313,14 +316,14 @@ TEST_CASE("index vectors, and windows that may lie in several pieces") {
   const auto boxes = pt::trace(boxes_of, x, pt::input<int, 2, 2>("i"));
   CHECK(check(boxes, four, one) == sum);
   CHECK(check(boxes, both, two) == sum);
-  // Twelve boxes are more than the tensor: it is gathered.
+  // Twelve boxes are more than the tensor, which is gathered.
   CHECK(check(pt::trace(boxes_of, x, pt::input<int, 12, 2>("i")), four, one) ==
         pt::collectives{.all_gather = 1});
   const auto added =
       pt::trace(boxes_added, x, pt::input<int, 5, 2>("i"), pt::input<float, 5, 3, 2>("u"));
   CHECK(check(added, four, one) == pt::collectives{});
   CHECK(check(added, both, two) == pt::collectives{});
-  // Bits of updates that are sharded along their batch are joined like sums.
+  // Bits of updates that are sharded along their batch are combined like sums.
   const auto joined = pt::trace(
       [](auto t, auto i, auto u) {
         return std::tuple{pt::scatter_or(t, i, u), pt::scatter_and(t, i, u)};
@@ -330,7 +333,7 @@ TEST_CASE("index vectors, and windows that may lie in several pieces") {
         pt::collectives{.all_reduce = 2});
 }
 
-TEST_CASE("one position of a cache that is cut along it, read and written") {
+TEST_CASE("one position of a cache that is sharded along it, read and written") {
   const std::string cache =
       "(%t: tensor<16x4xf32>, %u: tensor<1x4xf32>, %i: tensor<i32>) {\n"
       "  %z = constant {0} : tensor<i32>\n";
@@ -352,12 +355,12 @@ constexpr auto greedy_step = [] {
       pt::trace([](auto z) { return pt::argmax<1>(z); }, pt::input<float, 6, 16>("z")), four,
       schedule(manual("M", {{"z", 1}})));
 };
-// Values and positions of the pieces, four of each.
+// Values and positions of the four blocks.
 static_assert(pt::check<greedy_step>.collectives == pt::collectives{.all_gather = 2});
 static_assert(pt::check<greedy_step>.collective_bytes == 2 * 3 * 6 * 4);
 
-// Who wants shares of the result gets his own, as of a sum by a reduce-scatter: of 8 elements three
-// quarters are sent.
+// Where shards of the result are needed, each device gets its own, as from a reduce-scatter of a
+// sum: three quarters of 8 elements are sent.
 constexpr auto share_step = [] {
   return pt::partition(
       pt::trace([](auto z, auto w) { return std::get<0>(pt::max_with_position<1>(z)) * w; },
@@ -369,7 +372,7 @@ static_assert(pt::check<share_step>.collective_bytes == 2 * 8 * 4 * 3 / 4);
 
 }  // namespace
 
-TEST_CASE("the greatest element and where it is, of pieces") {
+TEST_CASE("the maximum of sharded values and its position") {
   const auto columns = manual("M", {{"z", 1}});
   const auto both_ways = [](auto z) { return std::tuple{pt::argmax<1>(z), pt::argmin<1>(z)}; };
   const auto p = pt::trace(both_ways, pt::input<float, 6, 16>("z"));
@@ -378,10 +381,10 @@ TEST_CASE("the greatest element and where it is, of pieces") {
   CHECK(check(p, both, schedule(columns, more)) == pt::collectives{.all_gather = 4});
   CHECK(check(p, both, schedule(batch, columns)) == pt::collectives{.all_gather = 4});
   const auto of_integers = pt::trace(both_ways, pt::input<std::uint8_t, 4, 8>("z"));
-  // (Four rows can be shared out; of the values nobody wants all.)
+  // (Four rows can be distributed; no use needs all values.)
   CHECK(check(of_integers, four, schedule(columns)) ==
         pt::collectives{.all_gather = 2, .all_to_all = 4});
-  // Of equal values the first, and NaN before every number.
+  // The first of equal values, and NaN before every number.
   const auto r = greedy_step();
   pt::array z(pt::tensor_type{dtype::f32, {6, 16}});
   for (int k = 0; k < 96; ++k)
@@ -401,15 +404,15 @@ constexpr auto greatest = [](auto z) {
 constexpr auto beam_step = [] {
   return pt::partition(pt::trace(greatest, pt::input<float, 6, 32>("z")), four, schedule(columns));
 };
-// Two pairs of each piece: values and positions, each of 6 x 2 elements of 4 bytes, to three other
+// Two pairs of each block, values and positions, each of 6 x 2 elements of 4 bytes, to three other
 // devices. (Gathering z would send 3 * 6 * 8 * 4 bytes.)
 static_assert(pt::check<beam_step>.collectives == pt::collectives{.all_gather = 2});
 static_assert(pt::check<beam_step>.collective_bytes == 2 * 3 * 6 * 2 * 4);
 
-// The best two of 32 experts, which are sharded with the columns of the gate: the scores stay where
-// they are. So does the derivative, which puts cotangents where the scores are. Each device gets
-// two rows of the pairs of all pieces, and the others get what it makes of them: of 8 x 2 elements
-// of 4 bytes three quarters, twice. (Gathering all pairs would send 2 * 3 * 8 * 2 * 4 bytes.)
+// The best two of 32 experts, which are sharded with the columns of the gate: the scores stay in
+// place. So does the derivative, which puts cotangents where the scores are. Each device gets two
+// rows of the pairs of all blocks, and sends its results to the others: three quarters of 8 x 2
+// elements of 4 bytes, twice. (Gathering all pairs would send 2 * 3 * 8 * 2 * 4 bytes.)
 constexpr auto route = [](auto x, auto gate) {
   const auto loss = [&](auto g) {
     const auto [values, positions] = pt::top_k<2>(pt::matmul(x, g));
@@ -428,7 +431,7 @@ static_assert(pt::check<route_step>.collective_bytes == 4 * 8 * 2 * 4 * 3 / 4);
 
 }  // namespace
 
-TEST_CASE("the k greatest elements and where they are, of pieces") {
+TEST_CASE("the k maxima of sharded values and their positions") {
   const auto p = pt::trace(greatest, pt::input<float, 6, 32>("z"));
   const auto more = manual("B", {{"z", 1}}), batch = manual("B", {{"z", 0}});
   const pt::collectives pairs{.all_gather = 2}, whole{.all_gather = 1};
@@ -444,14 +447,14 @@ TEST_CASE("the k greatest elements and where they are, of pieces") {
                 ", tensor<3x" + k + "xi32>\n  return %i : tensor<3x" + k + "xi32>\n}\n");
       CHECK(check(of, four, schedule(columns)) == pairs);
     }
-  // Pairs are no fewer bytes than a piece of z.
+  // Pairs take at least as many bytes as a block of z.
   const auto short_pieces = pt::trace(greatest, pt::input<float, 6, 12>("z"));
   CHECK(check(short_pieces, four, schedule(columns)) == whole);
   CHECK(check(pt::trace(greatest, pt::input<float, 6, 24>("z")), both, schedule(columns, more)) ==
         pt::collectives{.all_gather = 3});
   CHECK(check(route_step().source, four, schedule(manual("M", {{"gate", 1}}))) ==
         route_step().collectives);
-  // Of equal values the first, and NaN before every number.
+  // The first of equal values, and NaN before every number.
   const auto beam = beam_step();
   pt::array z(pt::tensor_type{dtype::f32, {6, 32}});
   for (int k = 0; k < 6 * 32; ++k)
@@ -467,15 +470,15 @@ constexpr auto run_on = [](auto x) { return pt::cumsum<0>(x); };
 constexpr auto running_step = [] {
   return pt::partition(pt::trace(run_on, pt::input<float, 16, 3>("t")), four, schedule(rows));
 };
-// One total of each piece, 3 elements of 4 bytes, to three other devices. (Gathering x would send
-// 3 * 4 * 3 * 4 bytes.)
+// One total of each block, 3 elements of 4 bytes, to three other devices. (Gathering x would send 3
+// * 4 * 3 * 4 bytes.)
 static_assert(pt::check<running_step>.collectives == pt::collectives{.all_gather = 1});
 static_assert(pt::check<running_step>.collective_bytes == 3 * 3 * 4);
 static_assert(pt::check<running_step>.output(0).local_shape == pt::shape{4, 3});
 
 }  // namespace
 
-TEST_CASE("running sums, products and extremes along a dimension that is cut") {
+TEST_CASE("running sums, products and extrema along a sharded dimension") {
   const pt::collectives one{.all_gather = 1};
   const auto more = manual("B", {{"t", 0}}), lines = manual("B", {{"t", 1}});
   for (const std::string reverse : {"", ", reverse"})
@@ -498,7 +501,7 @@ TEST_CASE("running sums, products and extremes along a dimension that is cut") {
   }
 }
 
-TEST_CASE("rows that the devices do not divide") {
+TEST_CASE("gathers and scatters of rows that the devices do not divide") {
   const auto padded = manual("M", {{"t", 0}}, "rows", pt::uneven::pad);
   for (const std::string n : {"10", "13", "3"}) {
     const std::string t = "%t: tensor<" + n + "x4xf32>", result = "tensor<" + n + "x4xf32>";
@@ -514,14 +517,14 @@ TEST_CASE("rows that the devices do not divide") {
     CHECK(check(program("%u: tensor<1x4xf32>, %i: tensor<i32>, %ij: tensor<i32>",
                         "dynamic_update_slice(%t, %u, %i, %ij)", result),
                 four, schedule(padded)) == pt::collectives{});
-    if (n != "3")  // (one position on each device is no look-up)
+    if (n != "3")  // (one position on each device is not a gather)
       CHECK(check(program("%i: tensor<i32>, %ij: tensor<i32>",
                           "dynamic_slice(%t, %i, %ij) {sizes=[1, -1]}", "tensor<1x4xf32>"),
                   four, schedule(padded)) == pt::collectives{.all_reduce = 1});
     for (const std::string how : {"", ", reverse", ", exclusive", ", reverse, combine=max"})
       CHECK(check(program("%i: tensor<i32>", "cumsum(%t) {dim=0" + how + "}", result), four,
                   schedule(padded)) == pt::collectives{.all_gather = 1});
-    // Updates that a device has none of, and a table that is larger only since another value is.
+    // Updates that a device has none of, and a table that grows only because another value does.
     CHECK(check(program("%i: tensor<9xi32>, %u: tensor<9x4xf32>", "scatter(%t, %i, %u) {add}",
                         result),
                 four, schedule(manual("M", {{"u", 0}}, "batch", pt::uneven::pad))) ==
@@ -532,7 +535,7 @@ TEST_CASE("rows that the devices do not divide") {
   CHECK(check(step, four, schedule(padded)) == pt::collectives{.all_reduce = 1});
 }
 
-TEST_CASE("updates that are none: each device starts where the first one does") {
+TEST_CASE("scatters without updates: each device starts at the position of the first") {
   const auto p = parse(
       "(%t: tensor<4xf32>, %i: tensor<6x0xi32>, %u: tensor<6x0xf32>, %j: tensor<0x2xi32>, "
       "%v: tensor<0x2xf32>) {\n"
@@ -546,7 +549,7 @@ TEST_CASE("updates that are none: each device starts where the first one does") 
 
 namespace {
 
-/// log(exp(a) + exp(b)), and the mean of numbers and how many they are, by functions of one's own.
+/// log(exp(a) + exp(b)), and the mean and the number of values, by functions of the user's own.
 struct log_add {
   static constexpr double identity = -std::numeric_limits<double>::infinity();
   static constexpr bool commutes = true;
@@ -555,7 +558,7 @@ struct log_add {
     return most + pt::log(pt::exp(a - most) + pt::exp(b - most));
   }
 };
-/// Maps x -> a x + b, one after the other.
+/// Maps x -> a x + b, in sequence.
 struct compose {
   static constexpr std::tuple<double, double> identity{1, 0};
   static constexpr bool commutes = false;
@@ -579,7 +582,7 @@ constexpr auto log_sum = [](auto z) { return pt::fold<log_add, 1>(z); };
 constexpr auto log_sum_step = [] {
   return pt::partition(pt::trace(log_sum, pt::input<float, 6, 16>("z")), four, schedule(columns));
 };
-// What is made of each piece, 6 numbers of 4 bytes, to three other devices.
+// The result of each block, 6 numbers of 4 bytes, to three other devices.
 static_assert(pt::check<log_sum_step>.collectives == pt::collectives{.all_gather = 1});
 static_assert(pt::check<log_sum_step>.collective_bytes == 3 * 6 * 4);
 
@@ -610,7 +613,7 @@ struct whole_sum {  // of whole numbers
 };
 }  // namespace
 
-TEST_CASE("a fold's function is made of ops that work element by element; others are named") {
+TEST_CASE("a fold's function consists of elementwise ops; others are named in the error") {
   const auto f =
       pt::trace([](auto z) { return pt::fold<whole_sum>(z); }, pt::input<float, 5000>("z"));
   const auto y = pt::evaluate(f, data::fill(f.input_type(0), [](auto i) { return i % 7; }));
@@ -629,7 +632,7 @@ TEST_CASE("a fold's function is made of ops that work element by element; others
 }
 
 TEST_CASE("gradients of folds of one value twice, and of values that depend on each other") {
-  // a + b x of maps composed: the slopes multiply, and so do the offsets' parts.
+  // a + b x of composed maps: the slopes multiply, and so do the parts of the offsets.
   const auto product_and_sum = [](auto u, auto v) {
     const auto [a, b] = pt::fold<compose, 1>(u, v);
     return pt::sum(a * b);
@@ -659,7 +662,7 @@ TEST_CASE("gradients of folds of one value twice, and of values that depend on e
        [=](auto z) { return by_loop(z * z, z); });
 }
 
-TEST_CASE("reductions by a function of one's own, of pieces") {
+TEST_CASE("reductions of sharded values by a user's function") {
   const auto gradient =
       pt::trace([](auto z) { return pt::grad([](auto x) { return pt::sum(log_sum(x)); }, z); },
                 pt::input<double, 6, 16>("z"));
@@ -688,7 +691,7 @@ TEST_CASE("reductions by a function of one's own, of pieces") {
   CHECK(check(maps, four, schedule(both_cut)) == pt::collectives{.all_gather = 2, .all_to_all = 2});
   CHECK(check(maps, both, schedule(both_cut, batch)) == pt::collectives{.all_gather = 2});
   CHECK(check(maps, both, schedule(both_cut, more)) == pt::collectives{.all_gather = 2});
-  // In any order where the function commutes, else along the first dimension alone.
+  // In any order if the function commutes, otherwise along the first dimension only.
   const auto two_dims = [](auto f) {
     return pt::trace([f](auto z) { return f(z); }, pt::input<int, 4, 8, 3>("z"));
   };

@@ -1,4 +1,4 @@
-// Lookups of a pipeline's stage whose rows and batch are sharded along one axis of its mesh.
+// Gathers in a pipeline's stage whose rows and batch are sharded along one axis of its mesh.
 #include <doctest/doctest.h>
 
 #include <tuple>
@@ -12,7 +12,7 @@
 namespace pt = partita;
 using data::str;
 
-TEST_CASE("rows of a stage's lookups stay where they are, in each microbatch") {
+TEST_CASE("rows of a stage's gathers stay in place, in each microbatch") {
   const auto front = [](auto u, auto at) { return pt::take<0>(u, at); };
   const auto back = [](auto h, auto v) {
     const auto y = matmul(h, v);

@@ -1,4 +1,4 @@
-// Ops of hundreds of operands and factors: partitioned, they compute what the source does.
+// Ops of hundreds of operands and factors: partitioned, they compute the results of the source.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -19,7 +19,7 @@ std::string nth(std::string_view tree, int i) {
   return std::string(tree) + '.' + std::to_string(i);
 }
 
-/// Each backend gives what the source gives.
+/// Checks that each backend gives the results of the source.
 void check_equal(const pt::partitioned& r) {
   REQUIRE(str(pt::verify(r.device).message) == "");
   const auto inputs = data::arguments(r.source);
@@ -28,7 +28,7 @@ void check_equal(const pt::partitioned& r) {
   CHECK(pt::max_difference(pt::temporal(r, inputs), expected) == 0);
 }
 
-/// The values of one tree through `model`, to "y".
+/// Passes the values of one tree through `model`, to "y".
 template <class Model>
 pt::program source(const Model& model, int n) {
   return pt::trace([&](matrices xs) { return pt::output("y", model(xs)); },
@@ -43,7 +43,7 @@ matrices through_barrier(matrices xs) {
 
 }  // namespace
 
-TEST_CASE("a barrier over any number of tensors is sliced along the tensor that was named") {
+TEST_CASE("a barrier over any number of tensors is sliced along the named tensor") {
   for (const int n : {63, 64, 65, 100, 200}) {
     CAPTURE(n);
     const pt::program p = source(through_barrier, n);
@@ -73,7 +73,7 @@ TEST_CASE("a dimension of the last of many tensors is padded through a barrier")
   }
 }
 
-TEST_CASE("parts that come late in a concatenation of hundreds are sliced like the first one") {
+TEST_CASE("late operands of a concatenation of hundreds are sliced like the first") {
   const auto model = [](const matrices& xs) {
     std::vector<pt::value_id> parts;
     for (const auto& x : xs) parts.push_back(x.id());
@@ -88,7 +88,7 @@ TEST_CASE("parts that come late in a concatenation of hundreds are sliced like t
   check_equal(r);
 }
 
-TEST_CASE("a loop that carries hundreds of values") {
+TEST_CASE("a loop carries hundreds of values") {
   const auto model = [](const matrices& xs) {
     return pt::for_loop(
         0, 3,
@@ -107,7 +107,7 @@ TEST_CASE("a loop that carries hundreds of values") {
   check_equal(r);
 }
 
-TEST_CASE("loops know tactics of any number") {
+TEST_CASE("loops store tactic numbers of any size") {
   pt::core_program c(source(through_barrier, 2), mesh);
   c.start_tactic(100000);
   REQUIRE(!c.tile(0, 0, 0));

@@ -1,5 +1,5 @@
-// Microbatches: the program with its loop gives what the source gives, alone, on meshes and in
-// sequence; what is outside of the loop, how often collectives run, and how much memory is needed.
+// Microbatches: the program with its loop gives the results of the source, on one device, on meshes
+// and in sequence. Also ops outside the loop, the number of collectives, and memory.
 #include <doctest/doctest.h>
 
 #include "../../examples/models/transformer.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
 
-/// Is the program with the loop right? `exact`: on small integers, where sums are.
+/// Checks the program with the loop. `exact`: on small integers, on which sums are exact.
 pt::partitioned check_equal(const pt::program& p, const std::vector<pt::array>& inputs,
                             const auto& tactics, double tolerance = 0) {
   const auto r = pt::partition(p, mesh, tactics);
@@ -29,7 +29,7 @@ pt::partitioned check_equal(const pt::program& p, const std::vector<pt::array>& 
 pt::partitioned check_equal(const pt::program& p, const auto& tactics) {
   return check_equal(p, data::arguments(p), tactics);
 }
-/// The ops with this name, those of nested programs among them.
+/// Returns the number of ops with this name, including those of nested programs.
 int count(const pt::program& p, std::string_view name) {
   int n = 0;
   for (const auto& each : p.ops) n += each.def->name == name;
@@ -45,7 +45,7 @@ std::vector<std::string> notes_of(const pt::partitioned& r, int tactic = 0) {
 
 }  // namespace
 
-TEST_CASE("every combiner is accumulated, stacked results are in their order") {
+TEST_CASE("every combiner is accumulated, stacked results keep their order") {
   const auto p = pt::trace(
       [](auto x, auto i) {
         return std::tuple{sum<0>(x), reduce_max<0>(x), reduce_min<0>(x), prod<0>(x),
@@ -80,7 +80,7 @@ TEST_CASE("the identity of each combiner, for each element type") {
       CHECK(pt::equal(pt::evaluate(b.p, input).only(), input));
     }
 }
-TEST_CASE("a batch that is no leading dimension, or becomes part of another one") {
+TEST_CASE("a batch that is not the leading dimension, or becomes part of another one") {
   const auto p = pt::trace(
       [](auto x, auto w) {
         const auto rows = reshape<48, 4>(x);          // (batch 8 * 6, 4)
@@ -101,7 +101,7 @@ TEST_CASE("a batch that is no leading dimension, or becomes part of another one"
       pt::input<float, 3, 8>("x"));
   check_equal(q, pt::schedule(pt::manual("M", {{"x", 1}}), pt::microbatch(4, {{"x", 1}})));
 }
-TEST_CASE("a batch of as many dimensions as can be stacked") {
+TEST_CASE("a batch of the maximum number of dimensions that can be stacked") {
   const auto p = pt::trace(
       [](auto x) {
         return std::tuple{x * 2, sum(x)};
@@ -113,7 +113,7 @@ TEST_CASE("a batch of as many dimensions as can be stacked") {
   }
 }
 
-TEST_CASE("a batch is sliced so that the mesh's slices stay where they are") {
+TEST_CASE("a batch is sliced such that the mesh's blocks stay in place") {
   const auto p = pt::trace([](auto x, auto w) { return tanh(matmul(x, w)); },
                            pt::input<float, 64, 8>("x"), pt::input<float, 8, 8>("w"));
   const auto r =
@@ -122,7 +122,7 @@ TEST_CASE("a batch is sliced so that the mesh's slices stay where they are") {
   CHECK(r.collectives.total() == 0);
   CHECK(r.output(0).local_shape == pt::shape{16, 8});
 }
-TEST_CASE("what needs the whole batch starts another loop, and a note says so") {
+TEST_CASE("an op that needs the whole batch starts another loop, and a note reports it") {
   const auto p = pt::trace(
       [](auto x) {
         const auto centred = x - sum<0>(x);
@@ -134,7 +134,7 @@ TEST_CASE("what needs the whole batch starts another loop, and a note says so") 
   CHECK(notes_of(r).size() == 1);
   CHECK(notes_of(r)[0].starts_with("loop 2 starts where \""));
 }
-TEST_CASE("what is looked up in a sum that others slice is looked up in the whole sum") {
+TEST_CASE("a gather from a sum that other uses slice reads the complete sum") {
   const auto check_lookup = [](const auto& lookup) {
     const auto p = pt::trace(
         [&](auto x, auto y, auto at, auto u) {
@@ -162,7 +162,8 @@ TEST_CASE("what is looked up in a sum that others slice is looked up in the whol
   check_lookup([&](auto s, auto at, auto u) { return squares(pt::scatter_add(s, row(at), u)); });
   check_lookup([&](auto s, auto at, auto u) { return squares(pt::scatter_set(s, row(at), u)); });
 }
-TEST_CASE("loops of a core program in sequence: what depends on places is made of whole values") {
+TEST_CASE(
+    "loops of a core program in sequence: ops that depend on positions read unsliced values") {
   const auto p = pt::trace(
       [](auto x, auto at) {
         return std::tuple{x * x,
@@ -190,7 +191,7 @@ TEST_CASE("loops of a core program in sequence: what depends on places is made o
     CHECK(pt::max_difference(pt::temporal(core, inputs), whole) == 0);
   }
 }
-TEST_CASE("loops of the model inside of the loop over microbatches") {
+TEST_CASE("loops of the model inside the loop over microbatches") {
   const auto step = [](const auto& model) {
     return [=](auto x, auto w) {
       const auto [value, g] = pt::value_and_grad(
@@ -204,7 +205,7 @@ TEST_CASE("loops of the model inside of the loop over microbatches") {
   };
   const auto MB = pt::microbatch(4, {{"x", 0}});
   const auto BP = pt::manual("B", {{"x", 0}});
-  // Stacked layers: each gives its gradient.
+  // Stacked layers: each returns its gradient.
   const auto layers = pt::trace(step([](auto x, auto w) {
                                   return pt::scan(
                                              [](auto h, auto each) {
@@ -228,7 +229,7 @@ TEST_CASE("loops of the model inside of the loop over microbatches") {
   CHECK(count(r.sharded(), "scan") == 3);
   CHECK(r.collectives == pt::collectives{.all_reduce = 2});  // gradient and loss, once
 }
-TEST_CASE("a loop of the model that needs all of the batch stays outside, and a note says so") {
+TEST_CASE("a loop of the model that needs the whole batch stays outside, and a note reports it") {
   const auto p = pt::trace(
       [](auto x) {
         return pt::output("y", pt::for_loop(
@@ -236,8 +237,8 @@ TEST_CASE("a loop of the model that needs all of the batch stays outside, and a 
       },
       pt::input<float, 8, 4>("x"));
   const auto r = check_equal(p, pt::schedule(pt::microbatch(2, {{"x", 0}})));
-  CHECK(notes_of(r) == std::vector<std::string>{"scan of \"y\" runs once, on whole values: what it "
-                                                "does inside needs the results of all steps"});
+  CHECK(notes_of(r) == std::vector<std::string>{"scan of \"y\" runs once, on unsliced values: its "
+                                                "nested programs need the results of all steps"});
 }
 TEST_CASE("two dimensions in two loops") {
   const auto p = pt::trace(
@@ -251,7 +252,7 @@ TEST_CASE("two dimensions in two loops") {
   CHECK(count(r.sharded(), "scan") >= 2);
 }
 
-TEST_CASE("a branch that gives a sum beside one that gives something whole runs once") {
+TEST_CASE("a branch that returns a sum and an unsliced value runs once") {
   const auto p = pt::trace(
       [](auto which, auto x, auto w, auto y) {
         const auto summed = [](const auto& a, const auto& b, const auto&) { return matmul(a, b); };
@@ -270,8 +271,8 @@ TEST_CASE("a branch that gives a sum beside one that gives something whole runs 
     CHECK(notes_of(r).size() == 1);
   }
 }
-TEST_CASE("a sum that branches give is a sum of the steps") {
-  // The gradient of a weight in branches, one of which does not need it; a loop inside of one.
+TEST_CASE("a sum that branches return is a sum of the steps") {
+  // The gradient of a weight in branches where one does not need it, and a loop inside one branch.
   const auto step = [](auto x, auto which, auto w) {
     const auto [loss, g] = pt::value_and_grad(
         [&](const auto& v) {
@@ -297,13 +298,13 @@ TEST_CASE("a sum that branches give is a sum of the steps") {
     const auto MB = pt::microbatch(3, {{"x", 0}});
     const auto r = check_equal(p, inputs, pt::schedule(MB), 0);
     CHECK(count(r.sharded(), "scan") >= 1);
-    // One loop holds both: nothing waits for what all steps give.
+    // One loop contains both: no op waits for the results of all steps.
     CHECK(r.tactics[0].notes.empty());
     check_equal(p, inputs, pt::schedule(pt::manual("B", {{"x", 0}}), MB), 0);
   }
 }
 
-TEST_CASE("a transformer's training step: counts, values and memory") {
+TEST_CASE("microbatches of a transformer's training step: counts, values and memory") {
   constexpr transformer::sizes sizes{.layers = 2,
                                      .width = 8,
                                      .heads = 2,
@@ -316,7 +317,8 @@ TEST_CASE("a transformer's training step: counts, values and memory") {
   data::random random{7};
   std::vector<pt::array> inputs;
   for (int i = 0; i < p.input_count(); ++i) {
-    // The optimizer stands where its step is smooth: after ten steps, with a second moment of 1.
+    // The optimizer is in a state in which its step is smooth: after ten steps, with a second
+    // moment of 1.
     const std::string_view name = p.input_name(i);
     const auto& type = p.input_type(i);
     if (!pt::is_floating(type.element))
@@ -333,7 +335,7 @@ TEST_CASE("a transformer's training step: counts, values and memory") {
   const auto MB = pt::microbatch(8, {{"tokens", 0}, {"targets", 0}});
   const auto check = [&](const auto& with, const auto& without, std::int64_t sums_inside,
                          std::int64_t gathers_inside) {
-    // Sums of some hundred binary32 numbers in another order; results are at most 10.
+    // Sums of several hundred binary32 numbers in another order; results are at most 10.
     const auto r = check_equal(p, inputs, with, 1e-4);
     const auto plain = pt::partition(p, mesh, without);
     CHECK(r.collectives.all_reduce == plain.collectives.all_reduce + 7 * sums_inside);
@@ -351,8 +353,8 @@ TEST_CASE("a transformer's training step: counts, values and memory") {
   check(pt::schedule(MB, BP), pt::schedule(BP), 0, 0);
   check(pt::schedule(BP, MP, MB), pt::schedule(BP, MP), 4 * sizes.layers, 0);
   check(pt::schedule(BP, Z2, MB), pt::schedule(BP, Z2), 0, 0);
-  const auto gathers =
-      pt::partition(p, mesh, pt::schedule(BP, MP, Z3)).collectives.all_gather;  // each step's own
+  const auto gathers = pt::partition(p, mesh, pt::schedule(BP, MP, Z3))
+                           .collectives.all_gather;  // those of each step
   check(pt::schedule(BP, MP, Z3, MB), pt::schedule(BP, MP, Z3), 4 * sizes.layers, gathers);
   check(pt::schedule(MB, BP, MP, Z3), pt::schedule(BP, MP, Z3), 4 * sizes.layers, gathers);
 }

@@ -1,5 +1,5 @@
-// The ops that move data against the definitions of the StableHLO specification, element by
-// element, and the functions that NumPy and JAX users know against values of NumPy's.
+// Ops that move data, compared element by element with the definitions of the StableHLO
+// specification; and functions that NumPy and JAX users know, compared with NumPy's values.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using ints = std::vector<std::int64_t>;
 constexpr dtype all_types[] = {dtype::f32, dtype::f64, dtype::bf16, dtype::f16,
                                dtype::i32, dtype::i64, dtype::u8,   dtype::boolean};
 
-/// Runs one op; the result type comes from its own rule.
+/// Runs one op; its own rule gives the result type.
 array run(const pt::op_def& op, const std::vector<array>& operands, const ints& attrs = {},
           const tensor_type& declared = {}) {
   pt::builder b;
@@ -38,7 +38,7 @@ array numbers(dtype t, const shape& s, std::uint64_t seed = 1) {
   data::random r{seed};
   return data::integers({t, s}, r, -4, 4);
 }
-/// The elements as binary64.
+/// Returns the elements as binary64.
 std::vector<double> values(const array& a) {
   const array wide = pt::as_type(a, dtype::f64);
   return {wide.data<double>(), wide.data<double>() + a.size()};
@@ -53,7 +53,7 @@ void for_each(const shape& s, const std::function<void(const ints&)>& f) {
     }
   }
 }
-/// Row-major position, or -1 if the index is none of the shape.
+/// Returns the row-major position, or -1 if the index is out of bounds.
 std::int64_t position(const shape& s, const ints& index) {
   std::int64_t n = 0;
   for (int d = 0; d < s.rank; ++d) {
@@ -67,7 +67,7 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-TEST_CASE("strided slice, reverse") {
+TEST_CASE("strided slice and reverse follow the specification") {
   for (dtype t : all_types) {
     const array x = numbers(t, {5, 6, 7});
     const auto from = values(x);
@@ -92,7 +92,7 @@ TEST_CASE("strided slice, reverse") {
   }
 }
 
-TEST_CASE("pad") {
+TEST_CASE("pad follows the specification") {
   struct amounts {
     shape from;
     ints low, high, interior;
@@ -158,7 +158,7 @@ TEST_CASE("dynamic slices clamp their starts") {
 
 namespace {
 
-/// Dimension numbers, and the windows they place, in the words of the specification.
+/// Dimension numbers, and the windows that they place, in the words of the specification.
 struct placement {
   ints offset, collapsed, operand_batching, indices_batching, map;
   std::int64_t vector_dim;
@@ -189,8 +189,8 @@ struct placement {
       s.push_back(has(offset, s.rank) ? window[w++] : batch[b++]);
     return s;
   }
-  /// Where element `index` of the windows lies in the tensor; `starts` are moved into range or, if
-  /// some is out of it, the result is -1.
+  /// Returns the position in the tensor of element `index` of the windows. `starts` are clamped,
+  /// or, if one is out of bounds, the result is -1.
   std::int64_t place(const ints& index, const std::vector<double>& starts, bool clamps) const {
     ints batch, window;
     for (std::size_t d = 0; d < index.size(); ++d)
@@ -251,7 +251,7 @@ double updated(pt::ops::scatter_update u, double x, double y) {
 
 }  // namespace
 
-TEST_CASE("gather and scatter place windows as the specification says") {
+TEST_CASE("gather and scatter place windows as the specification states") {
   std::uint64_t seed = 0;
   for (const auto& p : placements)
     for (dtype t : all_types)
@@ -269,7 +269,8 @@ TEST_CASE("gather and scatter place windows as the specification says") {
                  [&](const ints& i) { want.push_back(from[at(p.place(i, starts, true))]); });
         CHECK(values(g) == want);
 
-        // 0, 1 and 2, so that products stay small enough for every type; in u8 all wraps alike.
+        // 0, 1 and 2, so that products stay small enough for every type; in u8 all results wrap
+        // alike.
         const array parts = data::integers({t, g.shape()}, r, 0, 2);
         const auto y = values(parts);
         for (int u = 0; u < 7; ++u) {
@@ -310,7 +311,7 @@ TEST_CASE("gather and scatter place windows as the specification says") {
       }
 }
 
-TEST_CASE("an empty scatter gives the identity, an empty table zeros") {
+TEST_CASE("an empty scatter returns the identity, an empty table zeros") {
   const array none = data::fill({dtype::i32, {0}}, [](auto) { return 0; });
   const auto identity = [&](dtype t, std::int64_t update) {
     return values(
@@ -341,7 +342,7 @@ TEST_CASE("sums of 16-bit floats are rounded once") {
   CHECK(values(run(pt::def<pt::op::scatter>, {x, index, ones}, {1})) == std::vector<double>{258});
 }
 
-TEST_CASE("attributes are printed and read back") {
+TEST_CASE("attributes of movement ops are printed and parsed back") {
   const auto text_of = [](const pt::op_def& op, const std::vector<tensor_type>& operands,
                           const ints& attrs, const tensor_type& declared = {}) {
     pt::builder b;
@@ -396,7 +397,7 @@ TEST_CASE("attributes are printed and read back") {
   CHECK(refused(pt::def<pt::op::gather>, "sizes=[1]"));
 }
 
-TEST_CASE("functions as in NumPy and JAX") {
+TEST_CASE("functions of NumPy and JAX have their values") {
   const auto p = pt::trace(
       [](auto x, auto i, auto j) {
         const auto [left, right] = pt::split<2, 1>(x);
@@ -457,8 +458,8 @@ TEST_CASE("functions as in NumPy and JAX") {
   CHECK(pt::equal(r["rows"], a{{0, 1, 2, 3}, {0, 0, 0, 0}}));
 }
 
-// d/dx of sum(g * g) for g the gradient of sum(y^3), against differences of it.
-TEST_CASE("second derivatives") {
+// d/dx of sum(g * g), where g is the gradient of sum(y^3), compared with differences of it.
+TEST_CASE("second derivatives of movement ops agree with differences") {
   const auto check = [](auto f) {
     const auto cube = [&](auto x) {
       const auto y = f(x);
@@ -488,7 +489,7 @@ TEST_CASE("second derivatives") {
       CHECK(r["g"].template data<double>()[k] == doctest::Approx(expected).epsilon(1e-6));
     }
   };
-  // Indices 0, 3 and 6, the last of them out of range.
+  // Indices 0, 3 and 6, the last of them out of bounds.
   const auto indices = [](auto x) { return pt::iota<int, 0>(x, pt::extent<3>{}) * 3; };
   check([](auto x) { return pt::slice<1, 0, 4, 3>(x); });
   check([](auto x) { return pt::pad<pt::axes<1, -1>, pt::axes<0, 2>, pt::axes<0, 1>>(x, 0.5); });
@@ -516,7 +517,7 @@ TEST_CASE("updates that multiply have no derivative") {
         "G002 grad: op scatter (tensor<3x4xf32>) has no derivative rule for updates that multiply");
 }
 
-TEST_CASE("slices of some dimensions, and to the end") {
+TEST_CASE("slices of some dimensions, and slices to the end") {
   const auto f = pt::trace(
       [](auto x) {
         return std::tuple{pt::output("end", pt::slice<1, 2>(x)),
@@ -547,7 +548,7 @@ TEST_CASE("slices of some dimensions, and to the end") {
   CHECK(is_slice(r["box"], {1, 0, 1}, {1, 1, 1}));
   CHECK(r["one"].shape() == shape{2, 2, 4});
   CHECK(is_slice(r["one"], {0, 0, 0}, {1, 1, 1}));
-  // Properties that types do not show are checked while tracing.
+  // Properties that types do not show are checked when tracing.
   const auto why = [](const auto& model) {
     return data::thrown([&] { pt::trace(model, pt::input<float, pt::dyn>("x", 4)); });
   };
@@ -555,7 +556,7 @@ TEST_CASE("slices of some dimensions, and to the end") {
   CHECK(why([](auto x) { return pt::slice<0, 1, 6>(x); }).starts_with("S115 slice: bounds [1, 6)"));
 }
 
-TEST_CASE("matmul takes vectors as NumPy does") {
+TEST_CASE("matmul accepts vectors as NumPy does") {
   const auto f = pt::trace(
       [](auto m, auto v, auto w, auto batch) {
         return std::tuple{
@@ -584,7 +585,7 @@ TEST_CASE("matmul takes vectors as NumPy does") {
   CHECK(pt::all_close(pt::emulate(p, m, v, w, batch), r));
 }
 
-TEST_CASE("what run_op cannot run is an error") {
+TEST_CASE("an op that run_op cannot run is an error") {
   const array x = numbers(dtype::f32, {4}), one(1.f);
   const ints along = {4, 0};
   const tensor_type index{dtype::i64, {}};
@@ -611,7 +612,7 @@ TEST_CASE("what run_op cannot run is an error") {
   CHECK(why([&] {
           pt::run_op(pt::def<pt::op::add>, std::vector{x, x}, {}, one.type());
         }) == "R002 run: result 0 of add is tensor<4xf32>, not tensor<f32>");
-  // Likewise a program without a mesh.
+  // A program without a mesh runs, too.
   pt::program p;
   p.outputs.push_back({pt::append_shard_start(p, 4, {}, dtype::i64), {}});
   CHECK(pt::evaluate(p).only().item<std::int64_t>() == 0);  // along no axis

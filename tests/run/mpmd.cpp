@@ -1,4 +1,4 @@
-// Programs over several meshes compute what they do on one.
+// Programs over several meshes compute the results of one mesh.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -20,7 +20,8 @@ std::vector<pt::array> model_inputs(const pt::program& p) {
   data::random random{7};
   std::vector<pt::array> inputs;
   for (int i = 0; i < p.input_count(); ++i) {
-    const bool second = p.input_name(i).starts_with("opt_state.v");  // (it is under a root)
+    const bool second =
+        p.input_name(i).starts_with("opt_state.v");  // (its name begins with the root)
     if (!pt::is_floating(p.input_type(i).element))
       inputs.push_back(data::integers(p.input_type(i), random, 0, 9));
     else
@@ -50,7 +51,7 @@ TEST_CASE("a transformer's training step in stages: equal bits, and only activat
   const auto check = [&](const pt::assignment& a, int changes) {
     const auto m = pt::to_mpmd(p, meshes, a);
     CHECK(pt::equal(pt::run_fragments(m, inputs), expected));
-    // The activations and their derivatives; and the optimizer's step, which both meshes need.
+    // The activations and their derivatives, and the optimizer's step, which both meshes need.
     CHECK(m.transfers.size() == static_cast<std::size_t>(2 * changes + 1));
     for (const auto& t : m.transfers)
       if (t.after >= 0) CHECK(m.source.type(t.value).shape == pt::shape{4, 6, 8});
@@ -74,8 +75,8 @@ TEST_CASE("a transformer's training step in stages: equal bits, and only activat
         3);
 }
 
-TEST_CASE("a weight of two meshes and a norm of all: the same on each") {
-  // Sums of a few small integers, in any order.
+TEST_CASE("a weight on two meshes and a global norm: equal on each mesh") {
+  // Sums of a few small integers, exact in any order.
   const auto step = [](auto u, auto v, auto x) {
     const auto f = [](auto a, auto b) { return a * b; };
     const auto loss = [&](auto both) {
@@ -100,7 +101,7 @@ TEST_CASE("a weight of two meshes and a norm of all: the same on each") {
   CHECK(m.transfers.size() == 6);
 }
 
-TEST_CASE("a returned constant is made in one fragment, what spreads it takes it from there") {
+TEST_CASE("a returned constant is made in one fragment, and its broadcast reads it from there") {
   const auto add = [](auto x, auto i) { return x + i; };
   const auto spread = [](auto x, auto i) {
     return pt::broadcast_in_dim<1>(x, 2, 3) * pt::broadcast_in_dim<1>(i, 2, 3);
@@ -117,7 +118,7 @@ TEST_CASE("a returned constant is made in one fragment, what spreads it takes it
   CHECK(pt::equal(pt::run_fragments(m, inputs), pt::evaluate(p, inputs)));
 }
 
-TEST_CASE("scalars of a chain that are combined on one mesh are a scalar there") {
+TEST_CASE("scalars that are combined on one mesh stay scalars there") {
   const auto e = [](auto x) { return exp(x); };
   const auto model = [&](auto a, auto b, auto x) {
     const auto left = pt::named("first", e)(a), right = pt::named("first", e)(b);

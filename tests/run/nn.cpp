@@ -1,5 +1,5 @@
-// Building blocks of networks: attention from a cache, partitioned blocks, and mistakes that only
-// the trace can see.
+// Building blocks of networks: attention from a cache, partitioned blocks, and errors that only the
+// trace finds.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ std::vector<pt::array> values(const pt::program& p) {
   return all;
 }
 
-/// Emulated, the program gives what it gives on one device, and needs these collectives.
+/// Checks that the emulated program gives the results of one device and has these collectives.
 void check_emulated(const pt::program& p, const pt::mesh& m, const pt::collectives& expected,
                     const auto& tactics) {
   const auto inputs = values(p);
@@ -36,12 +36,12 @@ void check_emulated(const pt::program& p, const pt::mesh& m, const pt::collectiv
   CHECK(data::str(pt::verify(r.device).message) == "");
   CHECK(r.core.conflicts.empty());
   CHECK(r.collectives == expected);
-  // Sums of less than 100 numbers of size 1 of binary64, in another order.
+  // Sums of fewer than 100 binary64 numbers of magnitude 1, in another order.
   CHECK(pt::max_difference(pt::evaluate(p, inputs), pt::emulate(r, inputs)) < 1e-13);
 }
 
 /// Attention to a cache, one position after the other from position `First` on; the positions
-/// before are one block.
+/// before it are one block.
 template <std::int64_t First>
 auto decode(const auto& q, const auto& k, const auto& v, const auto& empty_keys,
             const auto& empty_values, const auto& prepare) {
@@ -101,14 +101,14 @@ pt::program serving() {
 
 }  // namespace
 
-TEST_CASE("attention from a cache, step by step, is causal attention") {
+TEST_CASE("attention from a cache, step by step, equals causal attention") {
   const auto r = pt::evaluate(serving(), values(serving()));
-  // What the cache held before does not count: it is overwritten before it is seen.
+  // The initial contents of the cache do not matter: they are overwritten before they are read.
   CHECK(pt::max_difference(r["served"], r["whole"]) < 1e-14);
   CHECK(pt::max_difference(r["whole"], pt::array(r["whole"].type())) > 0.5);
 }
 
-TEST_CASE("attention from a cache, of batches and of heads on other devices") {
+TEST_CASE("attention from a cache, with batches and heads on other devices") {
   const auto batch = pt::manual("B", {{"q", 0}, {"k", 0}, {"v", 0}, {"cache", 0}});
   const auto heads = pt::manual("M", {{"q", 2}, {"k", 2}, {"v", 2}, {"cache", 2}});
   for (const auto& m :
@@ -118,7 +118,7 @@ TEST_CASE("attention from a cache, of batches and of heads on other devices") {
   }
 }
 
-TEST_CASE("grouped and multi-query attention with projections: heads on other devices") {
+TEST_CASE("grouped and multi-query attention with projections, with heads on other devices") {
   const auto block = [](const auto& x, const auto& wq, const auto& wk, const auto& wv,
                         const auto& out) {
     const auto project = [&](const auto& w) {
@@ -139,14 +139,14 @@ TEST_CASE("grouped and multi-query attention with projections: heads on other de
   check_emulated(grouped, m, {.all_reduce = 1}, pt::schedule(batch, heads));
   check_emulated(grouped, wide, {}, pt::schedule(batch, heads));
   check_emulated(grouped, {{"B", 1}, {"M", 4}}, {.all_reduce = 1}, pt::schedule(batch, heads));
-  // One head of keys stays on every device.
+  // A single head of keys stays on every device.
   const auto multi = traced(std::type_identity<t<6, 1, 4>>{});
   const auto of_queries = pt::manual("M", {{"q", 1}});
   check_emulated(multi, m, {.all_reduce = 1}, pt::schedule(batch, of_queries));
   check_emulated(multi, {{"B", 1}, {"M", 8}}, {.all_reduce = 1}, pt::schedule(batch, of_queries));
 }
 
-TEST_CASE("a block of convolutions: batches and channels on other devices") {
+TEST_CASE("a block of convolutions, with batches and channels on other devices") {
   const auto p = pt::trace(
       [](const auto& x, const auto& w1, const auto& scale, const auto& bias, const auto& w2) {
         constexpr pt::conv_options same{.padding = pt::same_padding};
@@ -167,7 +167,7 @@ TEST_CASE("a block of convolutions: batches and channels on other devices") {
 
 namespace {
 
-/// What tracing a model of inputs of dynamic extents says.
+/// Returns the error of tracing a model on inputs of dynamic extents.
 template <class Model, class... Specs>
 std::string refused(const Model& model, const pt::input_spec<Specs>&... inputs) {
   try {
@@ -180,7 +180,7 @@ std::string refused(const Model& model, const pt::input_spec<Specs>&... inputs) 
 
 }  // namespace
 
-TEST_CASE("mistakes in extents that are known when tracing") {
+TEST_CASE("invalid extents that are known when tracing are refused") {
   const auto attend = [](const auto& q, const auto& k) { return nn::attention(q, k, k); };
   const auto q = [](std::int64_t heads) { return pt::input<float, 2, 3, dyn, 8>("q", heads); };
   const auto k = [](std::int64_t heads) { return pt::input<float, 2, 5, dyn, 8>("k", heads); };
@@ -211,7 +211,7 @@ TEST_CASE("mistakes in extents that are known when tracing") {
         "S192 group_norm: 4 groups do not divide dimension 1 of tensor<3x6xf32>, which has size 6");
 }
 
-TEST_CASE("a query that sees no key weighs all alike") {
+TEST_CASE("a query that sees no key has equal weights") {
   const auto p = pt::trace(
       [](const auto& q, const auto& k) {
         return std::tuple{
@@ -250,7 +250,7 @@ TEST_CASE("a mask broadcasts to (batch, heads, queries, keys)") {
   CHECK(!pt::equal(pt::evaluate(p, inputs)[0], found[0]));
 }
 
-TEST_CASE("what lies outside: rows of a table, the end of a cache, windows of padding") {
+TEST_CASE("out of bounds: rows of a table, the end of a cache, windows of padding") {
   const auto p = pt::trace(
       [](const auto& table, const auto& block) {
         const auto rows = pt::iota<int, 0>(table, pt::extent<3>{}) * 5 - 2;  // -2, 3, 8
@@ -277,7 +277,7 @@ TEST_CASE("what lies outside: rows of a table, the end of a cache, windows of pa
   CHECK(r["mean"].data<float>()[2] == 2);
 }
 
-TEST_CASE("products of rotated vectors depend on the distance; relu has no slope at 0") {
+TEST_CASE("products of rotated vectors depend on their distance; relu has slope 0 at 0") {
   const auto p = pt::trace(
       [](const auto& q, const auto& k) {
         const auto product = [&](int here, int there) {
@@ -306,18 +306,18 @@ TEST_CASE("binary16 and bfloat16: masks and angles stay finite") {
     return pt::as_type(pt::evaluate(p, values(p)).only(), pt::dtype::f64);
   };
   const pt::array expected = run(std::type_identity<double>{});
-  // Some ten roundings, of 2^-11 and 2^-8, of numbers of size 1.
+  // About ten roundings, of 2^-11 and 2^-8, of numbers of magnitude 1.
   CHECK(pt::max_difference(run(std::type_identity<pt::f16>{}), expected) < 10 * 0x1p-11);
   CHECK(pt::max_difference(run(std::type_identity<pt::bf16>{}), expected) < 10 * 0x1p-8);
 }
 
-TEST_CASE("what attention makes inside has names, by which a conflict is settled") {
+TEST_CASE("inner values of attention have names, by which a conflict is settled") {
   const auto f =
       pt::trace([](auto q, auto k, auto v) { return nn::attention(q, k, v, {.causal = true}); },
                 pt::input<float, 2, 4, 4, 8>("q"), pt::input<float, 2, 4, 4, 8>("k"),
                 pt::input<float, 2, 4, 4, 8>("v"));
   const pt::mesh mesh{{"M", 2}};
-  // Heads of the queries, positions of the keys: both could cut the scores.
+  // Heads of the queries, positions of the keys: either could slice the scores.
   const auto both = pt::manual("M", {{"q", 2}, {"k", 1}}, "both");
   const auto open = pt::partition(f, mesh, pt::schedule(both));
   CHECK(open.conflicts_after(0).size() > 0);
@@ -325,7 +325,7 @@ TEST_CASE("what attention makes inside has names, by which a conflict is settled
   const auto settled = [&](const char* name, auto dim) {
     return pt::partition(f, mesh, pt::schedule(pt::manual("M", {{name, dim}, {"q", 2}, {"k", 1}})));
   };
-  const auto by_heads = settled("nn.attention.k", 2);  // the keys change over
+  const auto by_heads = settled("nn.attention.k", 2);  // the keys change their layout
   CHECK(by_heads.conflicts_after(0).size() == 0);
   CHECK(pt::sharding_of(by_heads, "nn.attention.scores").local_shape == pt::shape{2, 2, 4, 4});
   const auto by_keys = settled("nn.attention.q", pt::replicated);
@@ -335,7 +335,7 @@ TEST_CASE("what attention makes inside has names, by which a conflict is settled
   for (const auto* p : {&open, &by_heads, &by_keys})
     CHECK(pt::all_close(pt::emulate(*p, arguments), pt::evaluate(f, arguments)));
 
-  // Several have numbers, grouped heads have the names too, and derivatives.
+  // Several values have numbers; grouped heads and derivatives have the names too.
   const auto g = pt::trace(
       [](auto q, auto k, auto v) {
         return pt::grad(

@@ -1,5 +1,5 @@
-// Gradients of the building blocks of networks, and gradients of their squares, against central
-// differences in binary64.
+// Gradients of the building blocks of networks, and gradients of their squares, compared with
+// central differences in binary64.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 template <std::int64_t... E>
 using t = pt::tensor<double, E...>;
 
-/// A sum of the elements with weights that differ.
+/// Returns a sum of the elements with different weights.
 template <class Y>
 auto weighted(const Y& y) {
   constexpr std::int64_t n = Y::static_type.shape.elements();
@@ -25,7 +25,7 @@ auto weighted(const Y& y) {
   return sum(pt::reshape<n>(y) * weights);
 }
 
-/// Numbers of size about 1, no two of one tensor nearer than 0.01.
+/// Returns numbers of magnitude about 1; no two of one tensor are nearer than 0.01.
 std::vector<pt::array> values(const pt::program& p) {
   std::vector<pt::array> all;
   for (int k = 0; k < p.input_count(); ++k)
@@ -37,8 +37,8 @@ std::vector<pt::array> values(const pt::program& p) {
   return all;
 }
 
-/// The gradients that a program gives as its first results, against central differences of its last
-/// result, element by element.
+/// Compares the gradients that a program returns first with central differences of its last result,
+/// element by element.
 void compare(const pt::program& p) {
   const pt::executable f(p);
   const auto x = values(p);
@@ -62,7 +62,7 @@ void compare(const pt::program& p) {
     }
 }
 
-/// The gradient of a scalar function of a tuple of tensors of these types.
+/// Returns the gradient of a scalar function of a tuple of tensors of these types.
 template <class Loss, class... T>
 void check_gradient(const Loss& loss, std::tuple<T...>) {
   compare(pt::trace(
@@ -75,7 +75,7 @@ void check_gradient(const Loss& loss, std::tuple<T...>) {
 
 enum order { first, both };
 
-/// The first derivatives of a model of tensors, and those of the square of its gradient.
+/// Checks the first derivatives of a model of tensors, and those of the square of its gradient.
 template <order Order = both, class... T, class Model>
 void check(const char* name, std::tuple<T...> types, const Model& model) {
   CAPTURE(name);

@@ -1,5 +1,5 @@
-// Initial values of parameters: the same on every mesh, of the name, the seed and the shape alone,
-// and of the distributions that the rule says.
+// Initial values of parameters: the same on every mesh, a function of the name, the seed and the
+// shape alone, and with the distributions that the rule states.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -48,7 +48,8 @@ pt::array key(std::int64_t seed) { return pt::array(seed); }
 
 }  // namespace
 
-TEST_CASE("initial values are the same bits on every mesh, and no device makes those of others") {
+TEST_CASE(
+    "initial values have the same bits on every mesh, and no device computes those of others") {
   const pt::program p = initialized(model{});
   const auto whole = pt::evaluate(p, key(7));
   for (const pt::mesh& m : {pt::mesh{{"B", 2}, {"M", 2}}, pt::mesh{{"B", 4}, {"M", 1}},
@@ -78,7 +79,7 @@ TEST_CASE("an initial value depends on its name, the seed and its shape, not on 
     const pt::array x = pt::as_type(a, pt::dtype::f64), y = pt::as_type(b, pt::dtype::f64);
     for (std::int64_t i = 0; i < x.size(); ++i)
       different += x.data<double>()[i] != y.data<double>()[i];
-    return different >= x.size() - 2;  // a few of the 256 values that bf16 has may be equal
+    return different >= x.size() - 2;  // a few of the 256 values of bf16 may be equal
   };
   CHECK(differ(others["params.tail"], others["params.head"]));
   CHECK(differ(all["params.layers.0.up"], all["params.layers.1.up"]));
@@ -121,7 +122,7 @@ TEST_CASE("initial values have their distributions") {
   };
   const nn::fans f{100, 50};
   const double n = 100'000;
-  // Mean and variance within four standard deviations of their estimates: the variance of the
+  // Mean and variance are within four standard deviations of their estimates: the variance of the
   // square is 2 s^4 for a normal and 0.8 s^4 for a uniform distribution.
   const auto check = [&](const nn::initial_values& v, double mean, double variance, double spread) {
     const auto [m, s] = moments(drawn(v));
@@ -144,7 +145,7 @@ TEST_CASE("initial values have their distributions") {
   CHECK(drawn(nn::constant(0.25)) == std::vector<double>(100'000, 0.25));
 }
 
-TEST_CASE("mistakes in initial values") {
+TEST_CASE("invalid initial values are refused") {
   const auto refused = [](const auto& spec, const nn::initial_values& v) {
     try {
       pt::trace(

@@ -1,4 +1,4 @@
-// Optimizers and learning rates against loops over numbers, in binary64.
+// Optimizers and learning rates compared with loops over numbers, in binary64.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ struct params {
   BOOST_HANA_DEFINE_STRUCT(params, (pt::tensor<double, 3>, a), (pt::tensor<double, 2>, b));
 };
 
-/// Gradients of step k: anything that differs.
+/// Returns the gradients of step k: different numbers.
 list gradients_at(int k) {
   list g(5);
   for (int i = 0; i < 5; ++i)
@@ -28,7 +28,7 @@ list gradients_at(int k) {
 }
 const list start{1, -2, 0.5, 3, -0.25};
 
-/// Parameters, state and step count go around; gives the parameters after each step.
+/// Runs steps with the results of the previous step; returns the parameters after each.
 std::vector<list> run(const pt::program& p, int steps) {
   std::vector<pt::array> inputs;
   for (int i = 0; i < p.input_count(); ++i) inputs.push_back(pt::array(p.input_type(i)));
@@ -50,7 +50,7 @@ std::vector<list> run(const pt::program& p, int steps) {
   }
   return after;
 }
-/// The program of one step: update(params, gradients, state) gives parameters and state.
+/// Returns the program of one step: update(params, gradients, state) returns parameters and state.
 template <class State>
 pt::program step_of(const auto& update, const State& state) {
   return pt::trace(
@@ -78,11 +78,11 @@ void check(const pt::program& p, double bound, auto expected) {
   }
   CHECK(moved > 0.01);
 }
-constexpr double exact = 1e-15 * 8;  ///< some roundings of binary64 of numbers below 8
+constexpr double exact = 1e-15 * 8;  ///< several roundings of binary64 of numbers below 8
 
 }  // namespace
 
-TEST_CASE("sgd: with a number, and with a tensor that comes from a schedule") {
+TEST_CASE("sgd: the rate is a number, or a tensor from a schedule") {
   const auto plain = step_of(
       [](const auto& p, const auto& g, const auto& s) {
         return std::pair{pt::sgd(0.1, p, g), s};
@@ -101,7 +101,7 @@ TEST_CASE("sgd: with a number, and with a tensor that comes from a schedule") {
   });
 }
 
-TEST_CASE("sgd with momentum, and Nesterov's") {
+TEST_CASE("sgd with momentum, and with Nesterov's, equals a loop over numbers") {
   for (const bool nesterov : {false, true}) {
     CAPTURE(nesterov);
     const pt::momentum_options options{.momentum = 0.8, .nesterov = nesterov};
@@ -118,7 +118,7 @@ TEST_CASE("sgd with momentum, and Nesterov's") {
   }
 }
 
-TEST_CASE("adam and adamw") {
+TEST_CASE("adam and adamw equal a loop over numbers") {
   const auto expected = [](double rate, double beta1, double beta2, double decay,
                            const auto& rate_of) {
     return [=, m = list(5), v = list(5)](list& p, const list& g, int k) mutable {
@@ -133,7 +133,7 @@ TEST_CASE("adam and adamw") {
     };
   };
   const auto constant = [](double rate, int) { return rate; };
-  // Six steps in binary32: of an update of 0.1 some eight roundings, of the parameter one.
+  // Six steps in binary32: about eight roundings of an update of 0.1, and one of the parameter.
   const double bound = 6 * (0.1 * 8 + 2) * 0x1p-24;
   const auto state = pt::adam_state_for(params{});
   const pt::adam_options options{.rate = 0.1};
@@ -153,7 +153,7 @@ TEST_CASE("adam and adamw") {
             },
             state),
         bound, expected(0.1, 0.9, 0.999, 0.25, falling));
-  // Other betas, 0 and small ones included.
+  // Other betas, including 0 and small ones.
   for (const double beta1 : {0., 0.01, 0.5}) {
     CAPTURE(beta1);
     const pt::adam_options other{.rate = 0.1, .beta1 = beta1, .beta2 = 0.9};
@@ -164,13 +164,13 @@ TEST_CASE("adam and adamw") {
   }
 }
 
-TEST_CASE("natural_log is that of the library") {
+TEST_CASE("natural_log equals that of the library") {
   for (double x : {1e-6, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.999, 0.9999, 1., 1.5})
     CHECK(pt::dsl_detail::natural_log(x) == doctest::Approx(std::log(x)).epsilon(1e-15));
   CHECK(std::isinf(pt::dsl_detail::natural_log(0)));
 }
 
-TEST_CASE("clip_by_global_norm") {
+TEST_CASE("clip_by_global_norm scales by the global norm") {
   const auto p = pt::trace(
       [](const auto& g) {
         const auto [small, norm] = pt::clip_by_global_norm(g, 2);
@@ -193,7 +193,7 @@ TEST_CASE("clip_by_global_norm") {
   CHECK(std::fabs(r["clipped"].item<float>() - 2) < 1e-6);
 }
 
-TEST_CASE("learning rates") {
+TEST_CASE("learning rates follow their schedules") {
   const auto p = pt::trace(
       [](const auto& s) {
         return std::tuple{pt::output("linear_warmup", rates::linear_warmup(s, 0.5, 10)),

@@ -1,5 +1,5 @@
-// Several tactics over several axes in every order: the meaning is that of the source, and where
-// the axes do not compete for the same loops the program is the same, too.
+// Several tactics over several axes in every order: the results are those of the source. Where the
+// axes do not compete for the same loops, the program is the same, too.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,14 +20,14 @@ using tactic = pt::manual_tactic<1>;
 
 constexpr pt::mesh meshes[] = {{{"a", 2}, {"b", 3}, {"c", 2}}, {{"a", 1}, {"b", 3}, {"c", 4}}};
 
-/// Its name is that of the value.
+/// A tactic that has the name of the value.
 tactic on(std::string_view axis, std::string_view name, pt::placement where) {
   const pt::manual_entry entries[] = {{name, where}};
   return {axis, entries, name};
 }
 
-/// The axes that loops of an op over a factor had, in any order of the tactics. (The op is named by
-/// its source value, so that the `tiling` ops of actions are those of the value.)
+/// The axes of an op's loops over a factor, for any order of the tactics. (The op is named by its
+/// source value, so that the `tiling` ops of actions count for the value.)
 using claims = std::map<std::pair<pt::value_id, int>, std::set<int>>;
 
 void claim(claims& all, const pt::core_program& c) {
@@ -38,13 +38,12 @@ void claim(claims& all, const pt::core_program& c) {
   }
 }
 
-/// What comes of the tactics in all their orders.
+/// The results of the tactics in all their orders.
 struct orders {
-  bool same = true;  ///< is the device-local program always the same?
-  bool compete =
-      false;  ///< did two axes have loops over one factor of an op, in the same or another order?
+  bool same = true;      ///< true if the device-local program is always the same
+  bool compete = false;  ///< true if two axes had loops over one factor of an op
 };
-/// Everything runs and gives what the source gives.
+/// Checks that every order runs and gives the results of the source.
 ///
 /// Law       where no two axes compete for a factor, all orders give the same device-local program.
 orders check_orders(const pt::program& f, const pt::mesh& mesh,
@@ -100,7 +99,7 @@ TEST_CASE("three tactics on three axes, two or three dimensions: all orders of a
         }
     MESSAGE(str(pt::concat(mesh)), ": orders commute: ", commute, ", they do not: ", other,
             ", axes compete: ", compete);
-    CHECK(commute > 50);  // the law is about some
+    CHECK(commute > 50);  // the law covers some orders
     CHECK(other > 50);
   }
 }
@@ -127,7 +126,7 @@ TEST_CASE("two dimensions of a value by five tactics on four axes: each dimensio
   } while (std::next_permutation(std::begin(order), std::end(order)));
 }
 
-TEST_CASE("a microbatch anywhere between two tactics: the same program") {
+TEST_CASE("a microbatch between any two tactics gives the same program") {
   const auto f = pt::trace(
       [](auto x, auto w) {
         const auto h = tag("h", matmul(x, w));

@@ -29,7 +29,7 @@ pt::partitioned made(const Tactics&... tactics) {
 
 }  // namespace
 
-TEST_CASE("the piece of a device is its block of the whole") {
+TEST_CASE("piece returns the block of a device") {
   const auto p = made(pt::manual("M", {{"w", 1}}), pt::manual("B", {{"w", 0}}));
   const pt::array w = counted({4, 6});
   // Device 5 is (2, 1): row 2, columns 3 to 5.
@@ -37,7 +37,7 @@ TEST_CASE("the piece of a device is its block of the whole") {
   CHECK(elements(pt::piece(w, p, "w", 5)) == std::vector<float>{15, 16, 17});
   CHECK(elements(pt::piece(w, p, "w", 0)) == std::vector<float>{0, 1, 2});
   CHECK(pt::piece(counted({5, 4}), p, "x", 3).shape() == p.input("x").local_shape);
-  // Of all devices together each element is there, as often as there are replicas.
+  // The blocks of all devices contain each element once per replica.
   const pt::array h = counted({5, 6});
   std::multiset<float> seen;
   for (int d = 0; d < 8; ++d)
@@ -54,12 +54,12 @@ TEST_CASE("padding is zero") {
   CHECK(elements(pt::piece(x, p, "x", 6)) == std::vector<float>(8, 0.f));
 }
 
-TEST_CASE("what is no piece") {
+TEST_CASE("pieces that do not exist are refused") {
   const auto p = made();
   CHECK_THROWS_WITH_AS(pt::piece(counted({4, 4}), p, "x", 0),
                        "R002 piece: the array has shape [4, 4], \"x\" has [5, 4]", pt::error);
   CHECK_THROWS_WITH_AS(pt::piece(counted({5, 4}), p, "x", 8),
-                       "R010 piece: there is no device 8; the mesh has 8", pt::error);
+                       "R010 piece: device 8 does not exist; the mesh has 8", pt::error);
   CHECK_THROWS_WITH_AS(pt::piece(counted({5, 4}), p, "x", -1),
-                       "R010 piece: there is no device -1; the mesh has 8", pt::error);
+                       "R010 piece: device -1 does not exist; the mesh has 8", pt::error);
 }

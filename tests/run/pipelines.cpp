@@ -1,4 +1,4 @@
-// Pipelines compute what the unpartitioned step computes.
+// Pipelines compute the results of the unpartitioned step.
 #include <array>
 #include <cmath>
 #include <tuple>
@@ -43,7 +43,7 @@ TEST_CASE("a transformer with tied embedding, clipping and dropout, under every 
         CAPTURE(s.stages);
         CAPTURE(microbatches);
         CAPTURE(std::string(order->name));
-        // Forward calls ahead of all backward ones: their results wait in the channels.
+        // All forward calls before all backward calls: their results wait in the channels.
         const bool ahead = order == &pt::gpipe_1f1b_last || s.stages > s.meshes;
         const pt::pipelined p = pt::pipeline(f, topology_of(s.meshes), *order,
                                              {.where = stages(s.stages, *order, s.meshes),
@@ -60,7 +60,7 @@ TEST_CASE("a transformer with tied embedding, clipping and dropout, under every 
       }
 }
 
-TEST_CASE("evaluation: forward calls alone, under every order") {
+TEST_CASE("evaluation has only forward calls, under every order") {
   const pt::program f = pt::trace(
       [](const auto& p, const auto& tokens, const auto& targets, const auto& key) {
         return pt::output("loss", tied_loss(p, tokens, targets, key));
@@ -89,7 +89,7 @@ TEST_CASE("evaluation: forward calls alone, under every order") {
     }
 }
 
-TEST_CASE("the transformer under orders drawn by lot") {
+TEST_CASE("the transformer under random orders") {
   const pt::program f = tied_training();
   REQUIRE(!f.error);
   const auto x = tied_arguments(f);
@@ -155,7 +155,7 @@ constexpr auto pipeline_of_four(const pt::pipeline_order& order, std::int64_t mi
       "PP");
 }
 
-/// The step on one device, and what it gives.
+/// The step on one device, and its results.
 struct tied_reference {
   pt::program f = tied_training();
   std::vector<pt::array> x = tied_arguments(f);
@@ -189,7 +189,7 @@ pt::topology meshes_of(int count, const pt::mesh& even, const pt::mesh& odd) {
 
 }  // namespace
 
-TEST_CASE("batch, Megatron and fully sharded parameters inside of the stages, under every order") {
+TEST_CASE("batch, Megatron and fully sharded parallelism inside the stages, under every order") {
   const tied_reference tied;
   const pt::topology same = meshes_of(2, {{"B", 2}, {"M", 2}}, {{"B", 2}, {"M", 2}});
   for (const auto* order :
@@ -218,7 +218,7 @@ TEST_CASE("stages on meshes of different sizes, axes and orders of axes") {
   const pt::mesh large{{"B", 4}, {"M", 2}}, small{{"M", 2}, {"B", 2}}, narrow{{"B", 2}};
   const pt::mesh one{{"M", 1}};
   for (const int microbatches :
-       {4, 8})  // of 4 examples and of 2, which "B" of size 4 does not divide
+       {4, 8})  // of 4 and of 2 examples, which "B" of size 4 does not divide
     for (const auto& t :
          {meshes_of(2, large, small), meshes_of(2, small, large), meshes_of(2, large, large),
           meshes_of(2, narrow, large), meshes_of(2, large, one), meshes_of(2, one, narrow)}) {
@@ -229,21 +229,21 @@ TEST_CASE("stages on meshes of different sizes, axes and orders of axes") {
     }
 }
 
-TEST_CASE("what is communicated inside of stages") {
+TEST_CASE("collectives inside stages are those of the closed forms") {
   const tied_reference tied;
   const pt::topology t = meshes_of(2, {{"B", 2}, {"M", 2}}, {{"B", 2}, {"M", 2}});
   const auto PP = pipeline_of_two(pt::one_f_one_b, 4);
-  // Gradients are summed over "B" once for each step: 24 of layers, that of the table on both
-  // meshes; the loss.
+  // Gradients are summed over "B" once per step: 24 of layers, that of the table on both meshes,
+  // and the loss.
   const pt::pipelined batch = tied.check(t, pt::schedule(PP, BP));
   CHECK(batch.collectives == pt::collectives{.all_reduce = 24 + 2 + 1});
-  // Each layer: two sums of activations forward, two backward, for each of 4 microbatches; its two
-  // halves of parameters have their norms summed over "M", two matrices each.
+  // Each layer: two sums of activations forward and two backward, for each of 4 microbatches. The
+  // norms of the two sharded halves of the parameters are summed over "M", two matrices each.
   const pt::pipelined megatron = tied.check(t, pt::schedule(PP, BP, MP));
   CHECK(megatron.collectives == pt::collectives{.all_reduce = 27 + 4 * 4 * 4 + 4 * 4});
   CHECK(batch.tactics.size() == 2);
   CHECK(megatron.tactics[1].counts == batch.collectives);
-  // Passes and overlap rewrite each unit: gradients are summed at once on each mesh.
+  // Passes and overlap rewrite each unit: gradients are summed together on each mesh.
   const pt::pipelined combined =
       tied.check(t, pt::schedule(PP, BP), {.passes = {.combine_below = 1 << 20}});
   CHECK(combined.collectives == pt::collectives{.all_reduce = 3});
@@ -252,7 +252,7 @@ TEST_CASE("what is communicated inside of stages") {
   CHECK(tied.check(t, pt::schedule(PP, BP, Z3), rings).collectives.permute > 0);
 }
 
-TEST_CASE("parameters that are sharded over the batch, gathered for each microbatch or once") {
+TEST_CASE("fully sharded parameters are gathered once per microbatch, or once in all") {
   const tied_reference tied;
   const auto of_stages = [&](const pt::topology& t, bool keep, int microbatches) {
     return tied.check(
@@ -261,14 +261,14 @@ TEST_CASE("parameters that are sharded over the batch, gathered for each microba
   const pt::topology same = meshes_of(2, {{"B", 2}, {"M", 2}}, {{"B", 2}, {"M", 2}});
   const pt::pipelined four = of_stages(same, false, 4), four_kept = of_stages(same, true, 4),
                       eight = of_stages(same, false, 8), eight_kept = of_stages(same, true, 8);
-  // Each of 4 layers has 6 parameters and both meshes the table.
+  // Each of 4 layers has 6 parameters; both meshes have the table.
   CHECK(eight.collectives.all_gather > four.collectives.all_gather);
   CHECK(four_kept.collectives.all_gather == eight_kept.collectives.all_gather);
   CHECK(four_kept.collectives.all_gather == 4 * 6 + 2);
   CHECK(pt::memory_of(eight_kept)[0].peak > pt::memory_of(eight)[0].peak);
-  // What is combined inside of calls stays as it is.
+  // A value that is combined inside calls stays so.
   CHECK(four_kept.collectives.all_reduce == four.collectives.all_reduce);
-  // What lies as it is needed has nothing to be kept.
+  // A value in the needed layout is not kept.
   const pt::pipelined batch =
       tied.check(same, pt::schedule(BP, pipeline_of_two(pt::one_f_one_b, 4, true)));
   CHECK(batch.units.size() ==
@@ -282,7 +282,7 @@ TEST_CASE("parameters that are sharded over the batch, gathered for each microba
   of_stages(meshes_of(2, {{"B", 2}}, {{"B", 4}, {"M", 2}}), true, 8);
 }
 
-TEST_CASE("the last stage merged into one call, and forwards run again: the same bits") {
+TEST_CASE("a merged last stage and rematerialized forwards give the same bits") {
   const tied_reference tied;
   const auto check = [&](const pt::pipelined& p) {
     const pt::pipelined q = pt::merged(p, {{{"head"}, {"head", 1}}});
@@ -312,7 +312,7 @@ TEST_CASE("the last stage merged into one call, and forwards run again: the same
                         pt::schedule(pipeline_of_two(pt::one_f_one_b, 4, keep), BP, MP, Z3)));
 }
 
-TEST_CASE("merging and running forwards again as parts of the tactic") {
+TEST_CASE("merging and rematerialization can be parts of the tactic") {
   const tied_reference tied;
   const auto in_four = [&](const pt::topology& t, bool merge_last, bool remat) {
     return tied.check(t, pt::schedule(pt::pipeline({.stages = {{"embedding", "layers.0"},
@@ -333,7 +333,7 @@ TEST_CASE("merging and running forwards again as parts of the tactic") {
   CHECK(str(less.order_of("m0")) == str(plain.order_of("m0")));
   const auto before = pt::memory_of(plain), after = pt::memory_of(less);
   CHECK(after[0].peak < before[0].peak);
-  // A limit that only stages keep which run their forward again.
+  // A limit that only stages with rematerialization keep.
   pt::device small = pt::a100_80;
   small.memory = static_cast<double>((before[0].peak + after[0].peak) / 2);
   pt::topology limited{{"m0", four, small}};
@@ -342,8 +342,8 @@ TEST_CASE("merging and running forwards again as parts of the tactic") {
   CHECK(!in_four(limited, true, true).error);
 }
 
-TEST_CASE("what all that take it slice is sliced before it is sent") {
-  // "h" is made whole on m0; m1 needs rows of it, or both rows of it and all of it.
+TEST_CASE("a value that all its users slice is sliced before it is sent") {
+  // "h" is replicated on m0; m1 needs rows of it, or both rows of it and all of it.
   const auto in_two = [](bool whole_too) {
     const auto loss = [=](auto w1, auto w2, auto x) {
       const auto h = pt::named(
@@ -388,8 +388,8 @@ TEST_CASE("what all that take it slice is sliced before it is sent") {
   }
 }
 
-TEST_CASE("what all that take it gather is gathered where that takes less") {
-  // Columns of "h" are made on m0; `users` products on m1 need all of it.
+TEST_CASE("a value that all its users gather is gathered on the cheaper side") {
+  // m0 computes columns of "h"; `users` products on m1 need all of it.
   const auto in_two = [](int users) {
     const auto loss = [=](auto w1, auto w2, auto x) {
       const auto h = pt::named("first", [](auto a, auto w) { return tanh(matmul(a, w)); })(x, w1);
@@ -413,7 +413,7 @@ TEST_CASE("what all that take it gather is gathered where that takes less") {
             pt::manual("M", {{"w2", 1}}, "columns"), pt::manual("M", {{"w1", 1}}, "made")),
         {.passes = on});
   };
-  // Gathers on the meshes, where the pieces of h are sent (`before`: gathered on m0).
+  // Checks the gathers on the meshes, and the bytes of the blocks of h. (`before`: gathered on m0.)
   const auto check = [&](const pt::pipelined& p, bool before, std::int64_t gathers) {
     REQUIRE(str(p.error.message) == "");
     CHECK(str(pt::prove(p).error.message) == "");
@@ -427,21 +427,22 @@ TEST_CASE("what all that take it gather is gathered where that takes less") {
   };
   const pt::mesh two{{"M", 2}}, four{{"M", 4}};
   const pt::passes each{.share_gathers = false};
-  // Of one microbatch (256 bytes), in bytes: 128 + 256 before; 128, and 128 for each user, behind.
+  // Bytes of one microbatch of 256 bytes: 128 + 256 if gathered before; 128, and 128 per user, if
+  // gathered after.
   check(planned(1, {{"m0", two}, {"m1", two}}, each), false, 2);
   check(planned(2, {{"m0", two}, {"m1", two}}, each), false, 4);
   check(planned(3, {{"m0", two}, {"m1", two}}, each), true, 2);
   check(planned(2, {{"m0", two}, {"m1", two}}, {}), false, 2);  // the products share one
-  // Pieces of four devices are more work for users: 128, and 192 for each.
+  // Blocks of four devices take more gathering: 128, and 192 per user.
   check(planned(2, {{"m0", two}, {"m1", four}}, each), true, 2);
-  // Where meshes are far from each other, what is sent counts, and gathers within nodes take little
-  // but for their latency.
+  // Between distant meshes the bytes sent decide: gathers within nodes cost little but their
+  // latency.
   pt::device d = pt::h100;
   check(planned(3, {{"m0", two, d}, {"m1", two, d}}, each), true, 2);
   d.near.latency = 0;
   check(planned(3, {{"m0", two, d}, {"m1", two, d}}, each), false, 6);
   const pt::pipelined p = planned(3, {{"m0", two}, {"m1", two}}, each);
-  CHECK(str(pt::explain(p)).find("makes it, and those to whom it is given take it so") !=
+  CHECK(str(pt::explain(p)).find("computes it, and its receivers need it in another layout") !=
         std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-// Inner values that runs hand out.
+// Probes: inner values that runs return.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -13,7 +13,7 @@ namespace pt = partita;
 
 namespace {
 
-/// Two layers; `look` marks what is in between.
+/// Two layers; `look` marks the value in between.
 template <class Look>
 pt::program two_layers(const Look& look) {
   return pt::trace(
@@ -36,7 +36,7 @@ constexpr auto MP = pt::manual("M", {{"w1", 1}}, "MP");
 
 }  // namespace
 
-TEST_CASE("a probe is handed out whole, whether on one device or on a mesh") {
+TEST_CASE("a probe returns the global value, on one device and on a mesh") {
   const auto f = two_layers(probed);
   const auto arguments = data::arguments(f);
   const auto r = pt::evaluate(f, arguments);
@@ -57,20 +57,20 @@ TEST_CASE("a probe is handed out whole, whether on one device or on a mesh") {
     CHECK(pt::equal(q, r));
     CHECK(pt::emulate(p.device, arguments).probe_names().empty());  // which has no names for them
   }
-  // And what each device holds of it.
+  // It also has the block of each device.
   const auto p = pt::partition(f, mesh, pt::schedule(BP, MP));
   const auto h = pt::emulate(p, pt::run_options{.threads = 2}, arguments).probe("h");
   const auto mine = pt::piece(h, p, "probe.h", 3);  // (1, 1): rows 3 to 5, columns 4 to 7
   CHECK(mine.shape() == pt::shape{3, 4});
   CHECK(mine.data<float>()[0] == h.data<float>()[3 * 8 + 4]);
-  // An executable that runs often hands them out too; a list of arrays is of the outputs only.
+  // An executable returns probes too; a list of arrays has the outputs only.
   const pt::executable run(f);
   CHECK(pt::equal(run(arguments[0], arguments[1], arguments[2]).probe("y"), r.probe("y")));
   CHECK(run(arguments).size() == 2);
 }
 
-// But for sums that wait for what makes fewer numbers of them: a probe hands them out, finished.
-TEST_CASE("probes change nothing") {
+// Except for sums that wait for an op with fewer results: a probe returns them reduced.
+TEST_CASE("probes do not change the program") {
   const auto f = two_layers(probed);
   const auto plain = two_layers([](std::string_view, const auto& x) { return x; });
   for (const auto& schedule : {1, 2, 3}) {
@@ -89,7 +89,7 @@ TEST_CASE("probes change nothing") {
   }
 }
 
-TEST_CASE("tags that the options name") {
+TEST_CASE("tags named in the options are probes") {
   const auto f = two_layers(tagged);
   const auto arguments = data::arguments(f);
   CHECK(pt::evaluate(f, arguments).probe_names().empty());
@@ -101,16 +101,17 @@ TEST_CASE("tags that the options name") {
   const auto p = pt::partition(f, mesh, pt::schedule(BP, MP));
   CHECK(pt::equal(pt::emulate(p, look, arguments).probe("h"), r.probe("h")));
   CHECK(data::thrown([&] { (void)r.probe("z"); }) ==
-        "R012 results: the run handed out no \"z\" (of loops and branches nothing is); known: h, "
+        "R012 results: the run has no probe \"z\" (values in loops and branches are not returned); "
+        "known: h, "
         "grad.y; did you mean \"h\"?");
   const pt::run_options wrong{.probes = {"g"}};
   CHECK(data::thrown([&] { pt::evaluate(f, wrong, arguments); }) ==
-        "R011 run: no tag outside of loops and branches is named \"g\" or lies below it; known: h, "
+        "R011 run: no tag outside of loops and branches is named \"g\" or is below it; known: h, "
         "grad.y, grad.h, y; did you mean \"h\"?");
   CHECK(data::thrown([&] { pt::emulate(p, wrong, arguments); }).starts_with("R011 run: "));
 }
 
-TEST_CASE("trees, several of one name, loops") {
+TEST_CASE("probes of trees, of equal names, and in loops") {
   const auto f = pt::trace(
       [](auto x) {
         const auto both = pt::probe("both", std::tuple{x + 1.f, x * 2.f});

@@ -29,7 +29,7 @@ std::vector<std::int64_t> bits(const array& key, const array& counter) {
   return values<std::int64_t>(run_op(def<op::random_bits>, operands, {}, {dtype::i64, s}));
 }
 
-/// The draw of a model of a key and a tensor of `n` elements, as doubles.
+/// Returns the numbers that a model draws from a key and a tensor of `n` elements, as doubles.
 template <class Model>
 std::vector<double> drawn(Model model, std::int64_t key, std::int64_t n) {
   const auto p = trace([&](auto k, auto x) { return model(k, x); }, input<std::int64_t>("key"),
@@ -47,8 +47,8 @@ double moment(const std::vector<double>& x, int power) {
   for (double v : x) sum += std::pow(v, power);
   return sum / static_cast<double>(x.size());
 }
-/// Largest distance between the distribution of a sample and a distribution function, times the
-/// root of the sample's size (Kolmogorov and Smirnov): above 1.95 with probability 0.001.
+/// Returns the maximum distance between the distribution of a sample and a distribution function,
+/// times the root of the sample's size (Kolmogorov and Smirnov): above 1.95 with probability 0.001.
 template <class F>
 double kolmogorov(std::vector<double> x, F cumulative) {
   std::sort(x.begin(), x.end());
@@ -78,7 +78,7 @@ TEST_CASE("random_bits: the known answers of Random123") {
   CHECK(std::set<std::int64_t>(all.begin(), all.end()).size() == all.size());
 }
 
-TEST_CASE("uniform: bits of the counter's word, exactly") {
+TEST_CASE("uniform uses exactly the bits of the counter's word") {
   const std::int64_t key = 42;
   const auto p = trace(
       [](auto k) {
@@ -136,7 +136,7 @@ TEST_CASE("uniform and normal have their distributions") {
   CHECK(std::all_of(half.begin(), half.end(), [](double v) { return std::isfinite(v); }));
 }
 
-TEST_CASE("bernoulli and dropout") {
+TEST_CASE("bernoulli and dropout have their probabilities") {
   const double n = static_cast<double>(count);
   const auto share = [&](double p) {
     return mean_of(drawn([p](auto k, auto like) { return bernoulli(k, p, like); }, 5, count));
@@ -166,7 +166,7 @@ TEST_CASE("bernoulli and dropout") {
         "S122 bernoulli: probability -0.5 is not in [0, 1]");
 }
 
-TEST_CASE("keys: split and fold_in give independent ones") {
+TEST_CASE("keys: split and fold_in return independent ones") {
   const auto p = trace(
       [](auto k) {
         const auto [a, b, c] = split<3>(k);

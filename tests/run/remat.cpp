@@ -1,5 +1,5 @@
-// Values that are computed again for the derivative: the program gives what the source gives, by
-// layers, tags and patterns, alone and with other tactics, in loops; what is kept, what it costs.
+// Rematerialization: the program gives the results of the source, by layers, tags and patterns,
+// with other tactics, and in loops; also the values that are kept, and the cost.
 #include <doctest/doctest.h>
 
 #include <partita/prove/prove.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
 
-/// Is the program right, and proved, and does it compute as much again as its tactic says?
+/// Checks that the program is right and proved, and recomputes as much as its tactic reports.
 pt::partitioned check_equal(const pt::program& p, const std::vector<pt::array>& inputs,
                             const auto& tactics, double tolerance = 0) {
   const auto r = pt::partition(p, mesh, tactics);
@@ -39,21 +39,21 @@ std::vector<pt::array> small(const pt::program& p) {
 pt::partitioned check_equal(const pt::program& p, const auto& tactics) {
   return check_equal(p, small(p), tactics);
 }
-/// The ops with this name, those of nested programs among them.
+/// Returns the number of ops with this name, including those of nested programs.
 int count(const pt::program& p, std::string_view name) {
   int n = 0;
   for (const auto& each : p.ops) n += each.def->name == name;
   for (const auto& r : p.regions) n += count(r, name);
   return n;
 }
-/// Names of the tags, in the order in which the program is read.
+/// Returns the names of the tags, in the order of the program.
 std::vector<std::string> tags(const pt::program& p) {
   std::vector<std::string> list;
   pt::ir_detail::for_each_tag(
       p, [&](const pt::program& in, const pt::op_node& n) { list.emplace_back(in.view(n.name)); });
   return list;
 }
-/// Layers h = h + (h w)^2: of integers of one digit all is exact.
+/// Layers h = h + (h w)^2: exact on integers of one digit.
 constexpr auto layer = [](const auto& h, const auto& w) {
   const auto y = matmul(h, w);
   return h + y * y;
@@ -74,7 +74,7 @@ const auto three_layers = [](const auto& x, const auto& w) {
 
 }  // namespace
 
-TEST_CASE("layers by their parameters: each keeps what it reads") {
+TEST_CASE("remat of layers by their parameters: each keeps its operands") {
   const auto p = trace_chain(three_layers);
   const auto r = check_equal(p, pt::schedule(pt::remat({"w"})));
   const auto& price = r.tactics[0].remat;
@@ -87,12 +87,12 @@ TEST_CASE("layers by their parameters: each keeps what it reads") {
   int barriers = 0;
   for (pt::op_id o = 0; o < r.sharded().op_count(); ++o) {
     const auto& n = r.sharded().op(o);
-    // What is kept, and the cotangent of the layer's result (of the last one a constant); of the
-    // first layer both arguments, since nothing else is.
+    // The kept values, and the cotangent of the layer's result (a constant in the last layer). Both
+    // arguments in the first layer, since nothing else is kept.
     if (n.def->name == "optimization_barrier") CHECK(n.operand_count == ++barriers);
     if (n.marks.again) CHECK(n.marks.source >= 0);
   }
-  CHECK(str(r.tactics[0].notes[0]).starts_with("computes 3 ops of 3 scopes again: "));
+  CHECK(str(r.tactics[0].notes[0]).starts_with("recomputes 3 ops of 3 scopes: "));
   // Some of them.
   CHECK(check_equal(p, pt::schedule(pt::remat({"w.0", "w.2"}))).tactics[0].remat.scopes == 2);
   CHECK(check_equal(p, pt::schedule(pt::remat({"w.*"}))).tactics[0].remat.ops == 3);
@@ -101,7 +101,7 @@ TEST_CASE("layers by their parameters: each keeps what it reads") {
   CHECK(twice.tactics[0].remat.ops == 1);
   CHECK(twice.tactics[1].remat.ops == 1);
 }
-TEST_CASE("an output is kept anyway") {
+TEST_CASE("remat: an output is kept anyway") {
   const auto p = pt::trace(
       [](const auto& x, const auto& w) {
         const auto y = matmul(x, w), z = y * y;
@@ -115,7 +115,7 @@ TEST_CASE("an output is kept anyway") {
       pt::input<double, 8, 4>("x"), pt::input<double, 4, 4>("w"));
   check_equal(p, pt::schedule(pt::remat({"w"})));
 }
-TEST_CASE("tags: what is computed from the first to the last, and their copies") {
+TEST_CASE("remat of tags: the ops from the first to the last, and their copies") {
   const auto p = trace_chain([](const auto& x, const auto& w) {
     auto h = x;
     int i = 0;
@@ -132,14 +132,14 @@ TEST_CASE("tags: what is computed from the first to the last, and their copies")
   CHECK(r.tactics[0].remat.scopes == 3);
   CHECK(tags(r.sharded()).size() == 6 + 6 + 6);  // with copies and cotangents
   CHECK(tags(r.sharded())[6] == "core.2.begin.again");
-  // A tactic that names a tag means its copy and its cotangent, too; then it propagates.
+  // A tactic that names a tag includes its copy and its cotangent; then it propagates.
   const auto named =
       check_equal(p, pt::schedule(pt::remat({"core.1"}), pt::manual("B", {{"core.1.end", 0}})));
   CHECK(named.core.actions.size() == 3 + 1);
-  // One value alone.
+  // A single value.
   CHECK(check_equal(p, pt::schedule(pt::remat({"core.1.end"}))).tactics[0].remat.ops == 2);
 }
-TEST_CASE("several names are the union of their scopes, in any order") {
+TEST_CASE("remat: several names are the union of their scopes, in any order") {
   // An encoder with weights a, and a decoder with weights b that reads the result of the encoder.
   // If their ops are interleaved, their scopes overlap.
   const auto trace_pair = [](int kind) {
@@ -172,13 +172,13 @@ TEST_CASE("several names are the union of their scopes, in any order") {
     }
     check_equal(p, pt::schedule(pt::remat({"a", "b", "*"}), pt::manual("B", {{"x", 0}, {"y", 0}})));
   }
-  // A name inside of another name, and a pattern for both.
+  // A name inside another name, and a pattern for both.
   const auto p = trace_chain(three_layers);
   const auto all = check_equal(p, pt::schedule(pt::remat({"w"})));
   for (const auto& tactic :
        {pt::remat({"w", "w.1"}), pt::remat({"w.1", "w"}), pt::remat({"w.*", "w"})})
     CHECK(check_equal(p, pt::schedule(tactic)).tactics[0].remat.ops == all.tactics[0].remat.ops);
-  // Tags with overlapping scopes, and one scope inside of another.
+  // Tags with overlapping scopes, and one scope inside another.
   const auto tagged = trace_chain([](const auto& x, const auto& w) {
     auto h = pt::tag("outer.begin", layer(x, w[0]));
     h = pt::tag("inner.begin", layer(h, w[1]));
@@ -191,7 +191,7 @@ TEST_CASE("several names are the union of their scopes, in any order") {
     CHECK(check_equal(tagged, pt::schedule(tactic)).tactics[0].remat.ops >=
           outer.tactics[0].remat.ops);
 }
-TEST_CASE("with other tactics, in any order") {
+TEST_CASE("remat composes with other tactics, in any order") {
   const auto p = trace_chain(three_layers);
   const auto R = pt::remat({"w"}, "R");
   const auto BP = pt::manual("B", {{"x", 0}}, "BP");
@@ -216,7 +216,7 @@ TEST_CASE("with other tactics, in any order") {
                     "S028 extend: \"R\" rewrites the program, which has been partitioned; give it "
                     "to partition");
 }
-TEST_CASE("passes over collectives") {
+TEST_CASE("remat composes with passes over collectives") {
   const auto p = trace_chain(three_layers);
   for (const pt::passes on : {pt::passes{.share_gathers = true}, pt::passes{.place = true},
                               pt::passes{.stationary_above = 1, .combine_below = 4096}}) {
@@ -229,12 +229,12 @@ TEST_CASE("passes over collectives") {
     CHECK(str(pt::prove(p, r.device).error.message) == "");
   }
 }
-TEST_CASE("with a search behind it") {
+TEST_CASE("remat composes with a search after it") {
   const auto p = trace_chain(three_layers);
   const auto r = check_equal(p, pt::schedule(pt::remat({"w"}), pt::automatic({"B"}, pt::a100_80)));
   CHECK(r.tactics[0].remat.scopes == 3);
 }
-TEST_CASE("inside of a loop, whose weights come from outside") {
+TEST_CASE("remat inside a loop whose weights come from outside") {
   const auto p = pt::trace(
       [](const auto& x, const auto& w) {
         const auto step = [&](auto, const auto& v) {
@@ -248,7 +248,7 @@ TEST_CASE("inside of a loop, whose weights come from outside") {
   CHECK(count(r.sharded(), "optimization_barrier") == 1);
 }
 
-TEST_CASE("a transformer's training step: values, counts and memory") {
+TEST_CASE("remat of a transformer's training step: values, counts and memory") {
   constexpr transformer::sizes sizes{.layers = 4,
                                      .width = 8,
                                      .heads = 2,
@@ -283,14 +283,14 @@ TEST_CASE("a transformer's training step: values, counts and memory") {
   const auto plain = pt::partition(p, mesh, pt::schedule(BP, MP, Z3));
   const auto r = check_equal(p, inputs, pt::schedule(BP, R, MP, Z3), 1e-4);
   CHECK(2 * r.cost.peak_bytes < plain.cost.peak_bytes);
-  // Sums behind the attention are needed again, those behind the MLP are read by no derivative.
+  // Sums after attention are needed again; no derivative reads those after the MLP.
   CHECK(r.collectives.all_reduce == plain.collectives.all_reduce + sizes.layers);
   CHECK(r.collectives.reduce_scatter == plain.collectives.reduce_scatter);
   const auto found = pt::simulate(r.device, pt::a100_80),
              before = pt::simulate(plain.device, pt::a100_80);
   CHECK(found.model_flops == before.model_flops);
-  // Queries, keys, values and what is attended to (8 h^2 for each token), scores and sums over
-  // values (4 s h), the first matrix of the MLP (2 h f); on each of eight devices a part.
+  // Queries, keys, values and the attention result (8 h^2 per token), scores and sums over values
+  // (4 s h), the first matrix of the MLP (2 h f); each of eight devices computes a share.
   const double tokens = static_cast<double>(sizes.batch * sizes.context), h = 8, s = 8, f = 16;
   CHECK(found.product_flops - before.product_flops ==
         static_cast<double>(sizes.layers) * tokens * (8 * h * h + 4 * s * h + 2 * h * f) / 8);
@@ -298,9 +298,9 @@ TEST_CASE("a transformer's training step: values, counts and memory") {
           plain.cost.flops, " -> ", r.cost.flops);
 }
 
-// Korthikanti et al., arXiv:2205.05198, Table 2, of which the formulas are exact: bytes that a
-// layer keeps for its derivative, of 16-bit numbers and masks of one byte.
-TEST_CASE("what a GPT layer keeps: sbh (34 + 5 a s / h), and 2 sbh") {
+// Korthikanti et al., arXiv:2205.05198, Table 2, whose formulas are exact: bytes that a layer keeps
+// for its derivative, of 16-bit numbers and masks of one byte.
+TEST_CASE("remat: the bytes that a GPT layer keeps are sbh (34 + 5 a s / h), and 2 sbh") {
   using namespace megatron;
   for (const auto& z : {sizes{0, 16, 2, 32, 4}, sizes{0, 24, 3, 64, 8}}) {
     const std::int64_t sbh = z.sequence * z.batch * z.width,
@@ -310,7 +310,7 @@ TEST_CASE("what a GPT layer keeps: sbh (34 + 5 a s / h), and 2 sbh") {
     CHECK(bytes_of_layer(z, 1, full) == 2 * sbh);
     CHECK(bytes_of_layer(z, t, TP) == 10 * sbh + (24 * sbh + core_bytes) / t);
     CHECK(bytes_of_layer(z, t, SP, TP, selective) == 34 * sbh / t);
-    // (8: where the piece of a mask begins.)
+    // (8: the start of a mask's block.)
     CHECK(bytes_of_layer(z, t, TP, selective) - (10 * sbh + 24 * sbh / t) <= 8);
     CHECK(bytes_of_layer(z, t, TP, full) - 2 * sbh <= 8);
   }

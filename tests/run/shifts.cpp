@@ -1,4 +1,4 @@
-// Shifts as they are usually written are one op, and along a sharded dimension cost one permute.
+// Shifts in their usual spellings become one op, which costs one permute along a sharded dimension.
 #include <doctest/doctest.h>
 
 #include <partita/cpu.hpp>
@@ -13,7 +13,7 @@ using data::str;
 
 namespace {
 
-/// The shift, and what its gradient sends.
+/// Returns the shift, and the bytes that its gradient sends.
 template <class F>
 pt::program with_gradient(const F& shift) {
   const auto f = [&](auto x, auto y) {
@@ -27,7 +27,7 @@ int count(const pt::program& p, std::string_view name) {
   for (pt::op_id o = 0; o < p.op_count(); ++o) n += p.op(o).def->name == name;
   return n;
 }
-/// Over two and four devices a permute each time that it `becomes` this op.
+/// Checks that the program `becomes` this op and needs one permute over two and four devices each.
 void check_shift(const pt::program& p, std::string_view becomes) {
   CAPTURE(str(pt::print(p)));
   const int shifts = count(p, becomes);
@@ -55,7 +55,7 @@ void check_shift(const F& shift, std::string_view becomes) {
 
 }  // namespace
 
-TEST_CASE("a slice of a pad is a pad: it moves by a place, and zeros come in") {
+TEST_CASE("a slice of a pad becomes a pad that shifts zeros in") {
   check_shift(
       [](auto x) { return pt::slice<1, 0, 16>(pt::pad<pt::axes<0, 1>, pt::axes<0, 0>>(x, 0)); },
       "pad");
@@ -63,7 +63,7 @@ TEST_CASE("a slice of a pad is a pad: it moves by a place, and zeros come in") {
       [](auto x) { return pt::slice<1, 2, 18>(pt::pad<pt::axes<0, 0>, pt::axes<0, 2>>(x, 0)); },
       "pad");
 }
-TEST_CASE("so is a pad of a slice, and zeros beside one") {
+TEST_CASE("a pad of a slice, and zeros next to a slice, become a pad") {
   check_shift(
       [](auto x) { return pt::pad<pt::axes<0, 1>, pt::axes<0, 0>>(pt::slice<1, 0, 15>(x), 0); },
       "pad");
@@ -73,7 +73,7 @@ TEST_CASE("so is a pad of a slice, and zeros beside one") {
       },
       "pad");
 }
-TEST_CASE("two slices the other way around are a roll") {
+TEST_CASE("two exchanged slices become a roll") {
   check_shift(
       [](auto x) { return pt::concatenate<1>(pt::slice<1, 4, 16>(x), pt::slice<1, 0, 4>(x)); },
       "roll");
@@ -81,7 +81,7 @@ TEST_CASE("two slices the other way around are a roll") {
       [](auto x) { return pt::concatenate<1>(-pt::slice<1, 15, 16>(x), -pt::slice<1, 0, 15>(x)); },
       "roll");
 }
-TEST_CASE("halves, of which one is negated: a roll times a sign") {
+TEST_CASE("exchanged halves, one of them negated, become a roll times a sign") {
   check_shift(
       [](auto x) { return pt::concatenate<1>(-pt::slice<1, 8, 16>(x), pt::slice<1, 0, 8>(x)); },
       "roll");
@@ -129,7 +129,7 @@ TEST_CASE("the same from StableHLO, as jnp.roll, jnp.pad and rotate_half write i
 
 namespace {
 
-/// Bytes that a device sends for the halos of a program; nothing else is sent.
+/// Returns the bytes that a device sends for the halos of a program; nothing else is sent.
 std::int64_t sent(const pt::program& p, std::int64_t devices, std::int64_t permutes) {
   const auto r =
       pt::partition(p, pt::mesh{{"S", devices}}, pt::schedule(pt::manual("S", {{"x", 0}})));
@@ -151,13 +151,13 @@ pt::program padded() {
 
 }  // namespace
 
-TEST_CASE("16 elements padded to 32: only elements that there are go to who needs them") {
-  // 4 devices: pieces of 4 become pieces of 8. Devices 1 and 2 need what 0 and 3 have, for a gather
-  // each would send its 4 to three others.
+TEST_CASE("16 elements padded to 32: only existing elements are sent, and only to users") {
+  // 4 devices: blocks of 4 become blocks of 8. Devices 1 and 2 need the blocks of 0 and 3; for a
+  // gather each device would send its 4 elements to three others.
   CHECK(sent(padded<8, 8>(), 4, 2) == (4 + 4) * 4);
-  // 8 devices: pieces of 2 become pieces of 4, of 4 devices in the middle. A gather sends 14.
+  // 8 devices: blocks of 2 become blocks of 4 on the 4 middle devices. A gather sends 14.
   CHECK(sent(padded<8, 8>(), 8, 4) == 4 * 2 * 4);
-  // On one side: device 3 of 4 needs what 2 has, device 2 what 0 and 1 have.
+  // On one side: device 3 of 4 needs the block of 2, device 2 those of 0 and 1.
   CHECK(sent(padded<16, 0>(), 4, 2) == (4 + 4) * 4);
   CHECK(sent(padded<0, 16>(), 4, 2) == (4 + 4) * 4);
 }

@@ -1,6 +1,5 @@
-// Slices along a sharded dimension, all that there are of a few sizes: elements of few pieces come
-// from those who have them, the others as borders of neighbours; nothing is sent that a gather
-// would not send.
+// All slices of a few sizes along a sharded dimension. Elements of few blocks come from their
+// devices, others as borders of neighbours. No slice sends more than a gather.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -26,8 +25,8 @@ pt::program slice_of(pt::dtype t, std::int64_t n, std::int64_t start, std::int64
   b.p.outputs.push_back({y, b.p.intern("y")});
   return b.p;
 }
-/// Every backend gives what the source gives, the device's program is proved, and sends no more
-/// bytes than a gather.
+/// Checks that every backend gives the results of the source, that the device program is proved,
+/// and that it sends no more bytes than a gather.
 void check_slice(const pt::program& p, std::int64_t devices, pt::uneven policy) {
   const auto r =
       pt::partition(p, pt::mesh{{"S", devices}}, pt::schedule(pt::manual("S", {{"x", 0}}, policy)));
@@ -55,7 +54,7 @@ TEST_CASE("every slice, on every number of devices") {
             if (n % devices == 0 || policy == pt::uneven::pad) check_slice(p, devices, policy);
         }
 }
-TEST_CASE("one element, of other types, along two dimensions and parts of an axis") {
+TEST_CASE("slices of one element, of other types, along two dimensions and parts of an axis") {
   for (pt::dtype t : {pt::dtype::boolean, pt::dtype::u8, pt::dtype::i64, pt::dtype::bf16})
     check_slice(slice_of(t, 8, 5, 6, 1), 4, pt::uneven::unsaid);
   const auto p = pt::trace([](auto x) { return pt::slice<0, 3, 4>(pt::slice<1, 5, 7>(x)); },
@@ -69,7 +68,7 @@ TEST_CASE("one element, of other types, along two dimensions and parts of an axi
   CHECK(pt::prove(two).proved);
   CHECK(two.collectives.all_gather == 0);
 }
-TEST_CASE("what a slice takes keeps the sign of zero, and no infinity elsewhere matters") {
+TEST_CASE("a slice keeps the sign of zero, and ignores infinities elsewhere") {
   const auto p = slice_of(pt::dtype::f32, 8, 5, 6, 1);
   const auto r = pt::partition(p, pt::mesh{{"S", 4}}, pt::schedule(pt::manual("S", {{"x", 0}})));
   const std::vector<pt::array> x{data::fill(p.input_type(0), [](std::int64_t i) {
@@ -79,7 +78,7 @@ TEST_CASE("what a slice takes keeps the sign of zero, and no infinity elsewhere 
   for (int i = 0; i < 3; ++i) CHECK(std::signbit(y[0].data<float>()[i]));
   CHECK(pt::equal(y, pt::evaluate(p, x)));
 }
-TEST_CASE("the last of a sequence, and its gradient") {
+TEST_CASE("a slice of the last element of a sequence, and its gradient") {
   const auto p = pt::trace(
       [](auto x, auto w) {
         return pt::grad(

@@ -42,12 +42,13 @@ std::vector<T> values(const array& a) {
 }
 std::vector<double> wide(const array& a) { return values<double>(as_type(a, dtype::f64)); }
 
-/// One op of a scalar.
+/// Runs one op of a scalar.
 template <class T>
 T at(const op_def& op, T x) {
   return run(op, {array(x)}).item<T>();
 }
-/// Are these equal, or both NaN, or as close as `bound` epsilon of the greater of 1 and `want`?
+/// True if the numbers are equal, both NaN, or closer than `bound` epsilon of the maximum of 1 and
+/// `want`.
 template <class T>
 bool near(T got, double want, double bound) {
   if (std::isnan(want) || std::isinf(want))
@@ -59,7 +60,7 @@ bool near(T got, double want, double bound) {
 
 }  // namespace
 
-TEST_CASE("bitcast_convert: the bits stay, the lowest ones first") {
+TEST_CASE("bitcast_convert keeps the bits, the lowest ones first") {
   const auto cast = [](const array& x, dtype to) {
     return run(def<op::bitcast_convert>, {x}, {}, {to, {}});
   };
@@ -78,7 +79,7 @@ TEST_CASE("bitcast_convert: the bits stay, the lowest ones first") {
   // NaNs keep their bits, too.
   const array nan = list<std::uint32_t>({0x7f800001u, 0xffc12345u});
   CHECK(partita::equal(cast(cast(nan, dtype::f32), dtype::u32), nan));
-  // There and back, in buffers of all sizes.
+  // In both directions, in buffers of all sizes.
   for (dtype from : {dtype::i8, dtype::u16, dtype::f32, dtype::f64})
     for (dtype to : {dtype::u8, dtype::bf16, dtype::i32, dtype::u64})
       for (std::int64_t n : {0, 1, 7, 100}) {
@@ -95,7 +96,7 @@ TEST_CASE("bitcast_convert: the bits stay, the lowest ones first") {
       }
 }
 
-TEST_CASE("count_leading_zeros, round_nearest_away") {
+TEST_CASE("count_leading_zeros and round_nearest_away have known values") {
   const auto& count = def<op::count_leading_zeros>;
   CHECK(values<std::int8_t>(run(count, {list<std::int8_t>({0, 1, 127, -1, -128})})) ==
         std::vector<std::int8_t>{8, 7, 1, 0, 0});
@@ -114,10 +115,12 @@ TEST_CASE("count_leading_zeros, round_nearest_away") {
       CHECK((std::isnan(want[i]) ? std::isnan(y[i])
                                  : y[i] == want[i] && std::signbit(y[i]) == std::signbit(want[i])));
   }
-  CHECK(at(def<op::round_nearest_away>, 0x1.fffffffffffffp-2) == 0);  // not 0.5 + x, cut
+  CHECK(at(def<op::round_nearest_away>, 0x1.fffffffffffffp-2) ==
+        0);  // not the truncation of 0.5 + x
 }
 
-TEST_CASE("reduce_precision: as a conversion there and back, but that small numbers are zeros") {
+TEST_CASE(
+    "reduce_precision equals a conversion to the format and back, but small numbers become zeros") {
   std::vector<float> x = {0.f,          -0.f,    1.f,     -1.f,      65504.f,
                           65519.9f,     65520.f, -1e30f,  0x1p-14f,  0x1p-14f - 0x1p-26f,
                           0x1.ffcp-15f, 1e-40f,  3.4e38f, 1.0009765f};
@@ -136,7 +139,8 @@ TEST_CASE("reduce_precision: as a conversion there and back, but that small numb
   const std::vector<float> more = values<float>(run(reduce, {list(x)}, {99, 1000}));
   int wrong = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    // The format is rounded to as if its exponents went on; then what is below them is lost.
+    // The number is rounded as if the format's exponents had no limit; then numbers below the limit
+    // become zero.
     const auto rounded = static_cast<float>(
         std::ldexp(std::nearbyint(std::ldexp(static_cast<double>(x[i]), 10 - std::ilogb(x[i]))),
                    std::ilogb(x[i]) - 10));
@@ -154,13 +158,13 @@ TEST_CASE("reduce_precision: as a conversion there and back, but that small numb
                                  0x1p-126,    0x1p-127,      -inf};
   CHECK(values<double>(run(reduce, {list(d)}, {8, 23})) ==
         std::vector<double>{1, 1 + 0x1p-22, inf, -inf, 0x1p-126, 0, -inf});
-  // 16-bit floats are rounded as they are: a format with as many exponents keeps small ones.
+  // 16-bit floats are rounded as they are: a format with the same exponents keeps small ones.
   const array tiny = as_type(list<float>({0x1p-24f, 0x1.1p-15f, 3.f, 70000.f}), dtype::f16);
   CHECK(partita::equal(run(reduce, {tiny}, {5, 10}), tiny));
   CHECK(wide(run(reduce, {tiny}, {4, 10})) == std::vector<double>{0, 0, 3, inf});
   CHECK(wide(run(reduce, {as_type(list<float>({3.f, 5.f, 7.f, 300.f}), dtype::bf16)}, {8, 1})) ==
         std::vector<double>{3, 4, 8, 256});
-  // No mantissa bits, one exponent bit: of the least format only zeros and infinities are left.
+  // No mantissa bits and one exponent bit: the smallest format has only zeros and infinities.
   CHECK(values<float>(run(reduce, {list<float>({1.f, 1.5f, 2.f, 0.75f, -3.f})}, {8, 0})) ==
         std::vector<float>{1, 2, 2, 0.5, -2});
   CHECK(values<float>(run(reduce, {list<float>({1.f, 1.5f, 0.1f, -3.f})}, {1, 23})) ==
@@ -253,7 +257,7 @@ TEST_CASE("special functions: known values, and equations between them") {
     }
 }
 
-TEST_CASE("literals: the elements as given; all equal ones are a constant") {
+TEST_CASE("literals: the given elements; equal elements are a constant") {
   const auto f = trace(
       [](auto x) {
         const auto table = literal<float, 2, 3>(x, {1, -0.f, 2.5f, 1e-3f, 4, 5});
@@ -290,7 +294,7 @@ TEST_CASE("literals: the elements as given; all equal ones are a constant") {
         "S144 literal: 3 elements are given; tensor<2xu8> has 2");
 }
 
-TEST_CASE("literals as text: exact, and linear in their elements") {
+TEST_CASE("literals as text are exact, and linear in their elements") {
   const auto program_of = [](dtype t, const std::vector<std::int64_t>& bits) {
     builder b;
     const value_id v = ops::literal(b, {t, {static_cast<std::int64_t>(bits.size())}}, bits);
@@ -319,7 +323,7 @@ TEST_CASE("literals as text: exact, and linear in their elements") {
   CHECK(said("{1,2}") ==
         "P011 parse: attributes of literal: \", \" expected, found \",2\" (line 2, column 16)");
   CHECK(said("{1, x}") ==
-        "P011 parse: attributes of literal: \"x\" is no number of type i32 (line 2, column 16)");
+        "P011 parse: attributes of literal: \"x\" is not a number of type i32 (line 2, column 16)");
   CHECK(said("{1, 2, 3}") ==
         "S144 literal: 3 elements are given; tensor<2xi32> has 2 (line 2, column 8)");
   CHECK(said("{1, 2147483648}") ==
@@ -336,7 +340,7 @@ TEST_CASE("literals as text: exact, and linear in their elements") {
         static_cast<std::int32_t>(many.back()));
 }
 
-TEST_CASE("literals on a mesh: held whole, sliced for those that need a piece, and proved") {
+TEST_CASE("literals on a mesh are replicated, sliced for users that need a block, and proved") {
   const auto f = trace(
       [](auto x, auto w) {
         const auto scale = literal<float, 8>(x, {1, 2, 3, 4, 5, 6, 7, 8});
@@ -354,7 +358,7 @@ TEST_CASE("literals on a mesh: held whole, sliced for those that need a piece, a
   CHECK(partita::equal(want["z"], got["z"]));
   const verdict v = prove(f, q.device);
   CHECK_MESSAGE(v.proved, std::string(v.error.message.view()));
-  // Another element is another literal.
+  // A different element makes a different literal.
   std::string text(print(q.device).view());
   const auto at = text.find("{1, 2, 3, 4, 5, 6, 7, 8}");
   REQUIRE(at != text.npos);

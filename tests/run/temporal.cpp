@@ -1,4 +1,4 @@
-// The loops of partitioned programs, run in sequence: equal to the source and to the emulated mesh.
+// The loops of partitioned programs run in sequence: equal to the source and to the emulated mesh.
 #include <doctest/doctest.h>
 
 #include "../data.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
 
-/// Small integers: all three are exact.
+/// Checks all three on small integers, on which they are exact.
 void check_equal(const pt::program& p, const auto& tactics) {
   const auto inputs = data::arguments(p);
   const auto r = pt::partition(p, mesh, tactics);
@@ -22,7 +22,7 @@ void check_equal(const pt::program& p, const auto& tactics) {
 }  // namespace
 
 // PartIR, listings 1 to 8: the chain of products under BP, MP and Z3.
-TEST_CASE("the loops of the paper's chain give what the source gives") {
+TEST_CASE("the loops of the paper's chain compute the results of the source") {
   const auto p = pt::trace([](auto x, auto w1, auto w2) { return matmul(matmul(x, w1), w2); },
                            pt::input<float, 16, 8>("x"), pt::input<float, 8, 16>("w1"),
                            pt::input<float, 16, 8>("w2"));
@@ -34,7 +34,7 @@ TEST_CASE("the loops of the paper's chain give what the source gives") {
   check_equal(p, pt::schedule(BP, MP, Z3));
   check_equal(p, pt::schedule(MP, pt::manual("B", {{"w1", 1}})));  // a nest over one dimension
 }
-TEST_CASE("sums, greatest and least numbers, offsets and deep tilings in sequence") {
+TEST_CASE("sums, extrema, offsets and deep tilings in sequence") {
   const auto p = pt::trace(
       [](auto x) {
         const auto i = pt::iota<float, 0>(x, 16, 8);
@@ -64,7 +64,7 @@ TEST_CASE("programs with loops and branches of their own in sequence") {
   check_equal(p, pt::schedule(pt::manual("B", {{"x", 0}})));
   check_equal(p, pt::schedule(pt::manual("M", {{"w", 1}}), pt::manual("B", {{"x", 0}})));
 }
-TEST_CASE("temporal takes what evaluate takes, and refuses what it refuses") {
+TEST_CASE("temporal accepts the arguments that evaluate accepts, and refuses others") {
   const auto p = pt::trace([](auto x) { return x + x; }, pt::input<float, 8>("x"));
   const pt::core_program core(p, mesh);
   CHECK_THROWS_WITH(pt::temporal(core), "R001 run: 0 arrays given; the program has 1 inputs: x");

@@ -1,5 +1,5 @@
 // Every collective over every transport: all devices in this process, a thread per device, and
-// threads that hold blocks of devices. (Over MPI: tests/mpi.)
+// threads with blocks of devices. (Over MPI: tests/mpi.)
 #include <thread>
 #include <vector>
 
@@ -19,7 +19,8 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Each number of processes that can share the devices computes what the emulator does, to the bit.
+/// Checks that each number of processes that can share the devices computes the bits of the
+/// emulator.
 void check_threads(const device_program& d, const std::vector<array>& inputs) {
   const auto want = executable(d)(inputs);
   for (std::int64_t count = 2; count <= d.mesh.devices(); ++count)
@@ -73,7 +74,7 @@ TEST_CASE("law: every collective gives the same bits over every transport") {
   }
 }
 
-TEST_CASE("processes that should agree and do not: each gets the error of the emulator") {
+TEST_CASE("processes that disagree each get the error of the emulator") {
   const auto check = [](const char* text, bool sharded, const array& x, std::string_view wanted) {
     device_program d;
     d.local = parse(text, d.mesh);
@@ -93,9 +94,9 @@ TEST_CASE("processes that should agree and do not: each gets the error of the em
   return %y : tensor<1xf64>
 })";
   check(replicated, false, apart,
-        "R006 run: output \"y\" differs between devices that should hold the same piece of it");
+        "R006 run: output \"y\" differs between devices that should hold the same shard");
   check(device_programs::doubled_until_10, true,
         data::fill({dtype::f64, {2}}, [](std::int64_t i) { return 3 + 9 * i; }),
         "R014 run: the condition of while (%y) differs between devices: all have to take the same "
-        "way through the program");
+        "branches and iterations");
 }

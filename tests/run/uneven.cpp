@@ -1,5 +1,5 @@
-// Uneven dimensions: every size from 1 to 17 over axes of 1 to 8 devices, so shards that are not
-// full and shards that are empty; the padded program computes what the source does.
+// Uneven dimensions: every size from 1 to 17 over axes of 1 to 8 devices, with partial and empty
+// shards. The padded program computes the results of the source.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -32,7 +32,7 @@ auto indices_of(std::string_view name, std::int64_t n) {
   return pt::input(name, pt::tensor<std::int32_t, dyn>(n));
 }
 
-/// Whole numbers, and positions of at most `n` rows.
+/// Returns whole numbers, and positions of at most `n` rows.
 std::vector<pt::array> arguments(const pt::program& p, std::int64_t n) {
   data::random r{static_cast<std::uint64_t>(n)};
   std::vector<pt::array> out;
@@ -43,7 +43,7 @@ std::vector<pt::array> arguments(const pt::program& p, std::int64_t n) {
   return out;
 }
 
-/// Each backend gives what the source gives, up to `tolerance`.
+/// Checks that each backend gives the results of the source, up to `tolerance`.
 void check_equal(const pt::partitioned& r, const std::vector<pt::array>& inputs, double tolerance) {
   REQUIRE(str(pt::verify(r.device).message) == "");
   const pt::results expected = pt::evaluate(r.source, inputs);
@@ -57,8 +57,8 @@ void check_equal(const pt::partitioned& r, const std::vector<pt::array>& inputs,
   CHECK(agrees(pt::emulate(pt::lower(r.core, {.fuse = false}).device, inputs)));
 }
 
-/// `make(n)` is a program, `name` an input of it whose dimension `dim` has size n. Pieces of it are
-/// multiples of `step`, where n is one.
+/// Checks the program `make(n)`, whose input `name` has size n in dimension `dim`, for each n.
+/// Blocks are multiples of `step`, if n is one.
 template <class Make>
 void check_sizes(const Make& make, std::string_view name, int dim, double tolerance = 0,
                  std::int64_t step = 1) {
@@ -79,7 +79,7 @@ void check_sizes(const Make& make, std::string_view name, int dim, double tolera
     }
   }
 }
-/// A model of one matrix, along both of its dimensions; the other one has size 6.
+/// Checks a model of one matrix along both of its dimensions; the other dimension has size 6.
 template <class Model>
 void check_both(const Model& model, double tolerance = 0) {
   check_sizes([&](std::int64_t n) { return pt::trace(model, mat_of("x", n, 6)); }, "x", 0,
@@ -104,7 +104,7 @@ TEST_CASE("uneven: elementwise ops and a bias") {
   check_sizes([&](std::int64_t n) { return source(6, n); }, "bias", 0);
 }
 
-TEST_CASE("uneven: products, along the batch, the columns and what is contracted") {
+TEST_CASE("uneven: products, along the batch, the columns and the contracted dimension") {
   const auto product = [](const auto& x, const auto& w) { return matmul(x, w); };
   const auto source = [&](std::int64_t m, std::int64_t k, std::int64_t n) {
     return pt::trace(product, mat_of("x", m, k), mat_of("w", k, n));
@@ -122,7 +122,7 @@ TEST_CASE("uneven: products, along the batch, the columns and what is contracted
       "x", 1);
 }
 
-TEST_CASE("uneven: reductions see their identity behind the end") {
+TEST_CASE("uneven: the padding of reductions is their identity") {
   check_both([](const auto& x) {
     return std::tuple{pt::output("sum0", pt::sum<0>(x)),
                       pt::output("sum1", pt::sum<1>(x)),
@@ -138,7 +138,7 @@ TEST_CASE("uneven: reductions see their identity behind the end") {
   });
 }
 
-TEST_CASE("uneven: softmax, norm, the greatest element and its position") {
+TEST_CASE("uneven: softmax, norm, the maximum and its position") {
   check_both([](const auto& x) { return pt::nn::softmax(x); }, 1e-6);
   check_both([](const auto& x) { return pt::nn::softmax(pt::transpose<1, 0>(x)); }, 1e-6);
   check_both(
@@ -156,7 +156,7 @@ TEST_CASE("uneven: softmax, norm, the greatest element and its position") {
   });
 }
 
-TEST_CASE("uneven: order and running sums, along and across") {
+TEST_CASE("uneven: order and running sums, along and across the dimension") {
   check_both([](const auto& x) {
     const auto [greatest, where] = pt::top_k<1>(x);
     return std::tuple{pt::output("sort0", pt::sort<0>(x)),
@@ -171,7 +171,7 @@ TEST_CASE("uneven: order and running sums, along and across") {
   });
 }
 
-TEST_CASE("uneven: gather and scatter, along and across") {
+TEST_CASE("uneven: gather and scatter, along and across the dimension") {
   const auto rows = [](const auto& table, const auto& i) {
     return std::tuple{pt::output("take0", pt::take<0>(table, i)),
                       pt::output("take1", pt::take<1>(table, i)),
@@ -195,7 +195,7 @@ TEST_CASE("uneven: gather and scatter, along and across") {
   check_sizes([&](std::int64_t n) { return scattered(n, 5, 3); }, "x", 0);
   check_sizes([&](std::int64_t n) { return scattered(5, n, 3); }, "x", 1);
   check_sizes([&](std::int64_t n) { return scattered(5, 4, n); }, "i", 0);
-  // A sum over rows of a table that starts from zeros: each device has its part.
+  // A sum over rows of a table that starts from zeros: each device has its block.
   check_sizes(
       [](std::int64_t n) {
         return pt::trace(
@@ -207,7 +207,7 @@ TEST_CASE("uneven: gather and scatter, along and across") {
       "i", 0);
 }
 
-TEST_CASE("uneven: movement") {
+TEST_CASE("uneven: ops that move data") {
   check_both([](const auto& x) {
     const auto m = pt::dim<0>(x), n = pt::dim<1>(x);
     return std::tuple{
@@ -266,8 +266,8 @@ std::vector<pt::array> training_arguments(const pt::program& p) {
 
 }  // namespace
 
-TEST_CASE("uneven: dimensions that grow together need different things behind their ends") {
-  // A square: what one dimension is padded by, the other one has too, and is only cut, or reduced.
+TEST_CASE("uneven: dimensions that grow together may need different padding") {
+  // A square: both dimensions have the padding of one, and the other one is only sliced or reduced.
   const auto check = [](const auto& then) {
     for (std::int64_t n = 4; n <= most_size; ++n) {
       const pt::program p = pt::trace(
@@ -306,7 +306,7 @@ TEST_CASE("uneven: a training step of two layers with Adam") {
            {training_step(n, 4, 6, 3), training_step(6, 4, n, 3), training_step(4, n, 5, n)}) {
         const auto inputs = training_arguments(p);
         const auto r = pt::partition(p, m, pt::schedule(BP, MP, Z3));
-        CHECK(r.tactics.back().notes.empty());  // states stay where they are; nothing stays whole
+        CHECK(r.tactics.back().notes.empty());  // states stay in place; nothing stays replicated
         check_equal(r, inputs, 1e-5);
       }
     }
@@ -342,7 +342,7 @@ TEST_CASE("uneven: loops, branches and calls") {
   };
   check_sizes([&](std::int64_t n) { return carried(n, 2); }, "x", 0);
   check_sizes([&](std::int64_t n) { return carried(2, n); }, "x", 1);
-  // The steps themselves: a loop sees each of them, and no other.
+  // The steps themselves: a loop runs each of them, and no other.
   check_sizes(
       [](std::int64_t n) {
         return pt::trace(
@@ -371,7 +371,7 @@ TEST_CASE("uneven: several axes, several tactics") {
                               pt::mesh{{"A", 3}, {"B", 8}}, pt::mesh{{"A", 1}, {"B", 7}}}) {
       CAPTURE(n);
       CAPTURE(str(pt::concat(m)));
-      // One dimension over two axes; the second tactic makes what the first has padded larger.
+      // One dimension over two axes; the second tactic enlarges the padding of the first.
       const auto both =
           pt::partition(p, m, tactics{tile("A", "x", 0), tile("B", "x", 0), tile("B", "w", 0)});
       CHECK(both.input("x").sharding.count == (m.size(0) > 1) + (m.size(1) > 1));
@@ -390,7 +390,7 @@ TEST_CASE("uneven: several axes, several tactics") {
   }
 }
 
-TEST_CASE("uneven: what stands behind the end of an argument does not matter") {
+TEST_CASE("uneven: the padding of an argument does not matter") {
   const auto p = pt::trace(
       [](const auto& x, const auto& w) {
         return std::tuple{pt::output("y", matmul(x, w)), pt::output("s", pt::nn::softmax(x))};
@@ -427,7 +427,7 @@ TEST_CASE("uneven: microbatches of a padded batch") {
       const pt::program p = training_step(batch, 3, 5, 2);
       const auto r = pt::partition(p, pt::mesh{{"B", devices}}, pt::schedule(BP, steps));
       check_equal(r, training_arguments(p), 1e-5);
-      if (batch % devices != 0 && batch / 2 >= devices)  // each step has its pieces
+      if (batch % devices != 0 && batch / 2 >= devices)  // each step has its own blocks
         CHECK(r.collectives.all_gather == 0);
     }
 }
@@ -491,7 +491,7 @@ pt::partitioned check_reversed(const pt::mesh& mesh, std::int64_t rows, std::int
 
 }  // namespace
 
-TEST_CASE("uneven: what was padded or cut for one axis grows for another") {
+TEST_CASE("uneven: a value that is padded or sliced for one axis grows for another") {
   const auto pad = [](std::string_view axis, int dim) { return tile(axis, "w", dim); };
   for (std::int64_t rows : {3, 9}) {
     const pt::mesh mesh{{"C", rows == 9 ? 10 : 2}, {"D", 3}, {"E", 4}};
@@ -501,7 +501,7 @@ TEST_CASE("uneven: what was padded or cut for one axis grows for another") {
       check_reversed({{"C", 2}, {"D", 3}, {"E", 2}}, 9, 6,
                      pt::schedule(pad("C", 0), pad("D", 0), pt::manual("E", {{"w", 1}})));
   CHECK(r.core.conflicts.size() == 0);
-  // What lies in true size has loops of its own, which the larger one need not divide.
+  // A value in its true size has loops of its own, which the padded size need not divide.
   const pt::mesh mesh{{"A", 4}, {"B", 3}, {"C", 5}};
   for (std::string_view name : {"x", "y", "z"})
     check_reversed(
@@ -509,7 +509,7 @@ TEST_CASE("uneven: what was padded or cut for one axis grows for another") {
         tactics{tile("A", "x", 0), pt::manual("B", {{name, 0}}, name), tile("C", "x", 0)});
 }
 
-TEST_CASE("uneven: a major part of which a minor one is sliced does not grow") {
+TEST_CASE("uneven: a major part whose minor part is sliced does not grow") {
   const auto p = pt::trace(
       [](auto x, auto y, auto z) {
         return std::tuple{pt::reshape<4, 4>(x * (y + 1)), y + z};
@@ -518,7 +518,7 @@ TEST_CASE("uneven: a major part of which a minor one is sliced does not grow") {
   const auto r = pt::partition(p, pt::mesh{{"B", 16}, {"M", 3}},
                                tactics{pt::manual("B", {{"x", 0}}), tile("M", "z", 0)});
   check_equal(r, arguments(p, 1), 0);
-  // Nor does one that has grown before.
+  // A dimension that has grown before does not grow either.
   const auto q =
       pt::trace([](auto x) { return pt::reshape<4, 2, 2>(x); }, pt::input<float, 16>("x"));
   const pt::amalgamated first("first", tile("B", "x", 0), tile("T", "x", 0));
@@ -526,7 +526,7 @@ TEST_CASE("uneven: a major part of which a minor one is sliced does not grow") {
                             pt::schedule(first, tile("M", "x", 0))),
               arguments(q, 1), 0);
 }
-TEST_CASE("uneven: what is sliced stays sliced when its larger copy is made") {
+TEST_CASE("uneven: a sliced value stays sliced when its larger copy is made") {
   const auto p = pt::trace(
       [](auto x) {
         const auto y = pt::reverse<0>(x);
@@ -543,7 +543,7 @@ TEST_CASE("uneven: what is sliced stays sliced when its larger copy is made") {
 
 namespace {
 
-/// Tactics on all values, two after the other along different axes: nothing differs.
+/// Runs pairs of tactics on all values, in sequence along different axes: the results are equal.
 void check_pairs_of_tactics(const pt::program& p, std::initializer_list<const char*> names) {
   const auto inputs = data::arguments(p);
   const auto whole = pt::evaluate(p, inputs);
@@ -579,16 +579,16 @@ TEST_CASE(
 })"),
                          {"x", "o", "y"});
 }
-TEST_CASE("a pad of 28 to 30, and valid windows, forward and backward") {
+TEST_CASE("uneven: a pad of 28 to 30, and valid windows, forward and backward") {
   const auto padded = pt::trace([](auto x) { return pt::pad<pt::axes<1>, pt::axes<1>>(x, 0); },
                                 pt::input<float, 28>("x"));
   const auto p = pt::partition(padded, pt::mesh{{"B", 4}}, tactics{tile("B", "x", 0)});
-  // 28 in pieces of 7, 32 for 30 in pieces of 8: the first piece needs none of its neighbour's, the
-  // second one element of it, the third two.
+  // 28 in blocks of 7; 32, for 30, in blocks of 8. The first block needs no element of its
+  // neighbour, the second one element, the third two.
   CHECK(p.collectives == pt::collectives{.permute = 1});
   CHECK(p.output("result").local_shape == pt::shape{8});
-  // A border of x serves the product and the gradient of w, one of the cotangent that of x. Of 28
-  // rows 7 each, of 26 positions 28.
+  // A border of x serves the product and the gradient of w, one of the cotangent serves that of x.
+  // 28 rows make blocks of 7, and 26 positions 28.
   const auto valid = windows_of(28, pt::conv<pt::conv_options{}, rows, rows>);
   const auto q = pt::partition(valid, pt::mesh{{"B", 4}}, tactics{tile("B", "x", 1)});
   CHECK(q.collectives == pt::collectives{.all_reduce = 2, .permute = 2});
@@ -602,7 +602,7 @@ namespace {
 constexpr pt::window pair{.size = {2}}, halving_three{.size = {3}, .strides = {2}};
 }  // namespace
 
-TEST_CASE("sizes without a common factor: borders of neighbours, forward and backward") {
+TEST_CASE("uneven: sizes without a common factor exchange borders, forward and backward") {
   const auto check = [](const pt::program& p, const pt::collectives& expected) {
     const auto r = pt::partition(p, pt::mesh{{"B", 4}}, tactics{tile("B", "x", 0)});
     CHECK_MESSAGE(r.collectives == expected, str(pt::print(r.device)));
@@ -631,13 +631,13 @@ TEST_CASE("sizes without a common factor: borders of neighbours, forward and bac
   check(of(back, 32), {.permute = 1});
   check(of(difference, 32), {.permute = 1});
   check(gradient(difference, 32), {.permute = 2});
-  // What a pad puts around elements stands behind their end, too, where that is padded.
+  // If the dimension is padded, the values of a pad also fill the padding.
   check(of([](auto x) { return pt::pad<pt::axes<1>, pt::axes<1>>(x, 7); }, 14), {.permute = 1});
   check(of([](auto x) { return pt::pad<pt::axes<1>, pt::axes<0>>(x, 7); }, 16), {.permute = 1});
   check(of([](auto x) { return pt::pad<pt::axes<1>, pt::axes<1>>(x, pt::sum(x)); }, 14),
         {.all_reduce = 1, .permute = 1});
-  // Of 10 elements 9 windows: a border of x forward, one of each neighbour and one of the cotangent
-  // backward. Of 16 elements 7 windows, of every second one.
+  // 9 windows of 10 elements: a border of x forward, one of each neighbour and one of the cotangent
+  // backward. 7 windows of 16 elements, at every second one.
   const auto greatest = [](auto x) { return pt::reduce_window<pt::combiner::max, pair>(x); };
   const auto least = [](auto x) { return pt::reduce_window<pt::combiner::min, halving_three>(x); };
   check(gradient(greatest, 10), {.permute = 4});
@@ -645,8 +645,9 @@ TEST_CASE("sizes without a common factor: borders of neighbours, forward and bac
   check(gradient([](auto x) { return pt::reduce_window<pt::combiner::add, pair>(x); }, 16),
         {.permute = 2});
 }
-TEST_CASE("windows that select, of pieces that are no multiples of the stride") {
-  // Pieces of 3, windows at every second element: each device reads the windows that see its own.
+TEST_CASE("uneven: windows that select, on blocks that are not multiples of the stride") {
+  // Blocks of 3, windows at every second element: each device reads the windows that overlap its
+  // own.
   for (std::int64_t n : {9, 10, 12, 15})
     for (std::int64_t devices : {2, 3, 4, 5}) {
       CAPTURE(n);
@@ -663,8 +664,8 @@ TEST_CASE("windows that select, of pieces that are no multiples of the stride") 
       CHECK_MESSAGE(pt::prove(r).proved, str(pt::print(r.device)), str(pt::prove(r).error.message));
     }
 }
-TEST_CASE("taps that are padded meet no infinity") {
-  // In blocks some devices have all of their taps, at most one has some, the others none.
+TEST_CASE("uneven: padded taps meet no infinity") {
+  // In blocks, some devices have all of their taps, at most one has some, the others none.
   for (const auto& [taps, stride, devices] :
        {std::tuple{6, 1, 4}, {6, 1, 5}, {6, 1, 7}, {4, 2, 3}, {4, 2, 5}, {2, 2, 6}, {3, 1, 7}}) {
     CAPTURE(taps);
@@ -690,9 +691,9 @@ TEST_CASE("taps that are padded meet no infinity") {
     CHECK_MESSAGE(pt::prove(r).proved, str(pt::print(r.device)), str(pt::prove(r).error.message));
   }
 }
-TEST_CASE("pieces divide both ends of a window, one of which is made larger by a pad") {
-  // The reshape makes 6 elements, which 4 pieces make 8; the slice, which takes 2 of them, has
-  // grown to 12 by then.
+TEST_CASE("uneven: blocks divide both ends of a window, one of which a pad enlarges") {
+  // The reshape makes 6 elements, padded to 8 for 4 blocks. The slice of 2 of them has grown to 12
+  // by then.
   const auto model = [](auto x, auto y, auto z) {
     return x + y + pt::slice<0, 0, 2>(pt::reshape<6>(z));
   };
@@ -708,8 +709,10 @@ TEST_CASE("pieces divide both ends of a window, one of which is made larger by a
   CHECK(pt::max_difference(pt::emulate(l.device, inputs), expected) == 0);
   CHECK(pt::max_difference(pt::temporal(core, inputs), expected) == 0);
 }
-TEST_CASE("what was padded with what it is spread to stays as large when it is padded alone") {
-  // 16 elements, which 7 pieces make 28, are 14 that are spread; then 8 pieces of these make 16.
+TEST_CASE(
+    "uneven: a value padded with the value it is spread to keeps its size when padded alone") {
+  // 16 elements, padded to 28 for 7 blocks, come from 14 that are spread; then 8 blocks of these
+  // make 16.
   const pt::program p = pt::parse(
       "func @main(%x: tensor<8xf32>, %c: tensor<f32>, %i: tensor<i32>) {\n"
       "  %s = sign(%x) : tensor<8xf32>\n"
@@ -732,15 +735,15 @@ TEST_CASE("what was padded with what it is spread to stays as large when it is p
   CHECK(pt::max_difference(pt::emulate(l.device, inputs), expected) == 0);
   CHECK(pt::max_difference(pt::temporal(core, inputs), expected) == 0);
 }
-TEST_CASE("a gather that padding would spare says so") {
+TEST_CASE("uneven: the report suggests padding instead of a gather") {
   const auto p = pt::trace([](auto x) { return pt::slice<0, 0, 15>(x); }, vec_of("x", 16));
   const auto r = pt::partition(p, pt::mesh{{"B", 4}}, pt::schedule(pt::manual("B", {{"x", 0}})));
   CHECK(r.collectives == pt::collectives{.all_gather = 1});
   CHECK(str(pt::explain(r))
-            .find("since it makes 15 of 16 elements, and 4 does not divide both; "
+            .find("since it computes 15 elements from 16, and 4 does not divide both; "
                   "uneven::pad lets it exchange borders") != std::string::npos);
 }
-TEST_CASE("a shift with 0 times a slice says why it is none") {
+TEST_CASE("uneven: the report explains why a slice times 0 does not become a shift") {
   const pt::program p = pt::parse(
       "func @main(%x: tensor<16xf32>) {\n  %a = slice(%x) {[0:1]} : tensor<1xf32>\n  %c = constant "
       "{0} : tensor<f32>\n  %o = broadcast_in_dim(%c) {dims=[]} : tensor<1xf32>\n  %z = "
@@ -749,6 +752,6 @@ TEST_CASE("a shift with 0 times a slice says why it is none") {
   REQUIRE_MESSAGE(!p.error, str(p.error.message));
   const auto r = pt::partition(p, pt::mesh{{"B", 4}}, pt::schedule(pt::manual("B", {{"x", 0}})));
   CHECK(str(pt::explain(r))
-            .find("since 0 times an infinity is NaN; zeros of a constant would make it a shift") !=
+            .find("since 0 times an infinity is NaN; constant zeros would make it a shift") !=
         std::string::npos);
 }

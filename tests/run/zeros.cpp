@@ -1,4 +1,4 @@
-// Extremes of zeros with signs and of NaN: one rule, whatever lies where and whoever computes it.
+// Extrema of NaN and zeros with signs: one rule, for every layout and every kernel.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -25,7 +25,7 @@ constexpr dtype float_types[] = {dtype::f32, dtype::f64, dtype::bf16, dtype::f16
 constexpr std::int64_t zero[] = {0}, one[] = {1}, both[] = {0, 1};
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-/// IEEE 754 (2019) maximum and minimum.
+/// Returns the maximum or minimum of IEEE 754 (2019).
 double extreme_of(bool greatest, double x, double y) {
   if (x != x || y != y) return std::nan("");
   if (x == y)
@@ -34,7 +34,7 @@ double extreme_of(bool greatest, double x, double y) {
                : std::fabs(x);
   return (x > y) == greatest ? x : y;
 }
-/// Equal with their signs; one NaN is as good as another.
+/// True if equal, including the sign of zeros; all NaN are equal.
 bool same(double x, double y) {
   return (x != x && y != y) || std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
 }
@@ -44,7 +44,7 @@ bool same(const array& a, const array& b) {
     if (!same(x.data<double>()[i], y.data<double>()[i])) return false;
   return a.type() == b.type();
 }
-/// Mostly zeros, with few numbers of one sign, seldom what is not finite.
+/// Mostly zeros, few numbers of one sign, and rarely numbers that are not finite.
 array zeros(dtype t, const shape& s, std::uint64_t seed, bool greatest) {
   return data::fill({t, s}, [&](std::int64_t i) {
     std::uint64_t r = (seed * 1000003 + static_cast<std::uint64_t>(i)) * 6364136223846793005u + 1;
@@ -60,7 +60,7 @@ array zeros(dtype t, const shape& s, std::uint64_t seed, bool greatest) {
 
 }  // namespace
 
-TEST_CASE("maximum, minimum and clamp of zeros and NaN") {
+TEST_CASE("maximum, minimum and clamp of zeros and NaN follow IEEE 754") {
   const std::vector<double> values = {0.,   -0.,          1.,       -1.,      inf,
                                       -inf, std::nan(""), 0x1p-149, -0x1p-149};
   const auto n = static_cast<std::int64_t>(values.size());
@@ -88,7 +88,7 @@ TEST_CASE("maximum, minimum and clamp of zeros and NaN") {
   }
 }
 
-TEST_CASE("reduce to extremes: rows, columns and the middle, of any length") {
+TEST_CASE("reductions to extrema of zeros and NaN: rows, columns and the middle, of any length") {
   for (dtype t : float_types)
     for (bool greatest : {true, false})
       for (std::int64_t n : {1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 300, 1025, 5000})
@@ -117,7 +117,7 @@ TEST_CASE("reduce to extremes: rows, columns and the middle, of any length") {
         }
 }
 
-TEST_CASE("extremes that devices compute are those of the source, to the sign of zero") {
+TEST_CASE("extrema over devices are those of the source, including the sign of zero") {
   constexpr std::int64_t rows = 12, columns = 40;
   for (combiner how : {combiner::max, combiner::min})
     for (dtype t : float_types) {
@@ -153,7 +153,7 @@ TEST_CASE("extremes that devices compute are those of the source, to the sign of
     }
 }
 
-TEST_CASE("scattered extremes, with an input and without, on devices too") {
+TEST_CASE("scattered extrema, with an input and without, on devices too") {
   constexpr std::int64_t rows = 6, count = 24, columns = 4;
   for (bool greatest : {true, false})
     for (dtype t : float_types) {
@@ -200,7 +200,7 @@ TEST_CASE("scattered extremes, with an input and without, on devices too") {
     }
 }
 
-TEST_CASE("a reduce_scatter to extremes is that of all devices' elements") {
+TEST_CASE("a reduce_scatter of extrema equals that of all devices' elements") {
   constexpr std::int64_t columns = 12;
   const mesh m{{"a", 3}, {"b", 2}};
   for (bool greatest : {true, false})
@@ -231,7 +231,7 @@ TEST_CASE("a reduce_scatter to extremes is that of all devices' elements") {
       }
 }
 
-TEST_CASE("windows select the first of equal zeros, whatever their signs, and go on from a NaN") {
+TEST_CASE("windows select the first of equal zeros of any sign, and continue after a NaN") {
   constexpr std::int64_t rows = 4, columns = 24;
   window_dim slide;
   slide.size = 3;
@@ -308,7 +308,7 @@ TEST_CASE("a sum of zeros is +0 on any device, whatever their signs") {
   }
 }
 
-TEST_CASE("scattered sums go on from -0 on any device, whatever is padded") {
+TEST_CASE("scattered sums start from -0 on any device, whatever the padding") {
   constexpr std::int64_t rows = 6, count = 5, columns = 4;
   for (dtype t : float_types) {
     builder b;

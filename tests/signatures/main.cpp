@@ -1,13 +1,12 @@
-/// Every public function, constant and type of the headers that users include, one line each: the
-/// second part of include/partita/README.md.
+/// Lists every public function, constant and type of the headers that users include, one per line:
+/// the second part of include/partita/README.md.
 ///
-///   signatures include/partita            0 if the page says what the headers do; else names the
-///   lines that differ signatures include/partita --write    writes the page anew
+///   signatures include/partita            compares; prints the lines that differ and fails
+///   signatures include/partita --write    writes the list
 ///
-/// It reads headers as this library writes them, not C++: macros of a header that make functions
-/// are expanded, what is private (a namespace whose name ends in "detail" or is "compiled", members
-/// behind `private:`) and what only refuses (its body begins with a static error) is passed over,
-/// bodies are dropped.
+/// The reader knows the style of this library, not all of C++. It expands macros of a header that
+/// make functions and drops bodies. It skips private names (a namespace whose name ends in "detail"
+/// or is "compiled", members after `private:`) and functions whose body begins with a static error.
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
@@ -36,7 +35,7 @@ std::string read(const std::filesystem::path& file) {
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-/// A literal that begins at i ends before the result.
+/// Returns the end of the literal that begins at i.
 std::size_t end_of_literal(std::string_view s, std::size_t i) {
   if (i > 0 && s[i - 1] == 'R' && s[i] == '"') {
     const std::size_t open = s.find('(', i);
@@ -70,7 +69,7 @@ std::string without_comments(std::string_view s) {
   return out;
 }
 
-/// The bracket at i closes before the result.
+/// Returns the end of the bracket that begins at i.
 std::size_t end_of_brackets(std::string_view s, std::size_t i) {
   int depth = 0;
   while (i < s.size()) {
@@ -105,7 +104,7 @@ std::string trimmed(std::string_view s) {
   return std::string(s);
 }
 
-/// The arguments of a macro, between its parentheses.
+/// Returns the arguments of a macro, the text between its parentheses.
 std::vector<std::string> arguments_of(std::string_view s) {
   std::vector<std::string> out;
   std::size_t begin = 0;
@@ -150,7 +149,7 @@ std::string expanded(const macro& m, const std::vector<std::string>& arguments) 
   return out;
 }
 
-/// The text of a header without directives; its own macros are expanded.
+/// Returns the text of a header without directives and with its own macros expanded.
 std::string preprocessed(std::string text) {
   for (std::size_t at; (at = text.find("\\\n")) != std::string::npos;) text.replace(at, 2, "  ");
   std::map<std::string, macro> macros;
@@ -187,11 +186,11 @@ std::string preprocessed(std::string text) {
   return out;
 }
 
-/// Is it at the `<` of a template's arguments?
+/// True if the text begins with the `<` of a template's arguments.
 bool opens_arguments(std::string_view s) {
   return s.size() > 1 && s.back() == '<' && is_name(s[s.size() - 2]);
 }
-/// One blank for many, and none where none is needed.
+/// Replaces blanks by one blank, and by none where none is needed.
 std::string one_line(std::string_view s) {
   std::string out;
   for (const char c : s) {
@@ -209,7 +208,7 @@ bool starts_with_word(std::string_view s, std::string_view word) {
   return s.starts_with(word) && (s.size() == word.size() || !is_name(s[word.size()]));
 }
 
-/// What stands in front of a declaration and does not matter to who calls it.
+/// Removes specifiers before a declaration that do not matter to callers.
 std::string without_specifiers(std::string s) {
   for (bool again = true; again;) {
     again = false;
@@ -227,7 +226,7 @@ std::string without_specifiers(std::string s) {
   return s;
 }
 
-/// Where the name of what s declares begins: the word before the parameters, or the last one.
+/// Returns the start of the name that s declares: the word before the parameters, or the last word.
 std::size_t place_of_name(std::string_view s) {
   std::size_t begin = 0;
   while (starts_with_word(s.substr(begin), "template")) {
@@ -262,7 +261,7 @@ class reader {
   }
   std::string_view rest() const { return std::string_view(text_).substr(at_); }
 
-  /// A namespace up to its end: `prefix` stands in front of its names.
+  /// Reads a namespace up to its end; `prefix` precedes its names.
   void scope(const std::string& prefix, bool hidden) {
     for (;;) {
       skip_blanks();
@@ -295,9 +294,9 @@ class reader {
     scope(name.empty() ? prefix : prefix + name + "::", hidden || is_private);
   }
 
-  /// One declaration, up to and with its body.
+  /// Reads one declaration, including its body.
   void declaration(const std::string& prefix, bool hidden) {
-    std::string head, requirement;  // template <...>, and what is required of it
+    std::string head, requirement;  // template <...>, and its constraint
     while (starts_with_word(rest(), "template")) {
       const std::size_t end = end_of_angles(text_, text_.find('<', at_));
       head += one_line(std::string_view(text_).substr(at_, end - at_)) + ' ';
@@ -310,7 +309,7 @@ class reader {
       return type(prefix, head, hidden);
     const std::size_t begin = at_;
     const bool is_type = type_like();
-    std::size_t end = std::string::npos;  // of what is shown
+    std::size_t end = std::string::npos;  // of the text that is shown
     bool parameters = false;
     for (;;) {
       if (at_ >= text_.size()) return;
@@ -350,7 +349,7 @@ class reader {
     add(prefix, head, std::string_view(text_).substr(begin, end - begin), requirement);
   }
 
-  /// Does a body say first of all that the call is a mistake?
+  /// True if a body begins with a static error, so that every call is a mistake.
   bool refuses(std::size_t body) const {
     while (body < text_.size() && is_blank(text_[body])) ++body;
     return starts_with_word(std::string_view(text_).substr(body), "report_static_error");
@@ -361,7 +360,7 @@ class reader {
       if (starts_with_word(rest(), word)) return true;
     return false;
   }
-  /// What stands between the parameters of a constructor and its body.
+  /// Skips the text between the parameters of a constructor and its body.
   void skip_initializers() {
     for (char next = ','; next == ',';) {
       ++at_;
@@ -373,7 +372,7 @@ class reader {
       next = text_[at_];
     }
   }
-  /// A struct or class: a line with what it holds, then its public functions.
+  /// Reads a struct or class: a line with its fields, then its public functions.
   void type(const std::string& prefix, const std::string& head, bool hidden) {
     bool visible = starts_with_word(rest(), "struct");
     const std::size_t begin = at_;
@@ -401,7 +400,7 @@ class reader {
       found_.push_back(std::move(f));
     }
   }
-  /// Members of a type; `fields` are put together, functions are found.
+  /// Reads the members of a type: collects `fields` in one line and lists functions.
   void members(bool visible, std::string& fields) {
     for (;;) {
       skip_blanks();
@@ -451,7 +450,7 @@ class reader {
     if (text_[i] == '(') return i + 2;
     return text_.find('(', i);
   }
-  /// `requires` and a disjunction of names, calls and expressions in parentheses or braces.
+  /// Reads `requires` and a disjunction of names, calls and expressions in parentheses or braces.
   std::string requires_clause() {
     const std::size_t begin = at_;
     at_ += 8;
@@ -524,7 +523,15 @@ constexpr std::string_view listed[] = {"dsl",
                                        "run/file/load.hpp",
                                        "run/file/named_array.hpp",
                                        "mpi.hpp",
+                                       "emulated.hpp",
+                                       "xla.hpp",
                                        "backend/sharded_state.hpp",
+                                       "backend/stateful.hpp",
+                                       "backend/emulated.hpp",
+                                       "backend/xla/client.hpp",
+                                       "backend/xla/compiled.hpp",
+                                       "backend/xla/part.hpp",
+                                       "backend/xla/executable.hpp",
                                        "backend/mpi/options.hpp",
                                        "backend/mpi/world.hpp",
                                        "backend/mpi/executable.hpp",
@@ -622,7 +629,7 @@ std::string signatures_of(const std::filesystem::path& root) {
   return out;
 }
 
-/// Says where the page is not what the headers are.
+/// Prints the lines in which the page differs from the headers.
 bool same(const std::string& page, const std::string& wanted) {
   const auto lines_of = [](const std::string& s) {
     std::istringstream in(s);

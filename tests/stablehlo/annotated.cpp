@@ -24,7 +24,8 @@ int count(const std::string& text, std::string_view what) {
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
   return n;
 }
-/// Writes it, and reads it back: without shardings the same program, with them the same layouts.
+/// Writes the program and reads it back: without shardings it is the same program, with them it has
+/// the same layouts.
 std::string written(const pt::partitioned& r) {
   const std::string text(pt::write_annotated_stablehlo(r).view());
   INFO(text);
@@ -58,7 +59,7 @@ constexpr auto in_calls = [](auto x) {
 
 }  // namespace
 
-TEST_CASE("tags are constrained where the schedule decides of them") {
+TEST_CASE("tags are constrained where the schedule decides their layout") {
   const auto f = pt::trace(mlp, pt::input<float, 16, 8>("x"), pt::input<float, 8, 32>("v"),
                            pt::input<float, 32, 8>("w"));
   const std::string text = written(partitioned(f, R"(BP: manual "B" {x: 0}
@@ -67,11 +68,11 @@ MP: manual "M" {h: 1})"));
   CHECK(text.find(R"( <@mesh, [{"B"}, {"M"}]> : tensor<16x32xf32>)") != std::string::npos);
   CHECK(count(written(partitioned(f, R"(BP: manual "B" {h: replicated})")), " <@mesh, [{}, {}]>") ==
         1);
-  // Nothing is said of what nobody spoke of.
+  // Values that no tactic names have no constraint.
   CHECK(count(written(partitioned(f, R"(BP: manual "B" {w: 1})")), "sdy.sharding_constraint") == 0);
 }
 
-TEST_CASE("constraints in loops and functions, of parts of axes, with microbatches") {
+TEST_CASE("constraints in loops and functions, over parts of axes, with microbatches") {
   const auto loop = pt::trace(in_a_loop, pt::input<float, 16, 8>("x"), pt::input<float, 8, 8>("w"));
   CHECK(count(written(partitioned(loop, R"(BP: manual "B:(1)2" {h: 0})")),
               R"( <@mesh, [{"B":(1)2}, {}]>)") == 1);
@@ -85,7 +86,7 @@ MB: microbatch 2 {x: 0}
 MP: manual "M" {h: 1})"));
 }
 
-TEST_CASE("values that tactics named by their scopes are constrained") {
+TEST_CASE("values that tactics name by their scopes are constrained") {
   const pt::program p = pt::read_stablehlo(
       R"m(func.func @main(%x: tensor<16x8xf32>, %w: tensor<8x32xf32>, %v: tensor<32x8xf32>) -> tensor<16x8xf32> {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<16x8xf32>, tensor<8x32xf32>) -> tensor<16x32xf32> loc("jit(f)/up/dot")

@@ -1,5 +1,5 @@
-// The claim of a composite against the result of its decomposition. XLA runs the decomposition, so
-// the reader trusts the claim only if both are the same.
+// Compares the claim of a composite with the result of its decomposition. XLA runs the
+// decomposition, so the reader trusts the claim only if both are the same.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -98,7 +98,7 @@ struct greatest {
 
 }  // namespace
 
-TEST_CASE("a composite is the op it says it is, or what it is made of") {
+TEST_CASE("a composite is read as the op that it claims only if its decomposition agrees") {
   int composites = 0, changes = 0, different = 0;
   for (const laws::op_case& c : laws::all_cases()) {
     const pt::program p = program_with_results(c);
@@ -135,7 +135,7 @@ TEST_CASE("a composite is the op it says it is, or what it is made of") {
   CHECK(different > 20);
 }
 
-TEST_CASE("a fold is written so that no identity need be known") {
+TEST_CASE("a fold is written such that no identity is needed") {
   const pt::program p = pt::trace(
       [](auto x) {
         return std::tuple{pt::fold<greatest, 1>(x), pt::fold<greatest, 0, 1>(x)};
@@ -151,7 +151,7 @@ TEST_CASE("a fold is written so that no identity need be known") {
   CHECK(found[1].data<float>()[0] == -1);
 }
 
-TEST_CASE("nothing is proved of a composite with another decomposition") {
+TEST_CASE("a composite with another decomposition is not proved") {
   const pt::mesh m{{"B", 2}};
   const auto rows = pt::schedule(pt::manual("B", {{"x", 0}})),
              columns = pt::schedule(pt::manual("B", {{"x", 1}}));

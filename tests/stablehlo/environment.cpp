@@ -1,4 +1,4 @@
-// The search's view of a program as lines of JSON: what `partita --environment` serves.
+// The search's view of a program as lines of JSON, which `partita --environment` serves.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -30,7 +30,7 @@ struct served {
 
 }  // namespace
 
-TEST_CASE("requests and answers") {
+TEST_CASE("the environment answers requests") {
   served ask(pt::trace([](auto x, auto w) { return matmul(x, w); },
                        pt::input<float, 4096, 256>("x"), pt::input<float, 256, 256>("a \"w\"")));
   CHECK(ask("{\"do\": \"actions\"}") ==
@@ -54,7 +54,7 @@ TEST_CASE("requests and answers") {
   CHECK(ask("{\"do\": \"bound\"}").starts_with("{\"bound\": "));
 }
 
-TEST_CASE("the program and its states in numbers") {
+TEST_CASE("the environment gives the program and its states as numbers") {
   const auto f = [](auto x, auto w) { return pt::tag("h", matmul(x, w)); };
   served ask(pt::trace(f, pt::input<float, 4096, 256>("x"), pt::input<float, 256, 8>("w")));
   const std::string graph = ask("{\"do\": \"graph\"}");
@@ -88,7 +88,7 @@ TEST_CASE("the program and its states in numbers") {
         std::string::npos);
 }
 
-TEST_CASE("requests that are wrong") {
+TEST_CASE("the environment refuses invalid requests") {
   served ask(pt::trace([](auto x) { return x * 2.f; }, pt::input<float, 8>("x")));
   const auto is_error = [&](std::string_view line, std::string_view why) {
     const std::string answer = ask(line);
@@ -97,7 +97,8 @@ TEST_CASE("requests that are wrong") {
     CHECK(answer.find(why) != std::string::npos);
   };
   is_error("", "\\\"{\\\" is expected");
-  is_error("{\"do\": \"step\", \"action\": 7}", "there is no action 7; there are 1");
+  is_error("{\"do\": \"step\", \"action\": 7}",
+           "action 7 does not exist; the number of actions is 1");
   is_error("{\"do\": \"step\"}", "\\\"step\\\" needs its action");
   is_error("{\"do\": \"go_to\", \"action\": 0}", "\\\"go_to\\\" needs its state, not action");
   is_error("{\"do\": \"reset\", \"action\": 0}", "does not take action");

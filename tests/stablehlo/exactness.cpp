@@ -1,5 +1,5 @@
-// How exactly ops are computed (precision, algorithm, accuracy) survives reading, printing, parsing
-// and writing, in every place that can contain ops, partitioning and derivatives; and is proved.
+// The exactness of ops (precision, algorithm, accuracy) survives reading, printing, parsing and
+// writing, in every place that can contain ops, and partitioning and derivatives; it is proved.
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -174,7 +174,7 @@ TEST_CASE("exactness: read, printed, parsed and written in every place") {
       }
 }
 
-TEST_CASE("exactness: partitioned, written for a device and proved; another one is not") {
+TEST_CASE("exactness: partitioned, written for a device and proved; another one is not proved") {
   for (const form& f : forms())
     for (const std::string& place : places) {
       const pt::program p = pt::read_stablehlo(put(place, f.pretty));
@@ -191,7 +191,7 @@ TEST_CASE("exactness: partitioned, written for a device and proved; another one 
       const pt::verdict v = pt::prove(p, back);
       CHECK_MESSAGE(v.proved, str(v.error.message), "\n", local);
       CHECK(exact_ops(pt::read_stablehlo(pt::write_annotated_stablehlo(r))) == 1);
-      CHECK(str(pt::report(r)).find("1 op says how exactly it is computed (") != std::string::npos);
+      CHECK(str(pt::report(r)).find("1 op sets its precision or accuracy (") != std::string::npos);
       // The same program without it.
       pt::device_program usual = r.device;
       for (pt::program* q = &usual.local; q != nullptr;) {
@@ -243,7 +243,7 @@ TEST_CASE("exactness: derivatives have that of JAX") {
   CHECK(exact_ops(b.p) == 2);
 }
 
-TEST_CASE("exactness: of ragged products") {
+TEST_CASE("exactness: ragged products keep it") {
   const pt::program p = pt::read_stablehlo(R"(
 func.func @main(%a: tensor<8x4xf32>, %b: tensor<2x4x6xf32>, %g: tensor<2xi32>) -> tensor<8x6xf32> {
   %r = "chlo.ragged_dot"(%a, %b, %g) <{precision_config = [#chlo<precision HIGHEST>, #chlo<precision HIGH>], ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>}> : (tensor<8x4xf32>, tensor<2x4x6xf32>, tensor<2xi32>) -> tensor<8x6xf32>
@@ -253,7 +253,7 @@ func.func @main(%a: tensor<8x4xf32>, %b: tensor<2x4x6xf32>, %g: tensor<2xi32>) -
   CHECK(str(pt::print(p)).find("precision=[highest, high]") != std::string::npos);
 }
 
-TEST_CASE("exactness: what is not one is an error") {
+TEST_CASE("exactness: an invalid one is an error") {
   const std::string dot = "stablehlo.dot_general %a, %a, contracting_dims = [1] x [0], ";
   const std::string two = " : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>";
   for (const auto& [op, message] : std::vector<std::pair<std::string, std::string>>{
@@ -266,7 +266,7 @@ TEST_CASE("exactness: what is not one is an error") {
             "attribute result_accuracy is not one of this op"},
            {"stablehlo.tanh %a {result_accuracy = #stablehlo.result_accuracy<mode = "
             "#stablehlo.result_accuracy_mode<BEST>>} : tensor<4x4xf32>",
-            "mode \"BEST\" is none of DEFAULT, HIGHEST, TOLERANCE"}}) {
+            "mode \"BEST\" is not one of DEFAULT, HIGHEST, TOLERANCE"}}) {
     const pt::program p = pt::read_stablehlo(put(places[0], op));
     CHECK_MESSAGE(str(p.error.message).find(message) != std::string::npos, str(p.error.message));
     CHECK(str(p.error.message).starts_with("H005"));

@@ -23,8 +23,8 @@ std::string module_text(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("the generic form of a module is the module") {
-  // (Arguments are named as in the text; the generic form numbers them in another way.)
+TEST_CASE("the generic form of a module reads as the module") {
+  // (Arguments have the names of the text; the generic form numbers them differently.)
   const std::string_view names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
   for (const std::string name :
        {"adam_of_rows", "batch_norm", "experts", "layers", "ring", "vocabulary"}) {
@@ -51,7 +51,7 @@ TEST_CASE("the generic form of a module is the module") {
   }
 }
 
-TEST_CASE("constants of all types in the generic form") {
+TEST_CASE("constants of all types are read from the generic form") {
   for (const char* value :
        {"dense<1.5> : tensor<2xf32>", "dense<[[1, 2], [3, -4]]> : tensor<2x2xi32>",
         "dense<0xFF800000> : tensor<f32>", "dense<true> : tensor<3xi1>",

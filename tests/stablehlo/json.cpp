@@ -16,7 +16,7 @@ namespace pt = partita;
 
 namespace {
 
-/// The text between `before` and the next `after`; empty if there is none.
+/// The text between `before` and the next `after`, or "".
 std::string between(const std::string& in, const std::string& before, const std::string& after) {
   const auto at = in.find(before);
   if (at == std::string::npos) return "";
@@ -36,7 +36,7 @@ constexpr auto reshaped = [](auto x) { return pt::reshape<4, 4>(abs(x)); };
 
 }  // namespace
 
-TEST_CASE("a part of an axis is an object, parts that follow each other are one") {
+TEST_CASE("a part of an axis is an object, adjacent parts are one") {
   const auto p = pt::partition(pt::trace(reshaped, pt::input<float, 16>("x")), pt::mesh{{"A", 8}},
                                pt::schedule(pt::manual("A", {{"x", 0}})));
   const std::string json = json_of(p);
@@ -53,7 +53,7 @@ TEST_CASE("a part of an axis is an object, parts that follow each other are one"
 )");
 }
 
-TEST_CASE("any part of an axis, in any order") {
+TEST_CASE("json: any part of an axis, in any order") {
   constexpr pt::mesh m{{"A", 12}, {"B\\", 2}};
   const auto f = pt::trace([](auto x) { return abs(x); }, pt::input<float, 48, 48>("x"));
   const auto dims = [&](const auto& tactic) {
@@ -66,7 +66,7 @@ TEST_CASE("any part of an axis, in any order") {
   CHECK(dims(pt::shard({{"x", {{"A:(1)2", "A:(2)6"}}}})) == R"([["A"], []])");
 }
 
-TEST_CASE("padding") {
+TEST_CASE("json: padding is listed") {
   const auto f = pt::trace([](auto x, auto w) { return matmul(x, w); }, pt::input<float, 9, 4>("x"),
                            pt::input<float, 4, 5>("w"));
   const auto p = pt::partition(f, pt::mesh{{"B", 4}, {"M", 2}},
@@ -79,7 +79,7 @@ TEST_CASE("padding") {
         std::string::npos);
 }
 
-TEST_CASE("the figures after each tactic are those of the program after it") {
+TEST_CASE("json: the figures after each tactic are those of the program after it") {
   const auto f = pt::trace([](auto x, auto w) { return sum(matmul(x, w)); },
                            pt::input<float, 16, 8>("x"), pt::input<float, 8, 8>("w"));
   const auto p = pt::partition(
@@ -109,7 +109,7 @@ TEST_CASE("the figures after each tactic are those of the program after it") {
         "");
 }
 
-TEST_CASE("pipelines: figures after each tactic, global types without padding") {
+TEST_CASE("json of pipelines: figures after each tactic, global types without padding") {
   const auto module = [](const char* kind) {
     return pt::run_detail::read_file(PARTITA_SOURCE_DIR "/examples/partita/layers." +
                                      std::string(kind));
@@ -118,7 +118,7 @@ TEST_CASE("pipelines: figures after each tactic, global types without padding") 
   const auto schedule = pt::read_schedule(module("spec"));
   const auto on = pt::read_system(module("conf"));
   pipelines::session s(p, schedule, on);
-  const pt::pipelined made = s.made();
+  const pt::pipelined made = s.partition();
   const std::string json = pipelines::json_report(s, made);
   CHECK(json_checker(json).run() == "");
   for (std::size_t t = 0; t < s.tactics(); ++t) {

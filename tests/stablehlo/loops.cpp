@@ -1,7 +1,7 @@
 /// Loops of JAX: a `while` that counts is read as a `scan` that computes the same.
 ///
-/// The generator does not draw: more than two nested loops, more than 7 iterations, floating-point
-/// counters, loops inside of branches.
+/// Not drawn: more than two nested loops, more than 7 iterations, floating-point counters, loops
+/// inside branches.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -233,7 +233,7 @@ std::string explained(const loop_parts& parts) {
 
 }  // namespace
 
-TEST_CASE("a loop that does not count stays a while, and explain says why") {
+TEST_CASE("a loop that does not count stays a while, and explain gives the reason") {
   CHECK(has(read(loop_parts{}.text()), pt::def<pt::op::scan>));
   CHECK(explained({}).find("while") == std::string::npos);
   const auto stays = [&](const loop_parts& parts, const std::string& why) {
@@ -253,7 +253,7 @@ TEST_CASE("a loop that does not count stays a while, and explain says why") {
   stays({.next = "stablehlo.add %j0, %one"}, "its counter is not changed by one addition");
 }
 
-TEST_CASE("of several conditions the first to fail counts") {
+TEST_CASE("if a loop has several conditions, the first to fail decides") {
   // TensorFlow compares a second counter with a limit that the loop carries.
   const auto loop = [](int limit) {
     return read(
@@ -280,7 +280,7 @@ TEST_CASE("of several conditions the first to fail counts") {
   CHECK(str(pt::print(loop(6))).find("length=4") != std::string::npos);
 }
 
-TEST_CASE("a random loop that counts is a scan, and computes what the loop does") {
+TEST_CASE("a random loop that counts becomes a scan with the same results") {
   int scans = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     CAPTURE(seed);

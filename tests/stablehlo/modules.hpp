@@ -13,7 +13,7 @@ inline std::string around(std::string_view arguments, std::string_view body) {
          std::string(body) + "\n  }\n}\n";
 }
 
-/// One op in the forms that it is written in, which mean the same.
+/// One op in several spellings with the same meaning.
 struct op_forms {
   std::string_view arguments, pretty, generic;
   std::string_view printed;  ///< the last op, as our text has it

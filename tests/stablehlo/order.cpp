@@ -59,7 +59,7 @@ std::string compared(const std::string& direction, const std::string& type) {
 
 }  // namespace
 
-TEST_CASE("sorts in total order") {
+TEST_CASE("sort uses the total order") {
   const std::vector<float> x{0.f,  -0.f, 1.f,  positive_nan, negative_nan,
                              -1.f, inf,  -inf, -0.f,         0.f};
   const pt::array given = floats(x);
@@ -80,7 +80,7 @@ TEST_CASE("sorts in total order") {
   CHECK(positions(again[1]) == positions(down[1]));
 }
 
-TEST_CASE("compares in total order") {
+TEST_CASE("compare uses the total order") {
   const std::vector<float> ordered{negative_nan, -inf, -1.f, -0.f,        0.f,
                                    1e-45f,       1.f,  inf,  positive_nan};
   std::vector<float> x, y;
@@ -104,7 +104,7 @@ TEST_CASE("compares in total order") {
   }
 }
 
-TEST_CASE("a comparison type that does not fit is an error") {
+TEST_CASE("a comparison type that does not match is an error") {
   const auto error_of = [](const std::string& type, const std::string& element) {
     const std::string t = "tensor<4x" + element + ">";
     return str(
@@ -124,7 +124,7 @@ TEST_CASE("a comparison type that does not fit is an error") {
     CHECK(error_of(type, element).starts_with("H005 stablehlo: 3:"));
 }
 
-TEST_CASE("top_k takes the greatest in total order") {
+TEST_CASE("top_k returns the maxima in total order") {
   const pt::program p = read(modules::around(
       "%x: tensor<5xf32>",
       "    %v, %i = chlo.top_k(%x, k = 5) : tensor<5xf32> -> (tensor<5xf32>, tensor<5xi32>)\n"

@@ -1,5 +1,5 @@
-// Pipelines from outside: systems of several meshes, the pipeline line of a schedule, and what the
-// program partita prints.
+// Pipelines as text: systems of several meshes, the pipeline line of a schedule, and the output of
+// the program partita.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ std::string example(const std::string& kind) {
 /// A training step as JAX writes it: embedding, layers_0, layers_1, head, loss.
 pt::program layers() { return pt::read_stablehlo(example("mlir")); }
 
-/// The first mistake of a schedule, or of what it makes of the example.
+/// Returns the first error of a schedule, or of applying it to the example.
 std::string pipeline_mistake(const std::string& schedule, const std::string& system) {
   const auto s = pt::read_schedule(schedule);
   const auto on = pt::read_system(system);
@@ -31,7 +31,7 @@ std::string pipeline_mistake(const std::string& schedule, const std::string& sys
     if (f) return std::string(f.message.view());
   try {
     const pt::program p = layers();
-    pipelines::session(p, s, on).made();
+    pipelines::session(p, s, on).partition();
   } catch (const pt::error& e) {
     return e.what();
   }
@@ -44,7 +44,7 @@ std::string pipeline_line(const std::string& options) {
 std::string meshes_mistake(std::string_view system) {
   return std::string(pt::read_system(system).error.message.view());
 }
-/// Small ones, on which tanh is not flat.
+/// Returns small arguments, on which tanh is not flat.
 std::vector<pt::array> small_arguments(const pt::program& p) {
   std::vector<pt::array> inputs;
   data::random r{3};
@@ -57,14 +57,14 @@ constexpr const char* two_meshes = "mesh m0\naxis B 4\naxis M 2\nmesh m1\naxis B
 
 }  // namespace
 
-TEST_CASE("a module of JAX in two stages, as its specification says") {
+TEST_CASE("a module of JAX in two stages, by its specification") {
   const pt::program p = layers();
   const auto schedule = pt::read_schedule(example("spec"));
   const auto system = pt::read_system(example("conf"));
   REQUIRE(!schedule.error);
   REQUIRE(!system.error);
   pipelines::session s(p, schedule, system);
-  const pt::pipelined made = s.made();
+  const pt::pipelined made = s.partition();
   CHECK(data::str(pt::report(made)) ==
         R"(after PP:
   actions:
@@ -103,7 +103,7 @@ m1 {"B":2, "M":2} of A100-80:
 )");
   const auto inputs = small_arguments(p);
   CHECK(pt::all_close(pt::emulate(made, inputs), pt::evaluate(p, inputs)));
-  // Before the tactics that shard, more lies on a device.
+  // Before the tactics that shard, a device needs more memory.
   CHECK(pt::pipeline_figures(s.after(1)).peak_bytes > pt::pipeline_figures(made).peak_bytes);
   CHECK(s.after(0).collectives.total() == 0);
   const std::string simulated = data::str(pipelines::simulation_report(s, made));
@@ -111,11 +111,11 @@ m1 {"B":2, "M":2} of A100-80:
   CHECK(simulated.find("\nm1 | ") != std::string::npos);
 }
 
-TEST_CASE("the forms of a pipeline") {
+TEST_CASE("the forms of a pipeline line mean the same") {
   const pt::program p = layers();
   const auto system = pt::read_system(example("conf"));
   pipelines::session s(p, pt::read_schedule(example("spec")), system);
-  const pt::pipelined made = s.made();
+  const pt::pipelined made = s.partition();
   const std::string json = pipelines::json_report(s, made);
   for (const std::string_view part :
        {"{ \"name\": \"MP\", \"figures\": {", "\"messages\": 8", "\"in_flight\": 2",
@@ -128,10 +128,10 @@ TEST_CASE("the forms of a pipeline") {
   const std::string csv = pipelines::csv_report(made);
   CHECK(csv.find("all_reduce,\"\"\"M\"\"\",\"tensor<2x32xf32>\",256,\"m0\",\"forward of stage 0 "
                  "(\"\"embedding\"\", \"\"layers_0\"\")\",4\n") != std::string::npos);
-  CHECK(data::str(pipelines::written(p, made, "calls")).find("%layers_0.add#3@m1 = copy ") !=
+  CHECK(data::str(pipelines::text_in_form(p, made, "calls")).find("%layers_0.add#3@m1 = copy ") !=
         std::string::npos);
   CHECK(data::str(pipelines::trace(made, s.simulated(made))).find("\"B3\"") != std::string::npos);
-  CHECK_THROWS_WITH(pipelines::written(p, made, "devices"),
+  CHECK_THROWS_WITH(pipelines::text_in_form(p, made, "devices"),
                     "option --emit: \"devices\" is not allowed; give local, source, core, text, "
                     "device, calls or json");
   const std::string folder = "pipeline_dump_test";
@@ -154,7 +154,7 @@ TEST_CASE("the forms of a pipeline") {
                     "O142 option --emit annotated is for programs on one mesh: a module with "
                     "shardings has one, and the system has several; give --emit local, a module "
                     "for each function, or a system of one");
-  const std::string modules = data::str(pipelines::written(p, made, "local"));
+  const std::string modules = data::str(pipelines::text_in_form(p, made, "local"));
   const pt::exported_pipeline e = pt::export_calls(made);
   std::size_t count = 0;
   for (std::size_t at = modules.find("\n  module @\""); at != std::string::npos;
@@ -164,10 +164,10 @@ TEST_CASE("the forms of a pipeline") {
   CHECK(data::str(pt::print_peak(made)).find("kept for later calls") != std::string::npos);
 }
 
-TEST_CASE("bounds on a pipeline") {
+TEST_CASE("bounds on a pipeline are checked") {
   const pt::program p = layers();
   const auto system = pt::read_system(example("conf"));
-  const auto made = pipelines::session(p, pt::read_schedule(example("spec")), system).made();
+  const auto made = pipelines::session(p, pt::read_schedule(example("spec")), system).partition();
   const auto broken = [&](std::string_view bounds) {
     pt::failure f;
     const std::string lines = data::str(pt::broken_bounds(made, pt::read_bounds(bounds), f));
@@ -178,10 +178,10 @@ TEST_CASE("bounds on a pipeline") {
         "m0.all_reduce is 11; \"m0.all_reduce\" < 11 does not hold\n");
   CHECK(broken("messages <= 7\nm1.peak_bytes <= 40 kB") ==
         "messages is 8; messages <= 7 does not hold\n");
-  CHECK(broken("m2.peak_bytes <= 1").starts_with("X008 check: there is no figure \"m2.peak_by"));
+  CHECK(broken("m2.peak_bytes <= 1").starts_with("X008 check: figure \"m2.peak_by"));
 }
 
-TEST_CASE("every option of a pipeline line") {
+TEST_CASE("a pipeline line accepts every option") {
   const auto s = pt::read_schedule(
       "pipeline {\n  order: zb_h2, split, fifo, capacity: 3, infer_transfers, keep_gathered, "
       "merge_last, remat, absorb, "
@@ -212,18 +212,18 @@ TEST_CASE("every option of a pipeline line") {
   CHECK(o.batch[0].dim == 1);
 }
 
-TEST_CASE("mistakes in a pipeline line") {
+TEST_CASE("errors in a pipeline line have line and column") {
   const auto why = [](const std::string& options) {
     return pipeline_mistake(pipeline_line(options), two_meshes);
   };
   CHECK(why(", microbatches: 4, order: gpipe") == "");
   CHECK(why(", order: one_f1b")
-            .starts_with("X019 schedule: 1:97: there is no order \"one_f1b\"; known: gpipe, "));
+            .starts_with("X019 schedule: 1:97: order \"one_f1b\" is unknown; known: gpipe, "));
   CHECK(why(", microbatches: 0") ==
         "X020 schedule: 1:104: 0 is not a number of microbatches; give 1 to 1048576");
   CHECK(
       why(",\ncapacity: 9999999").starts_with("X020 schedule: 2:11: 9999999 is not a number of "));
-  CHECK(why(", split, fifo, split") == "X004 schedule: 1:103: option \"split\" is said twice");
+  CHECK(why(", split, fifo, split") == "X004 schedule: 1:103: option \"split\" is given twice");
   CHECK(why(", bach: {x: 0}")
             .starts_with("X003 schedule: 1:90: option \"bach\" is unknown; known: stages, batch,"));
   CHECK(why(", microbatches 4") == "X001 schedule: 1:103: \":\" is expected, not \"4}\"");
@@ -242,39 +242,39 @@ TEST_CASE("mistakes in a pipeline line") {
             .starts_with("O108 mpmd: no named part has the name \"layers_3\""));
 }
 
-TEST_CASE("remat beside a pipeline: names stay with their ops") {
+TEST_CASE("remat with a pipeline: names stay with their ops") {
   const pt::program p = layers();
   const auto system = pt::read_system(example("conf"));
   const auto schedule = [](const std::string& more) {
     return pt::read_schedule(pipeline_line(", microbatches: 4" + more) +
                              "\nR: remat \"layers_*\"\nBP: manual B {x: 0, y: 0}\n");
   };
-  const auto made = pipelines::session(p, schedule(", infer_transfers"), system).made();
+  const auto made = pipelines::session(p, schedule(", infer_transfers"), system).partition();
   CHECK(made.order_of("m0") == "F0 F1 B0 F2 B1 F3 B2 B3");
-  CHECK(data::str(made.notes.back()).find("of 2 scopes again") != std::string::npos);
+  CHECK(data::str(made.notes.back()).find("of 2 scopes: ") != std::string::npos);
   const auto inputs = small_arguments(p);
   CHECK(pt::all_close(pt::emulate(made, inputs), pt::evaluate(p, inputs)));
-  // What is computed again has no name: nothing may be sent for it unasked.
-  CHECK_THROWS_WITH_AS(pipelines::session(p, schedule(""), system).made(),
+  // A recomputed value has no name, so nothing sends it unasked.
+  CHECK_THROWS_WITH_AS(pipelines::session(p, schedule(""), system).partition(),
                        doctest::Contains("for \"layers_0\"(1)"), pt::error);
 }
 
-TEST_CASE("stages that are to be found") {
+TEST_CASE("stages can be found automatically") {
   const pt::program p = layers();
   const auto system = pt::read_system(example("conf"));
   const auto made = [&](const std::string& stages) {
     return pipelines::session(
                p, pt::read_schedule("pipeline {stages: " + stages + ", batch: {x: 0, y: 0}}"),
                system)
-        .made();
+        .partition();
   };
-  // By the scopes of the module; those of its optimizer are of no stage.
+  // By the scopes of the module; those of its optimizer are not in a stage.
   CHECK(
       data::str(pt::report(made("automatic 2")))
-          .find("note: pipeline \"pipeline\": stages {embedding, layers_0} {layers_1, head, loss}, "
-                "of which") != std::string::npos);
+          .find("note: pipeline \"pipeline\": stages {embedding, layers_0} {layers_1, head, loss}; "
+                "the largest") != std::string::npos);
   CHECK_THROWS_WITH(made("automatic 6"),
-                    "O147 pipeline: 6 stages are to be found of 5 named parts; known: embedding, "
+                    "O147 pipeline: 6 stages are requested from 5 named parts; known: embedding, "
                     "layers_0, layers_1, head, loss");
   CHECK(pipeline_mistake("pipeline {stages: automatic 0}", two_meshes) ==
         "X020 schedule: 1:29: 0 is not a number of stages; give 1 to 1048576");
@@ -282,7 +282,7 @@ TEST_CASE("stages that are to be found") {
             .starts_with("X001 schedule: 1:28: a number of stages is expected"));
 }
 
-TEST_CASE("a search inside of stages") {
+TEST_CASE("a search inside stages uses the cost of the pipeline") {
   const pt::program p = layers();
   const auto system =
       pt::read_system("device mine\nmemory 8 GB\nbandwidth 1 GB/s\nflops 1 GFLOP/s\nnear 1 GB/s\n" +
@@ -295,11 +295,11 @@ TEST_CASE("a search inside of stages") {
   REQUIRE(std::string(all.error.message.view()) == "");
   pipelines::session s(p, all, system);
   pt::vec<pt::search_result> results;
-  const pt::pipelined made = s.made(results);
+  const pt::pipelined made = s.partition(results);
   REQUIRE(results.size() == 1);
   REQUIRE(!results[0].tactics.empty());
   CHECK(results[0].after < results[0].before);
-  // Its cost is that of the pipeline behind it; what it found is done without a search.
+  // Its cost is that of the resulting pipeline. The tactics that it found apply without a search.
   const pt::pipelined behind = s.after(1);
   const auto t = pt::simulate(behind, system.on.device, {.overlap = true});
   CHECK(t.times.total == doctest::Approx(results[0].after));
@@ -307,18 +307,18 @@ TEST_CASE("a search inside of stages") {
   // The same as a user would write it.
   const auto written =
       pt::read_schedule(first + std::string(pt::print_specification(results[0]).view()) + last);
-  CHECK(pipelines::session(p, written, system).made().collectives == made.collectives);
+  CHECK(pipelines::session(p, written, system).partition().collectives == made.collectives);
   const auto inputs = small_arguments(p);
   CHECK(pt::all_close(pt::emulate(made, inputs), pt::evaluate(p, inputs)));
 }
 
-TEST_CASE("what goes with no pipeline") {
+TEST_CASE("tactics and systems that do not go with a pipeline are refused") {
   CHECK(pipeline_mistake(pipeline_line("") + "; microbatch 2 {x: 0}", two_meshes) ==
         "O141 schedule: 1:91: \"microbatch\" is for programs on one mesh, and the schedule has a "
         "pipeline; give the pipeline as many microbatches as both have together");
   CHECK(pipeline_mistake(pipeline_line(""), "axis B 4\n") ==
-        "O143 schedule: pipeline \"PP\" needs several meshes, and the system has one; give it a "
-        "line \"mesh NAME\" in front of what is said of each");
+        "O143 schedule: pipeline \"PP\" needs several meshes, and the system has one; begin the "
+        "description of each with a line \"mesh NAME\"");
   CHECK(pipeline_mistake("manual B {x: 0}", two_meshes) ==
         "O144 schedule: it has no pipeline, and the system has 2 meshes; add one, like \"pipeline "
         "{stages: {a} {b}, batch: {x: 0}, microbatches: 4}\"");
@@ -335,19 +335,19 @@ TEST_CASE("what goes with no pipeline") {
       "give it a topology");
 }
 
-TEST_CASE("pieces of a width, where meshes have different sizes") {
+TEST_CASE("blocks of a width, where meshes have different sizes") {
   const auto arguments = [&](const std::string& more) {
     return pipeline_mistake(pipeline_line(", microbatches: 4") + "\n" + more,
                             "mesh m0\naxis B 4\naxis M 2\nmesh m1\naxis B 2\n");
   };
-  // Of x on m0 a quarter of a microbatch, of y on m1 a half.
+  // A quarter of a microbatch of x on m0, a half of y on m1.
   CHECK(arguments("arg-tile x 0 8; arg-tile y 0 16; propagate") == "");
   CHECK(arguments("arg-tile y 0 8") ==
-        "X007 schedule: 2:1: pieces of 8 along dimension 0 of \"y\", which has 32 elements there, "
+        "X007 schedule: 2:1: shards of 8 along dimension 0 of \"y\", which has 32 elements there, "
         "need an axis of 4; the mesh has \"B\" of 2, \"M\" of 1");
 }
 
-TEST_CASE("systems of several meshes") {
+TEST_CASE("systems of several meshes are read") {
   const auto s = pt::read_system(
       "device A100-80 # of those that name none\nflops.f16 100 TFLOP/s\ndevices 14\n"
       "mesh m0, \"m 1\"\naxis B 2\naxis M 2\nmemory 16 GiB\n"
@@ -400,7 +400,7 @@ TEST_CASE("what if: other meshes, microbatches and orders") {
     table.add(p, "PP", s.tactics, d);
   }
   REQUIRE(table.rows.size() == 7);
-  const auto made = pipelines::session(p, pt::read_schedule(example("spec")), base).made();
+  const auto made = pipelines::session(p, pt::read_schedule(example("spec")), base).partition();
   const pt::pipeline_time t = pt::simulate(made, base.on.device);
   CHECK(table.rows[0].time == t.times.total);
   CHECK(table.rows[0].bubble == t.times.bubble_of_total());
@@ -424,43 +424,42 @@ TEST_CASE("what if: other meshes, microbatches and orders") {
     return std::string(pt::read_cluster_designs(in, base).error.message.view());
   };
   CHECK(mistake("a: order = one") ==
-        "X019 designs: 1:12: there is no order \"one\"; known: gpipe, gpipe_reversed, "
+        "X019 designs: 1:12: order \"one\" is unknown; known: gpipe, gpipe_reversed, "
         "gpipe_1f1b_last, one_f_one_b, circular, circular_phases, interleaved_1f1b, zb_h1, "
         "zb_h2, zb_v");
   CHECK(mistake("a: microbatches = 0") ==
         "X020 designs: 1:19: 0 is not a number of microbatches; give 1 to 1048576");
   CHECK(mistake("a: microbatches * 2") == "X001 designs: 1:17: \"=\" is expected, not \"* 2\"");
-  CHECK(
-      mistake("a: axis Q * 2") ==
-      R"(S001 designs: 1:4: there is no axis "Q" in {"m0": {"B":4, "M":2}, "m1": {"B":2, "M":2}})");
+  CHECK(mistake("a: axis Q * 2") ==
+        R"(S001 designs: 1:4: axis "Q" is not in {"m0": {"B":4, "M":2}, "m1": {"B":2, "M":2}})");
   CHECK(mistake("a: m0.axis B / 8").starts_with("M001 designs: 1:12: axis \"B\" of size 4"));
   CHECK(mistake("a: m2.memory * 2").starts_with("X003 designs: 1:4: \"m2.memory\" is unknown; "));
-  CHECK(mistake("a: m2.memory * 2")
-            .ends_with("; a figure of one mesh has its name and a dot in front"));
-  CHECK(mistake("") == "X013 designs: there is none; a line is \"name: change, change\"");
+  CHECK(mistake("a: m2.memory * 2").ends_with("; write a figure of one mesh as MESH.FIGURE"));
+  CHECK(mistake("") == "X013 designs: the text is empty; a line is \"name: change, change\"");
 }
 
-TEST_CASE("mistakes in a system of several meshes") {
+TEST_CASE("errors in a system of several meshes") {
   CHECK(meshes_mistake("\naxis B 4\nmesh m0\naxis B 2\n") ==
-        "X017 system: 2:1: axis \"B\" stands above the first mesh; put it below the line \"mesh "
+        "X017 system: 2:1: axis \"B\" is above the first mesh; put it below the line \"mesh "
         "NAME\" of its mesh");
   CHECK(meshes_mistake("mesh m0\naxis B 2\nlink B 3 GB/s") ==
-        "X018 system: 3:1: a link of axis \"B\" in a system of several meshes, whose devices send "
-        "by near and far; say these");
-  CHECK(meshes_mistake("mesh m0\nmesh m1, m0") == "X004 system: 2:1: mesh \"m0\" is said twice");
+        "X018 system: 3:1: a link of axis \"B\" in a system of several meshes, whose links are "
+        "near and far; give these");
+  CHECK(meshes_mistake("mesh m0\nmesh m1, m0") == "X004 system: 2:1: mesh \"m0\" is given twice");
   CHECK(meshes_mistake("mesh m0\nnode 2\nmesh m1\nnode 2\nnode 4") ==
-        "X004 system: 5:1: \"node\" is said twice");
+        "X004 system: 5:1: \"node\" is given twice");
   CHECK(meshes_mistake("mesh") == "X001 system: 1:5: a name is expected; the line ends");
   CHECK(meshes_mistake("devices 5\nmesh m0, m1\naxis B 2") ==
-        "X009 system: 1:1: 5 devices are asked for; all 2 meshes are 4");
+        "X009 system: 1:1: 5 devices are given; all 2 meshes make 4");
   CHECK(meshes_mistake("mesh m0\naxis B 2\ndevices 3") ==
-        "X009 system: 3:1: 3 devices are asked for; the axes {\"B\":2} are 2");
+        "X009 system: 3:1: 3 devices are given; the axes {\"B\":2} make 2");
   CHECK(meshes_mistake("mesh m0\naxis B 0").starts_with("M001"));
   CHECK(meshes_mistake("mesh " + std::string(40, 'm')).starts_with("O102 topology: the name of m"));
 }
 
-TEST_CASE("what needs all of a batch: an input that can stay out of it is named") {
-  // A mean over tokens: the number of tokens is computed from the mask, outside of the parts.
+TEST_CASE(
+    "an error about a part that needs the whole batch names an input that can stay out of it") {
+  // A mean over tokens: the number of tokens is computed from the mask, outside the parts.
   const char* module = R"(#s0 = loc("jit(f)/jvp(s0)/tanh")
 #s1 = loc("jit(f)/jvp(s1)/reduce_sum")
 #t1 = loc("jit(f)/transpose(jvp(s1))/mul")
@@ -485,8 +484,8 @@ func.func @main(%x: tensor<8xf32> loc("x"), %m: tensor<8xf32> loc("m")) -> (tens
   };
   CHECK_THROWS_WITH(
       pt::partition(p, t, tactics("x: 0, m: 0")),
-      doctest::Contains("of all microbatches together; leave \"m\" out of batch: parts "
-                        "get its slices all the same"));
+      doctest::Contains("over all microbatches; leave \"m\" out of batch: parts still get "
+                        "its slices"));
   CHECK_THROWS_WITH(pt::partition(p, t,
                                   pt::schedule(pt::pipeline({.stages = {{"s0"}, {"s1"}},
                                                              .batch = {{"x", 0}, {"m", 0}},

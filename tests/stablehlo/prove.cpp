@@ -1,4 +1,4 @@
-// Programs for one device, read from text and held against their sources: those that JAX's
+// Programs for one device, read from text and proved against their sources: those that JAX's
 // shard_map made (shard_map/write.py), and ours, written and read again.
 #include <doctest/doctest.h>
 
@@ -44,7 +44,7 @@ pair_of_programs read_pair(const std::string& name, const pt::mesh& m,
 std::string wrong(std::string_view local, const pt::mesh& m = grid) {
   return str(pt::read_local_stablehlo(local, m).local.error.message);
 }
-/// A function of one argument with these lines, the last of which makes %r.
+/// A function of one argument with these lines. The last line defines %r.
 std::string function_of(const std::string& lines, const std::string& result = "tensor<4xf32>") {
   return "func.func @main(%arg0: tensor<4xf32>) -> " + result + " {\n" + lines +
          "\n  return %r : " + result + "\n}\n";
@@ -57,7 +57,7 @@ std::string permute_with(const std::string& pairs) {
 
 }  // namespace
 
-TEST_CASE("what was written by hand with shard_map is proved") {
+TEST_CASE("programs written by hand with shard_map are proved") {
   for (const char* name : {"centered", "derivative", "megatron", "nested", "positions"}) {
     const auto p = read_pair(name, grid);
     CHECK_MESSAGE(pt::prove(p.source, p.local).proved, name);
@@ -71,7 +71,7 @@ TEST_CASE("what was written by hand with shard_map is proved") {
   }
 }
 
-TEST_CASE("a ring is a part of a sum at each step: for claims its loop is written out") {
+TEST_CASE("a ring sums one block per step: claims unroll its loop") {
   const auto loop = read_pair("ring", rows);
   CHECK_FALSE(pt::prove(loop.source, loop.local, by_claims).proved);
   CHECK(pt::prove(loop.source, loop.local).by_elements);
@@ -80,13 +80,13 @@ TEST_CASE("a ring is a part of a sum at each step: for claims its loop is writte
   CHECK_MESSAGE(v.proved, str(v.error.message));
 }
 
-TEST_CASE("a loop of layers with its derivative is the scan of the source") {
+TEST_CASE("a loop of layers with its derivative equals the scan of the source") {
   const auto p = read_pair("layers_of_loss", rows);
   const pt::verdict v = pt::prove(p.source, p.local, by_claims);
   CHECK_MESSAGE(v.proved, str(v.error.message));
 }
 
-TEST_CASE("what is wrong is refuted, with inputs") {
+TEST_CASE("wrong programs are refuted, with inputs") {
   for (const char* name : {"megatron_unreduced", "megatron_wrong_axis"}) {
     const auto p = read_pair(name, grid);
     CHECK_MESSAGE(pt::prove_or_refute(p.source, p.local).kind == pt::verdict_kind::refuted, name);
@@ -101,12 +101,12 @@ TEST_CASE("what is wrong is refuted, with inputs") {
     }
 }
 
-TEST_CASE("what is wrong where no inputs are drawn is not proved") {
+TEST_CASE("wrong programs without random inputs are not proved") {
   const auto p = read_pair("some_finite", rows);
   CHECK(!pt::prove(p.source, p.local));
 }
 
-TEST_CASE("a softmax that is scaled again at each step is right, which is not proved") {
+TEST_CASE("a softmax that is rescaled is right, but not proved") {
   for (bool unroll : {false, true}) {
     const auto p = read_pair("ring_online", rows, {unroll});
     const pt::judgement j = pt::prove_or_refute(p.source, p.local);
@@ -130,14 +130,14 @@ TEST_CASE("layouts, axes and names are those of the text") {
   const std::string text = str(pt::print(d));
   CHECK(text.find("all_gather") == std::string::npos);
   CHECK(text.find("all_slice") == std::string::npos);
-  // The mesh of the system may have its axes in another order: that of the module counts.
+  // The system's mesh may have its axes in another order: that of the module counts.
   const auto turned =
       pt::read_local_stablehlo(module_text("megatron.local"), pt::mesh{{"M", 2}, {"B", 4}});
   REQUIRE(!turned.local.error);
   CHECK(str(pt::print(turned)) == text);
 }
 
-TEST_CASE("permutes are shifts, rings and mirrors along axes") {
+TEST_CASE("permutes are read as shifts, rings and mirrors along axes") {
   const auto printed = [](const char* pairs) {
     const auto d = pt::read_local_stablehlo(permute_with(pairs), grid);
     return d.local.error ? str(d.local.error.message) : str(pt::print(d));
@@ -165,7 +165,7 @@ TEST_CASE("permutes are shifts, rings and mirrors along axes") {
   has("[[0, 8]]", "source_target_pairs name device 8; the mesh {\"B\":4, \"M\":2} has 8");
 }
 
-TEST_CASE("permutes by any pairs: devices that get nothing have 0") {
+TEST_CASE("permutes by any pairs: devices that receive nothing have 0") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     data::random r{seed};
     std::string pairs = "[";
@@ -200,18 +200,18 @@ TEST_CASE("permutes by any pairs: devices that get nothing have 0") {
   }
 }
 
-TEST_CASE("H013 a permute of too many differences") {
+TEST_CASE("H013 a permute with too many differences") {
   // Device i sends to 2 i + 1: all differences are distinct.
   std::string pairs = "[";
   for (int i = 0; i < 128; ++i)
     pairs += (i > 0 ? ", [" : "[") + std::to_string(i) + ", " + std::to_string(i * 2 + 1) + "]";
   const auto d = pt::read_local_stablehlo(permute_with(pairs + "]"), pt::mesh{{"d", 257}});
   CHECK(str(d.local.error.message) ==
-        "H013 stablehlo: 2:8: stablehlo.collective_permute: its 128 pairs differ by 128 numbers of "
-        "devices; up to 64 are supported");
+        "H013 stablehlo: 2:8: stablehlo.collective_permute: its 128 pairs have 128 different "
+        "distances; up to 64 are supported");
 }
 
-TEST_CASE("ragged_all_to_all, collective_broadcast") {
+TEST_CASE("ragged_all_to_all and collective_broadcast are read") {
   const auto computed = [](const std::string& op, const std::string& type, std::size_t operands) {
     // Operands are sharded along both axes; the op is that of one device.
     std::string given, in, arguments, types;
@@ -269,7 +269,8 @@ TEST_CASE("ragged_all_to_all, collective_broadcast") {
                   floats({1, 2, 2, 1, 2, 2})));
 }
 
-TEST_CASE("what our writer makes is read: permutes beside gathers of the same numbers, selects") {
+TEST_CASE(
+    "collectives of our writer are read: permutes next to gathers of the same numbers, selects") {
   const auto op = [](const std::string& name, const std::string& rest, const std::string& to) {
     return "  %" + name + " = \"stablehlo." + rest + " -> tensor<" + to + ">\n";
   };
@@ -308,7 +309,7 @@ TEST_CASE("what our writer makes is read: permutes beside gathers of the same nu
 }
 
 // Each device sends to the one that has its number if "B" and the minor half of "M" change places.
-TEST_CASE("permutes that order parts of axes anew split the axes") {
+TEST_CASE("permutes that reorder parts of axes split the axes") {
   std::string pairs = "[";
   for (int b = 0; b < 2; ++b)
     for (int major = 0; major < 3; ++major)
@@ -343,7 +344,7 @@ TEST_CASE("comparisons of the number of a device are decided where all devices a
   CHECK(!decided("ui64", "18446744073709551615"));  // kept as a negative number
 }
 
-TEST_CASE("S104 collectives of elements that their combiner does not take") {
+TEST_CASE("S104 collectives of elements that their combiner does not accept") {
   const auto all_reduced = [](const std::string& of, const std::string& how,
                               const std::string& region) {
     const std::string type = "tensor<4x" + of + ">";
@@ -364,7 +365,7 @@ TEST_CASE("S104 collectives of elements that their combiner does not take") {
         "S104 all_reduce: element type i1 is not a number (stablehlo.all_reduce at 2:8)");
   CHECK(wrong(all_reduced("f32", "or", "f32")).starts_with("S120 or: element type f32"));
 }
-TEST_CASE("what cannot be read of a program for one device is said with its place") {
+TEST_CASE("errors in a program for one device have a place") {
   const auto reduced = [](const char* groups) {
     return function_of(
         std::string("  %r = \"stablehlo.all_reduce\"(%arg0) <{replica_groups = ") + groups +
@@ -377,16 +378,15 @@ TEST_CASE("what cannot be read of a program for one device is said with its plac
   CHECK(
       wrong(reduced("dense<[[0, 3], [1, 2], [4, 5], [6, 7]]> : tensor<4x2xi64>")) ==
       "H013 stablehlo: 2:8: stablehlo.all_reduce: replica_groups = dense<[[0, 3], [1, 2], [4, 5], "
-      "[6, 7]]> : tensor<4x2xi64> are no groups along axes of the mesh {\"B\":4, \"M\":2}, or "
+      "[6, 7]]> : tensor<4x2xi64> are not groups along axes of the mesh {\"B\":4, \"M\":2}, or "
       "parts of "
       "them");
   CHECK(wrong(reduced("dense<[[0, 1]]> : tensor<1x2xi64>")).starts_with("H013"));
   CHECK(wrong(reduced("@groups")).starts_with("H005"));
-  // Without a mesh it is no program of one device.
-  CHECK(
-      str(pt::read_stablehlo(reduced("dense<[[0, 1]]> : tensor<1x2xi64>")).error.message)
-          .starts_with("H013 stablehlo: 2:8: stablehlo.all_reduce: it stands in programs that are "
-                       "partitioned already"));
+  // Without a mesh it is not a program for one device.
+  CHECK(str(pt::read_stablehlo(reduced("dense<[[0, 1]]> : tensor<1x2xi64>")).error.message)
+            .starts_with("H013 stablehlo: 2:8: stablehlo.all_reduce: it occurs only in partitioned "
+                         "programs"));
   CHECK(wrong("sdy.mesh @mesh = <[\"R\"=8]>\n" +
               function_of("  %r = stablehlo.add %arg0, %arg0 : tensor<4xf32>")) ==
         "H013 stablehlo: 1:9: the mesh of the module is {\"R\":8}; that of the system is {\"B\":4, "
@@ -396,7 +396,7 @@ TEST_CASE("what cannot be read of a program for one device is said with its plac
             .starts_with("H011"));
 }
 
-TEST_CASE("what is written of a program for one device is read again as the same function") {
+TEST_CASE("a written program for one device reads back as the same function") {
   int read = 0, proved = 0, parts = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     const random_test::test_case c = random_test::generator(seed).make();
@@ -418,11 +418,11 @@ TEST_CASE("what is written of a program for one device is read again as the same
     if (back.local.error) continue;
     ++read;
     parts += d.mesh.rank != d.mesh.whole_rank() ? 1 : 0;
-    if (back.mesh.rank == d.mesh.rank) {  // else it is split at fewer places
+    if (back.mesh.rank == d.mesh.rank) {  // otherwise it is split at fewer places
       for (std::size_t i = 0; i < d.inputs.size(); ++i) CHECK(back.inputs[i] == d.inputs[i]);
       for (std::size_t i = 0; i < d.outputs.size(); ++i) CHECK(back.outputs[i] == d.outputs[i]);
     }
-    back.input_types = d.input_types;  // (of what is padded the text says the pieces)
+    back.input_types = d.input_types;  // (for padded values the text has the blocks)
     back.output_types = d.output_types;
     proved += pt::prove(made.source, back).proved ? 1 : 0;
     const auto inputs = pt::inputs_of_seed(made.source, seed);

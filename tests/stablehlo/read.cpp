@@ -29,7 +29,7 @@ std::string body(std::string_view op, std::string_view value = "%0") {
 
 }  // namespace
 
-TEST_CASE("the pretty and the generic form of an op are one op") {
+TEST_CASE("the pretty and the generic form of an op are read as one op") {
   for (const auto& each : modules::ops) {
     const bool several = each.pretty.starts_with("%v, %i");
     const pt::program generic =
@@ -44,7 +44,7 @@ TEST_CASE("the pretty and the generic form of an op are one op") {
   }
 }
 
-TEST_CASE("constants: elements, splats, bits, and all types") {
+TEST_CASE("constants: elements, splats, bits, and all types are read") {
   const auto constant = [](std::string_view written) {
     const pt::program p =
         read(modules::around("", body("%0 = stablehlo.constant " + std::string(written))));
@@ -65,7 +65,7 @@ TEST_CASE("constants: elements, splats, bits, and all types") {
   CHECK(constant("dense<-128> : tensor<i8>").item<std::int8_t>() == -128);
 }
 
-TEST_CASE("functions stand where they are called") {
+TEST_CASE("functions are inlined where they are called") {
   const pt::program p = read(R"(module @m {
   func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32> {jax.result_info = "result['y']"}) {
     %0:2 = call @pair(%arg0) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
@@ -87,7 +87,7 @@ TEST_CASE("functions stand where they are called") {
   CHECK(std::string(pt::print(p).view()).find("call") == std::string::npos);
 }
 
-TEST_CASE("loops take what they use of around them; names, locations") {
+TEST_CASE("loops capture outer values; names and locations are kept") {
   const pt::program p = read(R"(#loc1 = loc("params['h'][0].w")
 module @jit_f attributes {mhlo.num_partitions = 1 : i32} {
   func.func public @main(%arg0: tensor<f32> loc("x"), %arg1: tensor<f32> loc(#loc1)) -> tensor<f32> {
@@ -127,7 +127,7 @@ func.func @main(%arg0: tensor<f32> loc("XLA_Args"), %arg1: tensor<f32> loc(#loc)
   CHECK(p.input_name(2) == "c");
 }
 
-TEST_CASE("case and if") {
+TEST_CASE("case and if are read as branches") {
   const std::string text =
       R"(func.func @main(%i: tensor<i32>, %p: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {
     %0 = "stablehlo.case"(%i) ({
@@ -149,7 +149,7 @@ TEST_CASE("case and if") {
   CHECK(pt::evaluate(p, std::int32_t{0}, false, 3.f)[0].item<float>() == 6.f);
 }
 
-TEST_CASE("windows that reach to an end are what runs along a dimension") {
+TEST_CASE("windows that reach to an end are read as running ops") {
   const auto windows = [](const std::string& op, const std::string& padding) {
     return std::string(
         pt::print(
@@ -177,7 +177,7 @@ TEST_CASE("windows that reach to an end are what runs along a dimension") {
   CHECK(has(windows("add", "[6, 1]"), "reduce_window(%a)"));
 }
 
-TEST_CASE("argmax, sort by several keys") {
+TEST_CASE("argmax and sort by several keys are recognized") {
   const pt::program p = read(
       R"(func.func @main(%x: tensor<5xf32>, %i: tensor<5xi32>, %z: tensor<f32>, %c: tensor<i32>) -> (tensor<f32>, tensor<i32>) {
     %0:2 = stablehlo.reduce(%x init: %z), (%i init: %c) across dimensions = [0] : (tensor<5xf32>, tensor<5xi32>, tensor<f32>, tensor<i32>) -> (tensor<f32>, tensor<i32>)
@@ -208,8 +208,8 @@ TEST_CASE("argmax, sort by several keys") {
   CHECK(q.output_count() == 2);
 }
 
-TEST_CASE("reductions by programs of several tensors, in order") {
-  // x -> a x + b, one behind the other: no combination that commutes.
+TEST_CASE("reductions by programs of several tensors are read and keep their order") {
+  // x -> a x + b, in sequence: a combination that does not commute.
   const auto text = [](const std::string& op, const std::string& shape) {
     const std::string in = "tensor<5xi32>", out = "tensor<" + shape + "i32>";
     return modules::around(
@@ -257,7 +257,7 @@ TEST_CASE("reductions by programs of several tensors, in order") {
           .starts_with("H005 stablehlo: 3:8: stablehlo.reduce: dimension 7 is out of range"));
 }
 
-TEST_CASE("columns of indices that count are batching dimensions") {
+TEST_CASE("indexed columns that count are read as batching dimensions") {
   // x[arange(4), y], and x.at[arange(4), y].add(1), as JAX writes them.
   const std::string indices = R"(%c = stablehlo.constant dense<0> : tensor<i32>
     %n = stablehlo.constant dense<4> : tensor<4xi32>
@@ -295,12 +295,12 @@ TEST_CASE("columns of indices that count are batching dimensions") {
   const xt::xarray<float> x{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {10, 11, 12}};
   const xt::xarray<std::int32_t> y{2, 0, 1, 7};
   const auto made = pt::evaluate(p, x, y);
-  const float picked[] = {3, 4, 8, 12};  // (of the last, the index is clamped; its update is none)
+  const float picked[] = {3, 4, 8, 12};  // (the last index is clamped; its update is dropped)
   for (int i = 0; i < 4; ++i) CHECK(made[0].data<float>()[i] == picked[i]);
   const float added[] = {1, 2, 6, 8, 5, 6, 7, 16, 9, 10, 11, 12};
   for (int i = 0; i < 12; ++i) CHECK(made[1].data<float>()[i] == added[i]);
   CHECK(pt::max_difference(pt::emulate(r, x, y), made) == 0);
-  // Where there are more rows, those that count are not all.
+  // If there are more rows, the ones that count are not all of them.
   CHECK(std::string(pt::print(make("5")).view()).find("concatenate") != std::string::npos);
 }
 
@@ -343,7 +343,7 @@ TEST_CASE(
   check(apart, added, joined, 0);
   const float replaced[] = {-1, 9, 3, 4, 7, 6, 7, 8, 9, 10, 11, 12};
   check(make("stablehlo.return %c, %b : tensor<f32>, tensor<i32>\n"), replaced, y.data(), 0);
-  // The greater value, and what comes with it; of equal ones what was there.
+  // The greater value and its companion; of equal ones, the earlier.
   const float greatest[] = {1, 9, 3, 4, 7, 6, 7, 8, 9, 10, 11, 12};
   const std::int32_t with[] = {1, 3, 3, 4, 2, 6, 7, 8, 9, 10, 11, 12};
   check(make("%g = stablehlo.compare GT, %c, %a : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
@@ -365,7 +365,7 @@ TEST_CASE(
       "tensor<f32>\nstablehlo.return %e : tensor<f32>\n}) : (tensor<2x5xf32>, tensor<3x2xi32>, "
       "tensor<3x2x2xf32>) -> tensor<2x5xf32>\nreturn %0 : tensor<2x5xf32>"));
   const xt::xarray<float> x{{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}};
-  const xt::xarray<std::int32_t> i{{0, 3}, {1, 4}, {1, -1}};  // (two do not lie in it)
+  const xt::xarray<std::int32_t> i{{0, 3}, {1, 4}, {1, -1}};  // (two are out of bounds)
   const xt::xarray<float> u{{{1, 1}, {2, 3}}, {{5, 7}, {1, 1}}, {{1, 0}, {1, 1}}};
   const float want[] = {3, 31, 26, 4, 5, 6, 7, 8, 20, 23};
   const auto made = pt::evaluate(p, x, i, u);
@@ -393,7 +393,7 @@ TEST_CASE("random bits are those that XLA draws on a CPU") {
   CHECK(bits("2x3xui8", 5, UINT64_MAX - 1)[1].data<std::uint8_t>()[4] == 186);
 }
 
-TEST_CASE("tuples are their values") {
+TEST_CASE("tuples are read as their values") {
   const auto p = read(
       "func.func @pair(%a: tensor<2xf32>, %b: tensor<3xf32>) -> tuple<tensor<2xf32>, "
       "tensor<3xf32>> {\n"
@@ -422,7 +422,7 @@ TEST_CASE("tuples are their values") {
             .starts_with("H005 stablehlo: 4:6: stablehlo.get_tuple_element: element 1 of a tuple"));
 }
 
-TEST_CASE("custom calls that mean an op") {
+TEST_CASE("custom calls that mean an op are read as the op") {
   const auto p = read(modules::around(
       "%a: tensor<2x2xf32>, %b: tensor<2x1xf32>",
       "%0:2 = stablehlo.custom_call @lapack_spotrf_ffi(%a) {mhlo.backend_config = {uplo = 76 : "
@@ -436,7 +436,7 @@ TEST_CASE("custom calls that mean an op") {
   right(1, 0) = 2;
   const auto r = pt::evaluate(p, xt::xarray<float>{{4, 2}, {2, 5}}, right);
   CHECK(r[0].data<float>()[2] == 1);  // (the factor is (2, 0; 1, 2))
-  CHECK(r[0].data<float>()[1] == 2);  // as it was
+  CHECK(r[0].data<float>()[1] == 2);  // unchanged
   CHECK(r[1].item<std::int32_t>() == 0);
   CHECK(r[2].data<float>()[0] == 1);
   const auto top = read(
@@ -475,7 +475,7 @@ TEST_CASE("custom calls that mean an op") {
             .find("calls Python") != std::string::npos);
 }
 
-TEST_CASE("the talk's module") {
+TEST_CASE("the module of the talk is read") {
   const pt::program p = read(
       "func @mlp(%x : tensor<16x256xf32>,\n %w1 : tensor<256x256xf32>){\n %0 = "
       "\"matmul\"(%x, %w1)\n %1 = \"matmul\"(%0, %w1)\n return %1\n}\n");
@@ -483,7 +483,7 @@ TEST_CASE("the talk's module") {
   CHECK(p.output_type(0).shape == pt::shape{16, 256});
 }
 
-TEST_CASE("mistakes have line, column and what to do") {
+TEST_CASE("errors have line, column and a fix") {
   const auto of = [](std::string_view op) {
     return mistake(modules::around("%a: tensor<4xf32>", body(op)));
   };
@@ -493,7 +493,7 @@ TEST_CASE("mistakes have line, column and what to do") {
   CHECK(of("%0 = stablehlo.add %a, %b : tensor<4xf32>") ==
         "H006 stablehlo: 3:6: %b is used before it is defined, or not defined at all");
   CHECK(of("%0 = stablehlo.abs %a : tensor<5xf32>") ==
-        "H007 stablehlo: 3:6: stablehlo.abs: operand %a has type tensor<4xf32>; the text says "
+        "H007 stablehlo: 3:6: stablehlo.abs: operand %a has type tensor<4xf32>; the text states "
         "tensor<5xf32>");
   CHECK(of("%0 = stablehlo.constant dense<[1, 2]> : tensor<3xi32>") ==
         "H008 stablehlo: 3:6: stablehlo.constant: a constant of type tensor<3xi32> has 3 elements "
@@ -512,7 +512,7 @@ TEST_CASE("mistakes have line, column and what to do") {
            "tensor<4xf32>) -> tensor<4xf32>")
             .starts_with("H005 stablehlo: 3:6: stablehlo.convolution: dimension numbers [f]x"));
   CHECK(mistake("module @m {\n  func.func @main() {\n").starts_with("H002 stablehlo: 2:21"));
-  CHECK(mistake("") == "H010 stablehlo: there is no function @main among 0 functions");
+  CHECK(mistake("") == "H010 stablehlo: function @main is missing among 0 functions");
   CHECK(mistake("func.func @f(%a: tensor<f32>) -> tensor<f32> {\n %0 = call @f(%a) : (tensor<f32>) "
                 "-> tensor<f32>\n return %0 : tensor<f32>\n}\nfunc.func @main(%a: tensor<f32>) -> "
                 "tensor<f32> {\n %0 = call @f(%a) : (tensor<f32>) -> tensor<f32>\n return %0 : "

@@ -109,7 +109,7 @@ constexpr std::string_view quarters =
     "tensor<f32>\n";
 
 std::string returned(const op_with_program& op) { return " return %r : " + std::string(op.result); }
-/// The module with the constant inside of the program.
+/// The module with the constant inside the program.
 std::string inside(const op_with_program& op) {
   std::string region(op.region);
   region.insert(region.find(":\n") + 2, half);
@@ -118,7 +118,7 @@ std::string inside(const op_with_program& op) {
 
 }  // namespace
 
-TEST_CASE("a program uses constants from outside, and what follows from them") {
+TEST_CASE("a program uses outer constants, and scalars computed from them") {
   for (const auto& op : ops) {
     const std::string region(op.region);
     for (const std::string_view before : {half, quarters})
@@ -128,7 +128,7 @@ TEST_CASE("a program uses constants from outside, and what follows from them") {
   }
 }
 
-TEST_CASE("a constant two programs further out") {
+TEST_CASE("a constant two programs further out is used") {
   for (const auto& op : ops) {
     const std::string type(op.result), region(op.region);
     const std::string branch =

@@ -1,4 +1,4 @@
-// Every change of layout of small meshes: what it computes, its proof, its text and its StableHLO.
+// Every change of layout of small meshes: its results, its proof, its text and its StableHLO.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using data::str;
 
 namespace {
 
-/// Layouts of a value of this rank over all axes, and over some of them.
+/// Appends layouts of a value of this rank over all axes, and over some of them.
 void add_all(const pt::mesh& m, int rank, const pt::layout& l, std::vector<pt::layout>& all) {
   for (const auto& each : all)
     if (each == l) return;
@@ -32,7 +32,7 @@ void add_all(const pt::mesh& m, int rank, const pt::layout& l, std::vector<pt::l
     }
 }
 
-/// A program that takes its input in one layout and gives it back in another.
+/// A program that accepts its input in one layout and returns it in another.
 struct reshards {
   pt::program source;
   pt::device_program local;
@@ -78,7 +78,7 @@ void check(const pt::mesh& m, const pt::tensor_type& type, const pt::layout& fro
   CHECK(str(pt::print(again)) == text);
   if (again.mesh.rank == m.rank)  // the text needs all parts of axes
     CHECK(pt::equal(pt::emulate(again, x).only(), x[0]));
-  // From StableHLO: other collectives maybe, and the same result.
+  // From StableHLO: perhaps other collectives, but the same result.
   const pt::device_program read =
       pt::read_local_stablehlo(pt::write_stablehlo(r.local).view(), m.whole());
   REQUIRE_MESSAGE(!read.local.error, str(read.local.error.message));
@@ -87,7 +87,7 @@ void check(const pt::mesh& m, const pt::tensor_type& type, const pt::layout& fro
   const pt::verdict read_proof = pt::prove(r.source, read);
   CHECK_MESSAGE(read_proof.proved, (str(read_proof.error.message) + "\n" + str(pt::print(read))));
 }
-/// The same with axes of one collective in another order: what differs is not proved.
+/// The same with the axes of one collective in another order: a program that differs is not proved.
 void check_mutants(const pt::mesh& m, const pt::tensor_type& type, const pt::layout& from,
                    const pt::layout& to, int& wrong) {
   const reshards r(m, type, from, to);
@@ -97,7 +97,7 @@ void check_mutants(const pt::mesh& m, const pt::tensor_type& type, const pt::lay
     const pt::collective what = r.local.local.collective_of(o);
     if (what.from.count < 2) continue;
     reshards other = r;
-    // The first two axes change places in the list of the senders, or of what is gathered.
+    // The first two axes change places in the list of the senders, or of the gathered axes.
     const std::size_t first =
         static_cast<std::size_t>(r.local.local.op(o).attr_begin) + (what.several() ? 3 : 2);
     const std::size_t step = what.several() ? 2 : 1;
@@ -107,7 +107,7 @@ void check_mutants(const pt::mesh& m, const pt::tensor_type& type, const pt::lay
     bool same = false;
     try {
       same = pt::equal(pt::emulate(other.local, x).only(), x[0]);
-    } catch (const pt::error&) {  // devices differ that should hold the same
+    } catch (const pt::error&) {  // replicas differ between devices
     }
     const bool proved = pt::prove(r.source, other.local).proved;
     wrong += !same;
@@ -131,7 +131,7 @@ pt::mesh split(pt::mesh m, int axis, std::int64_t major) {
 
 }  // namespace
 
-TEST_CASE("collectives whose axes stand in a wrong order are not proved") {
+TEST_CASE("collectives with axes in a wrong order are not proved") {
   int wrong = 0;
   for (const pt::mesh& m : {pt::mesh{{"A", 2}, {"B", 2}}, pt::mesh{{"A", 2}, {"B", 3}},
                             pt::mesh{{"A", 4}, {"B", 2}}, pt::mesh{{"A", 2}, {"B", 2}, {"C", 2}}}) {

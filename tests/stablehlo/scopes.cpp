@@ -16,7 +16,7 @@ namespace pt = partita;
 
 namespace {
 
-/// As JAX lowers a training step of two layers: the second one through a function that is called
+/// A training step of two layers as JAX lowers it: the second layer is a function that is called
 /// twice, forward and again in the derivative.
 constexpr std::string_view two_layers = R"m(#loc = loc(unknown)
 #loc1 = loc("params['w'][0]")
@@ -47,7 +47,7 @@ module @jit_step {
 #loc13 = loc("jit(step)/jvp(layers_1)/attn/transpose"(#loc5))
 )m";
 
-/// As JAX lowers the gradient of two layers, h = h + tanh(h w + 1).
+/// The gradient of two layers, h = h + tanh(h w + 1), as JAX lowers it.
 constexpr std::string_view gradient = R"m(module @jit_step {
   func.func public @main(%arg0: tensor<8x8xf32> loc("params[0]"), %arg1: tensor<8x8xf32> loc("params[1]"), %arg2: tensor<16x8xf32> loc("x")) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
     %0 = stablehlo.dot_general %arg2, %arg0, contracting_dims = [1] x [0] : (tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<16x8xf32> loc("jit(step)/jvp(layers_0)/dot_general")
@@ -143,7 +143,7 @@ TEST_CASE("a module without locations has no names for inner values") {
   CHECK(std::string(pt::print(p).view()).find("%x4 = subtract(%x3, %x1)") != std::string::npos);
 }
 
-TEST_CASE("steps of what is one operation in JAX have no names") {
+TEST_CASE("the steps of one JAX operation have no names") {
   const pt::program p = program_of(
       R"m(func.func @main(%x: tensor<4x8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> {
   %0 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32> loc("jit(f)/dense/add")
@@ -176,11 +176,11 @@ TEST_CASE("tactics select inner values by name, prefix and pattern") {
         "tile<%layers_1.attn.second.dot_general, 1, \"M\">; propagate;\n");
   CHECK(selected("grad") == "tile<%grad.layers_1.attn.second.dot_general, 1, \"M\">; propagate;\n");
   CHECK(selected("alone.tanh.1") == "tile<%alone.tanh.1, 1, \"M\">; propagate;\n");
-  // What selects an input, selects no inner value.
+  // A pattern that selects an input selects no inner value.
   CHECK(selected("**").find("layers") == std::string::npos);
 }
 
-TEST_CASE("a tactic on an inner value shards what its weight would, and computes the same") {
+TEST_CASE("a tactic on an inner value shards like one on its weight, and computes the same") {
   const pt::program p = program_of(two_layers);
   const auto by_value = partition(p, R"(BP: manual "B" {x: 0}
 MP: manual "M" {"layers_0.attn.dot_general": 1})");
@@ -196,7 +196,7 @@ MP: manual "M" {params.w.0: 1})");
 
 namespace {
 
-/// Three times `h = h w` in a loop, where the product has this name; then what makes the result.
+/// `h = h w` three times in a loop, where the product has this name; then the ops of the result.
 pt::program loop_of(const std::string& name, const std::string& rest) {
   return program_of(
       R"m(func.func @main(%x: tensor<32x8xf32>, %w: tensor<8x8xf32>) -> tensor<32x8xf32> {
@@ -218,7 +218,7 @@ pt::program loop_of(const std::string& name, const std::string& rest) {
 
 }  // namespace
 
-TEST_CASE("names inside of loops, and with microbatches") {
+TEST_CASE("scopes inside loops, and with microbatches, keep their names") {
   const pt::program p =
       loop_of("dot", R"m(  %3 = stablehlo.tanh %0#1 : tensor<32x8xf32> loc("jit(f)/tanh")
   %4 = stablehlo.negate %3 : tensor<32x8xf32>
@@ -236,7 +236,7 @@ M: manual "M" {tanh: 1})");
     CHECK(pt::all_close(pt::emulate(r->device, arguments), pt::evaluate(p, arguments)));
 }
 
-TEST_CASE("what is in a scope is computed again for the derivative") {
+TEST_CASE("remat of a scope recomputes it for the derivative") {
   const pt::program p = program_of(gradient);
   const auto arguments = data::arguments(p);
   const auto differences = [](const pt::program& q, bool again) {
@@ -247,7 +247,7 @@ TEST_CASE("what is in a scope is computed again for the derivative") {
   for (const std::string_view names : {"layers_*", "params", "layers_0, \"layers_1\""}) {
     const auto r = partition(p, pt::concat("R: remat ", names, "\nBP: manual B {x: 0}").view());
     CHECK(r.tactics[0].remat.scopes == 2);
-    // Only the derivative reads the differences: they are computed there alone.
+    // Only the derivative reads the differences: they are computed only there.
     CHECK(differences(r.sharded(), false) == 0);
     CHECK(differences(r.sharded(), true) == 2);
     CHECK(pt::all_close(pt::emulate(r, arguments), pt::evaluate(p, arguments)));
@@ -257,7 +257,7 @@ TEST_CASE("what is in a scope is computed again for the derivative") {
   CHECK(mistake("remat grad.layers_1").starts_with("S0"));
 }
 
-TEST_CASE("mistakes speak of scopes") {
+TEST_CASE("errors name scopes") {
   CHECK(mistake("M: manual \"M\" {\"layers_0.atn.sub\": 1}")
             .find("did you mean \"layers_0.attn.sub\"?") != std::string::npos);
   CHECK(mistake("M: manual \"M\" {layers_7: 1}").find("did you mean \"layers_0\"?") !=
@@ -278,7 +278,7 @@ TEST_CASE("mistakes speak of scopes") {
   CHECK(!message("stablehlo.add %x, %y : tensor<4xf32>").ends_with("head.dot"));
 }
 
-TEST_CASE("ops that are added and numbered anew keep their names") {
+TEST_CASE("ops that are added and renumbered keep their names") {
   pt::program p = program_of(two_layers);
   for (auto& n : p.ops) n.marks.source += 5;  // as if it were made of a larger program
   pt::label_list labels;
@@ -291,7 +291,7 @@ TEST_CASE("ops that are added and numbered anew keep their names") {
   CHECK(p.ops[0].marks.source == 0);
 }
 
-TEST_CASE("texts with names of scopes are read back, and actions applied again") {
+TEST_CASE("texts with names of scopes are read back, and actions replay") {
   const pt::program p = program_of(two_layers);
   CHECK(pt::equivalent(pt::parse(pt::print(p).view()), p));
   const auto r = partition(p, R"(BP: manual "B" {x: 0}
@@ -302,7 +302,7 @@ MP: manual "M" {"layers_*.**.dot_general": 1})");
   CHECK(data::str(pt::print_core(again)) == data::str(pt::print_core(r.core)));
 }
 
-TEST_CASE("layers of a module are given to meshes by their scopes, with their derivatives") {
+TEST_CASE("layers of a module are assigned to meshes by their scopes, with their derivatives") {
   const pt::program p = program_of(gradient);
   const pt::topology meshes{{"m0", {{"B", 4}}}, {"m1", {{"B", 2}}}};
   const auto m = pt::to_mpmd(p, meshes, {.names = {{"layers_0", "m0"}, {"layers_1", "m1"}}});
@@ -319,7 +319,7 @@ TEST_CASE("layers of a module are given to meshes by their scopes, with their de
   CHECK(pt::equal(pt::run_fragments(m, inputs), pt::evaluate(p, inputs)));
 }
 
-TEST_CASE("a step without a label is of the part of what uses it") {
+TEST_CASE("an op without a label belongs to the part of its user") {
   // An addition whose operand is broadcast first: the broadcast has no name.
   constexpr std::string_view text = R"m(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32> loc("x")) -> tensor<8x4xf32> {
@@ -337,7 +337,7 @@ TEST_CASE("a step without a label is of the part of what uses it") {
   CHECK(m.source.type(m.transfers[0].value).shape == pt::shape{4});
 }
 
-TEST_CASE("an iteration of a loop is no part: the error has the name that the loop has") {
+TEST_CASE("an iteration of a loop is not a part: the error has the name of the loop") {
   const pt::program p = loop_of("layers/dot_general", R"m(  return %0#1 : tensor<32x8xf32>
 }
 )m");
@@ -351,8 +351,8 @@ TEST_CASE("an iteration of a loop is no part: the error has the name that the lo
     return "";
   };
   const std::string wanted =
-      " would be an iteration of scan, which has \"while.body.layers\" in it; a loop lies on one "
-      "mesh: give it all of \"while.body.layers\", or unroll it (in C++ a for statement with "
+      " would be an iteration of scan, which has \"while.body.layers\" in it; a loop runs on one "
+      "mesh: assign all of \"while.body.layers\", or unroll it (in C++ a for statement with "
       "named(\"";
   for (const std::string name : {"layers.0", "while.body.layers.0"})
     CHECK(refusal(name).starts_with("O139 mpmd: \"" + name + '"' + wanted));
@@ -360,7 +360,7 @@ TEST_CASE("an iteration of a loop is no part: the error has the name that the lo
   CHECK(refusal("layer.0").starts_with("O108 "));
 }
 
-TEST_CASE("results of loops keep their numbers where others are dead") {
+TEST_CASE("results of loops keep their numbers if others are dead") {
   const pt::program p =
       program_of(R"m(func.func @main(%x: tensor<8x8xf32>, %n: tensor<i32>) -> tensor<8x8xf32> {
   %c0 = stablehlo.constant dense<0> : tensor<i32>

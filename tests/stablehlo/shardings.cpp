@@ -20,7 +20,7 @@ struct sharded {
   pt::text_schedule schedule;
   std::string error;
 };
-/// Everything up to the schedule; over `system`, if it has axes.
+/// Returns everything up to the schedule; over `system`, if it has axes.
 sharded read_sharded(const std::string& text, const pt::mesh& system = {}) {
   sharded s;
   s.source = pt::read_stablehlo(text, s.shardings);
@@ -57,7 +57,7 @@ std::string shardy(const std::string& sharding) {
 std::string gspmd(const std::string& sharding) {
   return with_argument("mhlo.sharding = \"" + sharding + "\"");
 }
-/// How the argument lies.
+/// Returns the layout of the argument.
 std::string argument(const std::string& text, const pt::mesh& system = {}) {
   const sharded s = read_sharded(text, system);
   if (!s.error.empty()) return s.error;
@@ -66,7 +66,7 @@ std::string argument(const std::string& text, const pt::mesh& system = {}) {
   return layout_of(p.input(0), p);
 }
 
-/// As JAX lowers a function with shardings of arguments and results, and a constraint inside.
+/// A function with shardings of arguments and results, and a constraint inside, as JAX lowers it.
 constexpr std::string_view of_shardy =
     R"(module @jit_f attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
   sdy.mesh @mesh = <["x"=4, "y"=2]> {stablehlo.mesh = {axes = [{name = "x", size = 4 : i64}, {name = "y", size = 2 : i64}]}}
@@ -91,7 +91,7 @@ constexpr std::string_view of_gspmd =
 
 }  // namespace
 
-TEST_CASE("shardings of a module become tactics: Shardy's and GSPMD's, the same") {
+TEST_CASE("shardings of a module become tactics, the same for Shardy and GSPMD") {
   const pt::mesh mesh{{"x", 4}, {"y", 2}};
   const pt::partitioned a = partitioned(read_sharded(std::string(of_shardy)));
   const pt::partitioned b = partitioned(read_sharded(std::string(of_gspmd), mesh));
@@ -103,21 +103,21 @@ TEST_CASE("shardings of a module become tactics: Shardy's and GSPMD's, the same"
   CHECK(layout_of(a.input(1), a) == R"([{}, {"y"}])");
   CHECK(layout_of(a.input(2), a) == R"([{"y", "x"}, {}])");
   CHECK(layout_of(a.output(0), a) == R"([{"x"}, {}])");
-  CHECK(layout_of(a.output(1), a) == R"([{"x"}, {"y"}])");  // as the constraint says
+  CHECK(layout_of(a.output(1), a) == R"([{"x"}, {"y"}])");  // as in the constraint
   CHECK(layout_of(c.input(2), c) == R"([{"d1", "d0"}, {}])");
   CHECK(a.collectives == c.collectives);
   check_values(a);
   check_values(c);
 }
 
-TEST_CASE("without a request they are left out") {
+TEST_CASE("shardings are ignored unless requested") {
   const pt::program p = pt::read_stablehlo(of_shardy);
   CHECK(!p.error);
   CHECK(pt::equivalent(p, pt::read_stablehlo(of_gspmd)));
   CHECK(data::str(pt::print(p)).find("tag") == std::string::npos);
 }
 
-TEST_CASE("forms of Shardy's shardings") {
+TEST_CASE("forms of Shardy's shardings are read") {
   CHECK(argument(shardy("[{}, {}]")) == "[{}, {}]");
   CHECK(argument(shardy("[{\"x\"}, {}]")) == R"([{"x"}, {}])");
   CHECK(argument(shardy("[{?}, {\"x\", ?}]")) == R"([{}, {"x"}])");
@@ -134,7 +134,7 @@ TEST_CASE("forms of Shardy's shardings") {
   CHECK(argument(generic) == R"([{"x"}, {}])");
 }
 
-TEST_CASE("forms of GSPMD's shardings") {
+TEST_CASE("forms of GSPMD's shardings are read") {
   const pt::mesh mesh{{"x", 4}, {"y", 2}};
   const auto of = [&](const std::string& text) { return argument(gspmd(text), mesh); };
   CHECK(of("{replicated}") == "[{}, {}]");
@@ -152,7 +152,7 @@ TEST_CASE("forms of GSPMD's shardings") {
         R"([{"d2"}, {"d0"}])");
 }
 
-TEST_CASE("constraints inside: of loops, functions that are called twice, with open dimensions") {
+TEST_CASE("constraints in loops, in functions that are called twice, and with open dimensions") {
   const std::string text = R"(module {
   sdy.mesh @mesh = <["x"=4, "y"=2]>
   func.func public @main(%x: tensor<16x8xf32>, %w: tensor<8x8xf32>) -> (tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"y"}]>}, tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y"}, {}]>}) {
@@ -193,7 +193,8 @@ TEST_CASE("constraints inside: of loops, functions that are called twice, with o
   check_values(p);
 }
 
-TEST_CASE("what is closed and sharded further is noted; sizes that do not divide are padded") {
+TEST_CASE(
+    "a closed dimension that is sharded further is noted; sizes that do not divide are padded") {
   const std::string text = R"(sdy.mesh @mesh = <["x"=4, "y"=2]>
 func.func @main(%a: tensor<10x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {?}]>}, %b: tensor<10x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{?}, {}]>}) -> tensor<10x8xf32> {
   %0 = stablehlo.add %a, %b : tensor<10x8xf32>
@@ -207,29 +208,29 @@ func.func @main(%a: tensor<10x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}
   check_values(p);
 }
 
-TEST_CASE("shardings that cannot be expressed") {
+TEST_CASE("shardings that cannot be expressed are refused") {
   const pt::mesh mesh{{"x", 4}, {"y", 2}};
   struct {
     std::string text, part;
   } cases[] = {
       {shardy("[{\"z\"}, {}]"),
-       "H014 stablehlo: 2:17: sharding #sdy.sharding<@mesh, [{\"z\"}, {}]>: \"z\" is no axis"},
-      {shardy("[{\"x\"}]"), "it is of 1 dimensions; the value has 2"},
+       "H014 stablehlo: 2:17: sharding #sdy.sharding<@mesh, [{\"z\"}, {}]>: \"z\" is not an axis"},
+      {shardy("[{\"x\"}]"), "it has 1 dimensions; the value has 2"},
       {shardy("[{}, {}], unreduced={\"x\"}"), "unreduced axes are not supported"},
-      {with_argument("sdy.sharding = #sdy.sharding<@other, [{}, {}]>"), "there is no mesh @other"},
+      {with_argument("sdy.sharding = #sdy.sharding<@other, [{}, {}]>"), "unknown mesh @other"},
       {with_argument("sdy.sharding = #sdy.sharding<mesh<[\"x\"=4]>, [{}, {}]>"),
        "its mesh has no name"},
       {"sdy.mesh @mesh = <[\"x\"=2], device_ids=[1, 0]>\n" + with_argument(""),
-       "mesh @mesh: its devices are in another order"},
+       "mesh @mesh: its devices are not in the order"},
       {"sdy.mesh @mesh = <[\"x\"=0]>\n" + with_argument(""), "mesh @mesh: M001"},
       {gspmd("{manual}"), "only replicated and devices= are supported"},
       {gspmd("{maximal device=3}"), "only replicated and devices="},
       {gspmd("{devices=[2,2,2]<=[8] last_tile_dims={manual}}"), "\"manual\" is not supported"},
-      {gspmd("{devices=[8]<=[8]}"), "it is of 1 dimensions"},
+      {gspmd("{devices=[8]<=[8]}"), "it has 1 dimensions"},
       {gspmd("{devices=[4,2]<=[9]}"), "its devices are not 8"},
       {gspmd("{devices=[4,2]<=[4,2]T(1,1)}"), "its devices are not 8"},
-      {gspmd("{devices=[4,2]0,1,2,3,4,5,7,6}"), "its devices are in no order of axes"},
-      {gspmd("{devices=[4,2]0,1,2,3,4,5,6}"), "it lists 7 devices; it has 8 pieces"},
+      {gspmd("{devices=[4,2]0,1,2,3,4,5,7,6}"), "the order of its devices is not one of axes"},
+      {gspmd("{devices=[4,2]0,1,2,3,4,5,6}"), "it lists 7 devices; it has 8 shards"},
       {gspmd("{devices=[2,2]<=[4]}"), "the module is for 4 devices"},
   };
   for (const auto& each : cases) {
@@ -241,8 +242,7 @@ TEST_CASE("shardings that cannot be expressed") {
   CHECK(read_sharded(shardy("[{\"x\"}, {}]"), pt::mesh{{"x", 8}, {"y", 2}}).error ==
         R"(H014 shardings: the module has axis "x" of 4; the system has mesh {"x":8, "y":2})");
   CHECK(read_sharded(gspmd("{devices=[2,3]<=[6]}"), pt::mesh{{"x", 3}, {"y", 2}})
-            .error.find("slices mesh {\"x\":3, \"y\":2} where none of its axes") !=
-        std::string::npos);
+            .error.find("slices mesh {\"x\":3, \"y\":2} within an axis") != std::string::npos);
   CHECK(read_sharded(with_argument("")).error.find("names no mesh") != std::string::npos);
 }
 

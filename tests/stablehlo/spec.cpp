@@ -39,7 +39,7 @@ std::string thrown(std::string_view specification, const pt::mesh& m) {
 
 }  // namespace
 
-TEST_CASE("the talk's specification, and the same as tactics") {
+TEST_CASE("the talk's specification equals its tactics in C++") {
   const pt::mesh m{{"M", 16}};
   const auto talk = made("arg-tile 1 1 16\narg-tile 2 0 16\npropagate\n", m);
   CHECK(talk.collectives == pt::collectives{0, 1, 0, 0, 0});
@@ -51,7 +51,7 @@ TEST_CASE("the talk's specification, and the same as tactics") {
   CHECK(named.tactics[0].name.view() == "MP");
 }
 
-TEST_CASE("patterns, placements, padding, sub-axes, microbatches") {
+TEST_CASE("patterns, placements, padding, sub-axes and microbatches are read") {
   const pt::mesh m{{"B", 4}, {"M", 2}};
   const auto all = made("manual B {\"w*\": first_divisible_dim, x: replicated}", m);
   CHECK(all.input("w1").local_shape == pt::shape{64, 256});
@@ -64,7 +64,7 @@ TEST_CASE("patterns, placements, padding, sub-axes, microbatches") {
   CHECK(padded.input("x").local_shape == pt::shape{6, 256});
 }
 
-TEST_CASE("remat") {
+TEST_CASE("remat is read") {
   const auto s = pt::read_schedule("R: remat \"layers.*\", w1; remat x  # each on one line\n");
   REQUIRE(!s.error);
   REQUIRE(s.tactics.size() == 2);
@@ -75,7 +75,7 @@ TEST_CASE("remat") {
   CHECK(thrown("remat w1", pt::mesh{{"B", 4}})
             .starts_with("S015 schedule: 1:1: remat: the program has no deri"));
 }
-TEST_CASE("passes") {
+TEST_CASE("passes are read") {
   const auto s = pt::read_schedule(
       "BP: manual B {x: 0}; passes share_gathers, combine_below 64 KiB\n"
       "passes memory_bound 1e9 B, stationary_above 16 KiB");
@@ -101,19 +101,19 @@ TEST_CASE("passes") {
   CHECK(pt::read_schedule("passes: manual B {x: 0}").tactics[0].name() == "passes");
   CHECK(why("passes share").starts_with("X003 schedule: 1:8: pass \"share\" is unknown; know"));
   CHECK(
-      why("passes place\npasses place").starts_with("X004 schedule: 2:8: pass \"place\" is said"));
-  CHECK(why("passes place, place") == "X004 schedule: 1:15: pass \"place\" is said twice");
+      why("passes place\npasses place").starts_with("X004 schedule: 2:8: pass \"place\" is given"));
+  CHECK(why("passes place, place") == "X004 schedule: 1:15: pass \"place\" is given twice");
   CHECK(
       why("passes share_gathers som").starts_with("X003 schedule: 1:22: uses \"som\" are unknown"));
   CHECK(
-      why("passes combine_below 3 s").starts_with("X002 schedule: 1:22: unit \"s\" does not fit"));
+      why("passes combine_below 3 s").starts_with("X002 schedule: 1:22: unit \"s\" is of another kind"));
   CHECK(why("passes combine_below 0").starts_with("X020 schedule: 1:22: \"0\" is out of r"));
   CHECK(
       why("passes combine_below 0.5 B").starts_with("X010 schedule: 1:8: combine_below needs a "));
   CHECK(why("passes place,").starts_with("X003 schedule: 1:14: pass \"\" is unknown"));
 }
 
-TEST_CASE("overlap: for which machine") {
+TEST_CASE("overlap is for the system's device") {
   auto s = pt::read_schedule("BP: manual B {x: 0}; passes overlap\n");
   REQUIRE(!s.error);
   CHECK(s.options().overlap.any());
@@ -123,7 +123,7 @@ TEST_CASE("overlap: for which machine") {
   CHECK(s.overlap.on.device == pt::a100_80);
 }
 
-TEST_CASE("automatic tactics: for which machine, how long, and what they found") {
+TEST_CASE("automatic: the device, the limits and the tactics that were found") {
   auto s = pt::read_schedule(
       "BP: manual B {x: 0}\nA: automatic \"M\" {evaluations: 300, seed: 2, memory: 1 GiB}\n"
       "automatic M, B");
@@ -151,9 +151,9 @@ TEST_CASE("automatic tactics: for which machine, how long, and what they found")
   CHECK(why("automatic M {budget: 3}") ==
         "X003 schedule: 1:14: option \"budget\" is unknown; known: evaluations, seconds, memory, "
         "seed, device, overlap, least_gain");
-  CHECK(why("automatic M, B, M") == "X004 schedule: 1:17: axis \"M\" is said twice");
+  CHECK(why("automatic M, B, M") == "X004 schedule: 1:17: axis \"M\" is given twice");
   CHECK(why("automatic M {seed: 1, seed: 2}") ==
-        "X004 schedule: 1:23: option \"seed\" is said twice");
+        "X004 schedule: 1:23: option \"seed\" is given twice");
   for (const char* wrong : {"evaluations: 0", "evaluations: -3", "seconds: -1", "seconds: 1e999",
                             "memory: 0", "memory: inf", "memory: 1e6 TiB"})
     CHECK_MESSAGE(
@@ -161,7 +161,7 @@ TEST_CASE("automatic tactics: for which machine, how long, and what they found")
         wrong);
 }
 
-TEST_CASE("mistakes in a specification") {
+TEST_CASE("errors in a specification have line and column") {
   CHECK(why("BP: manul \"B\" {x: 0}") ==
         "X003 schedule: 1:1: \"manul\" is not a tactic; known: manual, shard, microbatch, remat, "
         "amalgamated, automatic, pipeline, tile, atomic, arg-tile, propagate, passes; did you mean "
@@ -178,22 +178,23 @@ TEST_CASE("mistakes in a specification") {
   CHECK(why("BP: manual \"B\" {x: 0") == "X001 schedule: 1:21: \"}\" is expected; the line ends");
   CHECK(why("\nBP: manual B {x: first}")
             .starts_with("X003 schedule: 2:18: placement \"first\" is unknown"));
-  CHECK(why("arg-tile 1 16").starts_with("X001 schedule: 1:14: the width of a piece is expected"));
+  CHECK(why("arg-tile 1 16").starts_with("X001 schedule: 1:14: the width of a shard is expected"));
   const pt::mesh m{{"B", 4}, {"M", 4}};
   CHECK(
       thrown("arg-tile 1 1 64", m) ==
-      "X007 schedule: 1:1: pieces of 64 along dimension 1 of \"w1\", which has 256 elements there, "
+      "X007 schedule: 1:1: shards of 64 along dimension 1 of \"w1\", which has 256 elements there, "
       "need an axis of 4; the mesh has \"B\" of 4, \"M\" of 4; name it with manual");
   CHECK(thrown("arg-tile 7 1 64", m) ==
-        "X006 schedule: 1:1: there is no argument 7; the program has 3");
+        "X006 schedule: 1:1: argument 7 does not exist; the program has 3");
   CHECK(thrown("arg-tile w3 1 64", m) ==
-        "X006 schedule: 1:1: there is no argument w3; the program has 3; known: x, w1, w2; did you "
+        "X006 schedule: 1:1: argument w3 does not exist; the program has 3; known: x, w1, w2; did "
+        "you "
         "mean \"w1\"?");
-  CHECK(thrown("manual B {w3: 0}", m)
-            .starts_with("S006 schedule: 1:1: manual(\"B\"): no input, tag"));
+  CHECK(
+      thrown("manual B {w3: 0}", m).starts_with("S006 schedule: 1:1: manual \"B\": no input, tag"));
 }
 
-TEST_CASE("advice is in the syntax of the tactics") {
+TEST_CASE("advice is in the syntax of specifications") {
   const pt::mesh three{{"B", 3}}, m{{"B", 4}};
   CHECK(thrown("manual B {x: 0}", three)
             .ends_with("or pad it with \"pad\" at the end of the tactic"));
@@ -250,7 +251,7 @@ TEST_CASE("advice is in the syntax of the tactics") {
                     doctest::Contains("; shard it, or place it pt::replicated"));
 }
 
-TEST_CASE("report and explain count the same collectives, whatever passes do") {
+TEST_CASE("report and explain count the same collectives with any passes") {
   const auto f = pt::trace(
       [](auto x, auto w) {
         const auto y = pt::for_loop(
@@ -279,7 +280,7 @@ TEST_CASE("report and explain count the same collectives, whatever passes do") {
   CHECK(passes_change);
 }
 
-TEST_CASE("systems") {
+TEST_CASE("systems are read") {
   const auto s = pt::read_system(
       "axis B 4\naxis M 2 # minor\ndevice \"TPU v3\"\nmemory 16 GiB\nbandwidth 1 TB/s\nflops "
       "61.5 TFLOP/s\nlink M 70 GB/s 1 us\n");
@@ -296,10 +297,10 @@ TEST_CASE("systems") {
   CHECK(mistake("axis B four").starts_with("X001 system: 1:8: a number of devices"));
   CHECK(mistake("memory 16 GX").starts_with("X002 system: 1:8: unit \"GX\" is unknown"));
   CHECK(mistake("axis B 4\nlink M 7 GB/s") ==
-        "X005 system: 2:1: a link of \"M\", which is no axis");
-  CHECK(mistake("axis B 4\naxis B 2") == "X004 system: 2:1: axis \"B\" is said twice");
+        "X005 system: 2:1: a link of \"M\", which is not an axis");
+  CHECK(mistake("axis B 4\naxis B 2") == "X004 system: 2:1: axis \"B\" is given twice");
   CHECK(mistake("axis B 4\nlink B 1 GB/s\nlink B 2 GB/s") ==
-        "X004 system: 3:1: the link of \"B\" is said twice");
+        "X004 system: 3:1: the link of \"B\" is given twice");
   CHECK(mistake("ax B 4").starts_with("X003 system: 1:1: \"ax\" is unknown"));
   CHECK(mistake("axis B 0").starts_with("M001"));
   CHECK(mistake("device abcdefghijklmnopqrstuvwxyz1234567") ==
@@ -328,7 +329,7 @@ TEST_CASE("systems") {
             .starts_with("X001 system: 1:18: switched, ring or torus is expected, not \"star\""));
 }
 
-TEST_CASE("devices of the table, and what is changed of them") {
+TEST_CASE("devices of the table can be modified") {
   const auto s = pt::read_system(
       "memory 1 GiB\naxis B 16\naxis M 2\ndevice A100-80\nflops.f16 100 TFLOP/s\nnode 4\n"
       "tile 64\nwindow 3 ns\nfar 1 GB/s 2 us ring\nattained.links 0.5\nlink M 7 GB/s torus\n");
@@ -352,7 +353,7 @@ TEST_CASE("devices of the table, and what is changed of them") {
     CHECK(unknown.error.message.view().starts_with("X014 system: 2:1: device \"H100x\" is not in"));
     CHECK(unknown.error.message.view().ends_with("did you mean \"H100\"?"));
   }
-  // One speed for all types of a device that nobody knows.
+  // One rate for all types, on an unknown device.
   const auto own = pt::read_system(
       "axis B 4\ndevice mine\nmemory 8 GB\nbandwidth 100 GB/s\nflops 1 TFLOP/s\nnear 1 GB/s\n");
   CHECK(own.can_simulate());
@@ -382,13 +383,12 @@ TEST_CASE("what if: designs, and the sweep over them") {
   const auto mistake = [&](std::string_view t) {
     return std::string(pt::read_designs(t, base).error.message.view());
   };
-  CHECK(mistake("") == "X013 designs: there is none; a line is \"name: change, change\"");
+  CHECK(mistake("") == "X013 designs: the text is empty; a line is \"name: change, change\"");
   CHECK(mistake("a: memory * 0") == "X013 designs: 1:13: a factor of 0");
-  CHECK(mistake("a: axis Q * 2") ==
-        "S001 designs: 1:9: there is no axis \"Q\" in {\"B\":4, \"M\":2}");
+  CHECK(mistake("a: axis Q * 2") == "S001 designs: 1:9: axis \"Q\" is not in {\"B\":4, \"M\":2}");
   CHECK(
       mistake("a: axis B / 8") ==
-      "M001 designs: 1:9: axis \"B\" of size 4 cannot be changed so; sizes are whole numbers, 1 or "
+      "M001 designs: 1:9: axis \"B\" of size 4 cannot be changed to that; sizes are integers, 1 or "
       "more");
   CHECK(mistake("a: device H10").starts_with("X014 designs: 1:11: device \"H10\" is not in"));
   for (const char* wrong : {"memory * 1e12", "axis B * 1e30", "node = 1e30", "node / 3",
@@ -417,12 +417,12 @@ TEST_CASE("what if: designs, and the sweep over them") {
   CHECK(std::string(table.print().view()).ends_with("nothing fits\n"));
 }
 
-TEST_CASE("does it fit, and are there as many devices") {
+TEST_CASE("reports state whether the program fits and the system has enough devices") {
   const auto s = pt::read_system("axis B 4\naxis M 2\ndevices 8\ndevice TPUv3\nmemory 1 KiB\n");
   REQUIRE_MESSAGE(!s.error, std::string(s.error.message.view()));
   CHECK(pt::print_memory(s, 1024).view() == "memory: 1024 of 1024 bytes of a TPUv3: it fits\n");
   CHECK(pt::print_memory(s, 1500).view() ==
-        "memory: 1500 of 1024 bytes of a TPUv3: it does not fit, 476 bytes are missing\n");
+        "memory: 1500 of 1024 bytes of a TPUv3: it does not fit, 476 more bytes are needed\n");
   CHECK(pt::print_memory(pt::read_system("axis B 4\n"), 5).empty());
   CHECK(pt::print_missing(pt::read_system("axis B 4\n")).empty());
   CHECK(pt::print_missing(pt::read_system("axis B 4\ndevice H100\n")).empty());
@@ -430,10 +430,10 @@ TEST_CASE("does it fit, and are there as many devices") {
             .view()
             .starts_with("time: not simulated; D001 "));
   CHECK(pt::read_system("axis B 4\naxis M 2\ndevices 16\n").error.message.view() ==
-        "X009 system: 3:1: 16 devices are asked for; the axes {\"B\":4, \"M\":2} are 8");
+        "X009 system: 3:1: 16 devices are given; the axes {\"B\":4, \"M\":2} make 8");
 }
 
-TEST_CASE("bounds") {
+TEST_CASE("bounds are checked") {
   const auto p = made("arg-tile 1 1 16\narg-tile 2 0 16\npropagate\n", pt::mesh{{"M", 16}});
   const auto broken = [&](std::string_view t) {
     pt::failure f;
@@ -444,7 +444,7 @@ TEST_CASE("bounds") {
   };
   CHECK(broken("all_reduce == 1\nall_gather <= 0\npeak_bytes <= 1 MiB") == "");
   CHECK(broken("all_reduce < 1") == "all_reduce is 1; all_reduce < 1 does not hold\n");
-  CHECK(broken("all_red < 1").starts_with("X008 check: there is no figure \"all_red\""));
+  CHECK(broken("all_red < 1").starts_with("X008 check: figure \"all_red\" is unknown"));
   CHECK(broken("all_reduce = 1").starts_with("X001 check: 1:12"));
   CHECK(broken("flops <= 1 TFLOP\nconflicts <= 0") == "");
   for (const char* wrong : {"all_reduce <= 2 GiB", "flops <= 2 GiB", "peak_bytes <= 2 s"})
@@ -453,8 +453,9 @@ TEST_CASE("bounds") {
     CHECK_MESSAGE(broken(wrong).starts_with("X020 check: 1:"), wrong);
 }
 
-TEST_CASE("npz files") {
-  CHECK(pt::run_detail::crc32("123456789") == 0xcbf43926);  // as catalogues of CRCs have it
+TEST_CASE("npz files are read and written") {
+  CHECK(pt::run_detail::crc32("123456789") ==
+        0xcbf43926);  // the check value of the catalogue of CRCs
   std::vector<pt::named_array> list;
   for (int t = 0; t < pt::dtype_count; ++t) {
     pt::array a({static_cast<pt::dtype>(t), {2, 3}});
@@ -475,7 +476,7 @@ TEST_CASE("npz files") {
     CHECK(std::memcmp(back[i].value.bytes(), list[i].value.bytes(),
                       static_cast<std::size_t>(list[i].value.type().bytes())) == 0);
   }
-  // Truncated anywhere, it is a mistake.
+  // Truncated anywhere, it is an error.
   const std::string whole = pt::run_detail::read_file(path);
   for (std::size_t n = 0; n < whole.size(); n += 37) {
     pt::run_detail::write_file(path, std::string_view(whole).substr(0, n));

@@ -1,4 +1,4 @@
-// A line of a specification does the same as its tactic in C++: the table of spec/README.md.
+// A line of a specification does the same as its tactic in C++: the pairs in spec/README.md.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -36,7 +36,7 @@ std::string mistake(std::string_view lines) {
   }
   return "";
 }
-/// The name of its tactic, its actions, notes, loops, and the device-local program.
+/// Returns the name of its tactic, its actions, notes, loops, and the device-local program.
 std::string all_of(const pt::partitioned& p) {
   std::string out;
   for (const auto& t : p.tactics) {
@@ -47,22 +47,22 @@ std::string all_of(const pt::partitioned& p) {
   return out + std::string(print_actions(p.core, p.sharded()).view()) +
          std::string(print(p.device).view());
 }
-/// True if it is a row of the table.
+/// True if the page shows the line below the tactic.
 bool is_documented(const std::string& cpp, const std::string& line) {
   const std::string page =
       run_detail::read_file(PARTITA_SOURCE_DIR "/include/partita/spec/README.md");
-  return page.find("| `" + cpp + "` | `" + line + "` |") != std::string::npos;
+  return page.find("\n" + cpp + "\n" + line + "\n") != std::string::npos;
 }
 
 #define SAME(line, ...)                                                                        \
   {                                                                                            \
-    CHECK_MESSAGE(is_documented(#__VA_ARGS__, line), "| `" #__VA_ARGS__ "` | `", line, "` |"); \
+    CHECK_MESSAGE(is_documented(#__VA_ARGS__, line), #__VA_ARGS__ "\n", line);                 \
     CHECK(all_of(by_text(line)) == all_of(partition(layers(), eight, schedule(__VA_ARGS__)))); \
   }
 
 }  // namespace
 
-TEST_CASE("each line is the tactic of C++") {
+TEST_CASE("each line equals its tactic in C++") {
   SAME("BP: manual B {x: 0, y: 0}", manual("B", {{"x", 0}, {"y", 0}}, "BP"));
   SAME("manual M {params.layers.*.up: 1, params.**.down: 0}",
        manual("M", {{"params.layers.*.up", 1}, {"params.**.down", 0}}));
@@ -86,7 +86,7 @@ TEST_CASE("lines that rewrite, that search, and several at once") {
        amalgamated("ST", manual("B", {{"x", 0}}), manual("M", {{"params.layers", 1}})));
   SAME("automatic M, B {device: A100-80, evaluations: 50, seed: 2, overlap: false}",
        automatic({"M", "B"}, a100_80, {.evaluations = 50, .overlap = false, .seed = 2}));
-  // In amalgamated, too, and on several lines.
+  // Inside amalgamated, too, and on several lines.
   const auto all = amalgamated("all", microbatch(4, {{"x", 0}, {"y", 0}}), remat({"layers_0"}),
                                manual("B", {{"x", 0}}), shard({{"params.head", {{}, "M"}}}));
   CHECK(all_of(by_text("all: amalgamated {  # at once\n  microbatch 4 {x: 0, y: 0}\n"
@@ -98,7 +98,7 @@ TEST_CASE("lines that rewrite, that search, and several at once") {
   CHECK(all_of(by_text("shard {x: {{}}, y: {}}")) != "");
 }
 
-TEST_CASE("actions") {
+TEST_CASE("actions are tactics") {
   struct own {
     std::string_view name() const { return "own"; }
     void apply(tactic_context& c) const {
@@ -121,18 +121,18 @@ TEST_CASE("actions") {
   CHECK(three.tactics[2].name.view() == "A");
 }
 
-TEST_CASE("mistakes have a line, the name and the nearest names") {
+TEST_CASE("errors have a line, the name and the nearest names") {
   const auto starts = [](std::string_view lines, std::string_view begin) {
     const std::string said = mistake(lines);
     CHECK_MESSAGE(said.starts_with(begin), said);
   };
   starts("BP: manual B {x: 0}\n\nMP: manual M {params.layer.0.up: 1}",
-         "S006 schedule: 3:1: manual(\"M\"): no input, tag, output or inner value is named "
+         "S006 schedule: 3:1: manual \"M\": no input, tag, output or inner value is named "
          "\"params.layer.0.up\"");
   CHECK(mistake("BP: manual B {xs: 0}").ends_with("did you mean \"x\"?"));
   starts("\n shard {x: {Q}}", "S001 schedule: 2:2: tactic: the mesh has no axis \"Q\"");
   starts("shard {x: {B, {}, M}}", "S034 schedule: 1:1: shard \"shard\": \"x\" [32, 16] is given ");
-  starts("shard {x: {B, B}}", "S004 schedule: 1:1: shard \"shard\": \"x\" is given axis \"B\" twi");
+  starts("shard {x: {B, B}}", "S004 schedule: 1:1: shard \"shard\": \"x\" uses axis \"B\" twi");
   starts("shard {x: rows}", "X003 schedule: 1:11: layout \"rows\" is unknown; give the axes of ");
   starts("shard {x: 0}", "X003 schedule: 1:11: layout \"0\" is unknown");
   starts("shard {}", "X001 schedule: 1:9: an entry, like {x: {B}}, is expected; the line ends");
@@ -142,14 +142,14 @@ TEST_CASE("mistakes have a line, the name and the nearest names") {
   starts("tile x 2 B", "S002 schedule: 1:1: ");
   starts("tile x 0", "X001 schedule: 1:9: a name is expected; the line ends");
   starts("atomic x C", "S001 schedule: 1:1: ");
-  starts("microbatch 5 {x: 0}", "S003 schedule: 1:1: microbatch(5): dimension 0 of \"x\" has ");
+  starts("microbatch 5 {x: 0}", "S003 schedule: 1:1: microbatch 5: dimension 0 of \"x\" has ");
   starts("\nremat nothing", "S006 schedule: 2:1: remat: ");
-  starts("amalgamated {\n manual B {x: 0}\n manual B {z: 0}}", "S006 schedule: 3:2: manual(\"B\")");
+  starts("amalgamated {\n manual B {x: 0}\n manual B {z: 0}}", "S006 schedule: 3:2: manual \"B\"");
   starts("amalgamated {pipeline {stages: {a}}}", "X003 schedule: 1:14: \"pipeline\" is no");
   starts("amalgamated {passes place}", "X003 schedule: 1:14: \"passes\" is no");
   starts("amalgamated {manual B {x: 0}", "X001 schedule: 1:29: \"}\" is expected; the line ends");
   starts("amalgamated {}", "X001 schedule: 1:15: a tactic is expected; the line ends");
   starts("automatic B", "X015 schedule: 1:1: automatic searches for a device; none is given");
-  starts("automatic B {device: A100}", "X014 schedule: 1:22: there is no device \"A100\"");
+  starts("automatic B {device: A100}", "X014 schedule: 1:22: device \"A100\" is not in the table");
   starts("automatic B {overlap: 1}", "X001 schedule: 1:23: true or false is expected, not \"1}\"");
 }

@@ -87,7 +87,7 @@ std::string notes(const pt::program& p) {
 
 }  // namespace
 
-TEST_CASE("states: results in any order are told by what they are made of") {
+TEST_CASE("states: results in any order are recognized by their computation") {
   for (const bool donated : {true, false})
     for (const std::string order : {"pml", "mpl", "lmp", "lpm", "mlp", "plm"}) {
       const pt::program p = read(step(donated, order));
@@ -128,13 +128,14 @@ TEST_CASE("states: results in any order are told by what they are made of") {
   const pt::program open = read(step(false, "pml", ""));
   CHECK(output_names(open) == "0 1 2");
   CHECK(notes(open) ==
-        "results that may be next states, but are sharded by themselves: \"0\" of \"params.w\"; "
-        "donate the argument, or return it under the same name, if both are to lie alike\n");
+        "results that may be next states, but are sharded independently: \"0\" of \"params.w\"; "
+        "donate the argument, or return it under the same name, if both should have the same "
+        "layout\n");
   const pt::partitioned r = pt::partition(open, mesh, pt::schedule(pt::manual("B", {{"x", 0}})));
   CHECK(str(pt::report(r)).find("note: results that may be next states") != std::string::npos);
 }
 
-TEST_CASE("states: a gradient is none, with decay of weights, too") {
+TEST_CASE("states: a gradient is not a state, even with weight decay") {
   const std::string module = R"(
 func.func @main(%w: tensor<8x8xf32> loc("params['w']"), %x: tensor<16x8xf32> loc("x")) -> (tensor<8x8xf32> {jax.result_info = "result['w']"}) {
   %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<16x8xf32>
@@ -147,7 +148,7 @@ func.func @main(%w: tensor<8x8xf32> loc("params['w']"), %x: tensor<16x8xf32> loc
   CHECK(output_names(read(module)) == "w");
 }
 
-TEST_CASE("states: through loops, branches and updates in place") {
+TEST_CASE("states: recognized through loops, branches and updates in place") {
   const std::string head =
       "func.func @main(%w: tensor<8xf32> {jax.buffer_donor = true} loc(\"w\"), "
       "%i: tensor<i32> loc(\"i\")) -> (tensor<8xf32>, tensor<8xf32>) {\n";
@@ -183,7 +184,7 @@ TEST_CASE("states: through loops, branches and updates in place") {
   }
 }
 
-TEST_CASE("states: what only the module says, and what nothing does") {
+TEST_CASE("states: those that only the module states, and results that are not states") {
   const auto module = [](const std::string& a, const std::string& b) {
     return "func.func @main(%a: tensor<8xf32>" + a + " loc(\"a\"), %b: tensor<8xf32>" + b +
            " loc(\"b\")) -> (tensor<8xf32>, tensor<8xf32>) {\n"
@@ -197,7 +198,7 @@ TEST_CASE("states: what only the module says, and what nothing does") {
   const pt::program p = read(module(donor, ""));
   CHECK(output_names(p) == "result0 result1");
   CHECK(notes(p) ==
-        "no result could be told to be the next state of \"a\", which the module donates; "
+        "no result could be identified as the next state of \"a\", which the module donates; "
         "return each under the name of its argument\n");
   CHECK(output_names(read(module(" {tf.aliasing_output = 1 : i32}", donor))) == "b a");
   CHECK(str(pt::read_stablehlo(module(" {tf.aliasing_output = 2 : i32}", "")).error.message) ==
@@ -235,7 +236,7 @@ func.func @main(%a: tensor<8xf32> {mhlo.layout_mode = "{0}", mhlo.memory_kind = 
   CHECK(str(pt::read_stablehlo(replaced(module, "_xla_buffer_placement = \"device\"",
                                         "_xla_buffer_placement = \"moon\""))
                 .error.message)
-            .find("memory \"moon\" is none of device, pinned_host, unpinned_host") !=
+            .find("memory \"moon\" is not one of device, pinned_host, unpinned_host") !=
         std::string::npos);
 }
 
@@ -270,7 +271,7 @@ TEST_CASE("memory: donated arguments give their memory to results, others do not
   CHECK(at[pt::memory_kind::optimizer_state] > 0);
 }
 
-TEST_CASE("memory: what is offloaded takes none of the device's") {
+TEST_CASE("memory: offloaded values take no memory of the device") {
   const auto module = [](bool offloads) {
     const auto place = [&](const std::string& to, const std::string& from,
                            const std::string& where) {

@@ -1,6 +1,6 @@
-// What is written as StableHLO reads back: read(write(p)) is p. Where it is not, p was not in the
-// form that reading gives: constants are rounded to their types, ops that do nothing are gone, and
-// constants that nothing uses; a second time nothing changes.
+// Written StableHLO reads back: read(write(p)) is p. If it differs, p was not in the form that
+// reading gives: constants are rounded to their types; ops that do nothing and unused constants are
+// removed. The second time nothing changes.
 #include <doctest/doctest.h>
 #include <algorithm>
 
@@ -19,7 +19,7 @@ using data::str;
 
 namespace {
 
-/// With constants that are numbers of their types.
+/// Rounds constants to their types.
 pt::program rounded(pt::program p) {
   for (pt::op_id o = 0; o < p.op_count(); ++o) {
     const pt::op_node& n = p.op(o);
@@ -32,7 +32,7 @@ pt::program rounded(pt::program p) {
   for (auto& r : p.regions) r = rounded(static_cast<pt::program&&>(r));
   return p;
 }
-/// The program that is read from what is written of it.
+/// Writes the program and reads it back.
 pt::program read_back(const pt::program& p) {
   const pt::text module = pt::write_stablehlo(p);
   CHECK_MESSAGE(!module.view().starts_with("error"), str(module), "\n", str(pt::print(p)));
@@ -40,7 +40,8 @@ pt::program read_back(const pt::program& p) {
   CHECK_MESSAGE(!q.error, str(q.error.message), "\n", str(module));
   return q;
 }
-/// Is it the same the first time? It must be the second time.
+/// Returns whether the program is unchanged the first time. Checks that it is unchanged the second
+/// time.
 bool reads_back(const pt::program& given) {
   const pt::program p = rounded(given), once = read_back(p);
   if (once.error) return false;
@@ -50,7 +51,7 @@ bool reads_back(const pt::program& given) {
   CHECK_MESSAGE(pt::equivalent(twice, once), str(pt::print(once)), "\n", str(pt::print(twice)));
   return false;
 }
-/// All results of an op.
+/// Returns all results of an op.
 pt::program program_with_results(const laws::op_case& c) {
   pt::builder b;
   std::vector<pt::value_id> x;
@@ -64,7 +65,7 @@ pt::program program_with_results(const laws::op_case& c) {
     b.p.outputs.push_back({y + i, b.p.intern("y" + std::to_string(i))});
   return b.p;
 }
-/// Are these the dimension numbers of the rows of a table? They are read as none.
+/// True if these are the dimension numbers of the rows of a table, which are read as none.
 bool means_rows(const laws::op_case& c) {
   if (c.op != &pt::def<pt::op::scatter> || c.operands.size() != 3 || c.attrs.size() < 2)
     return false;
@@ -74,7 +75,7 @@ bool means_rows(const laws::op_case& c) {
   for (std::int64_t n : {1, 0, 0, 0, 1, 0, indices}) rows.push_back(n);
   return std::equal(rows.begin(), rows.end(), c.attrs.begin(), c.attrs.end());
 }
-/// Does reading write this op in another form, or leave it out as one that does nothing?
+/// True if reading writes this op in another form, or removes it because it does nothing.
 bool has_another_form(const laws::op_case& c) {
   for (const pt::op_def* op : {&pt::def<pt::op::literal>, &pt::def<pt::op::slice>,
                                &pt::def<pt::op::pad>, &pt::def<pt::op::dynamic_slice>})
@@ -136,7 +137,7 @@ TEST_CASE("random programs read back, and compute the same") {
   CHECK(same > all * 2 / 3);
 }
 
-TEST_CASE("names of any characters come back") {
+TEST_CASE("names of any characters read back") {
   pt::builder b;
   const pt::tensor_type t{pt::dtype::f32, {2}};
   const auto x = pt::ops::parameter(b, "params.w[0]'s \"\\n\" \\ \xc3\xa4", t);
@@ -147,7 +148,7 @@ TEST_CASE("names of any characters come back") {
   CHECK(reads_back(b.p));
 }
 
-TEST_CASE("tags of a function that is called twice have names of their own") {
+TEST_CASE("tags of a function that is called twice get different names") {
   const pt::program p = pt::read_stablehlo(R"(
 func.func @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
   %0 = func.call @f(%arg0) : (tensor<2xf32>) -> tensor<2xf32>
@@ -169,7 +170,7 @@ func.func private @g(%arg0: tensor<2xf32>) -> tensor<2xf32> {
     CHECK_MESSAGE(text.find(name) != std::string::npos, text);
 }
 
-TEST_CASE("a composite of an op that is none, or without its function, is refused") {
+TEST_CASE("a composite of an unknown op, or without its function, is refused") {
   const auto message = [](const char* op) {
     return str(
         pt::read_stablehlo(
@@ -178,12 +179,12 @@ TEST_CASE("a composite of an op that is none, or without its function, is refuse
             .error.message);
   };
   CHECK(message("stablehlo.composite \"partita.nothing\" %arg0 {decomposition = @f}") ==
-        "H004 stablehlo: 2:8: composite \"partita.nothing\" is no op");
+        "H004 stablehlo: 2:8: composite \"partita.nothing\" is not an op");
   CHECK(message("stablehlo.composite \"partita.scan\" %arg0 {decomposition = @f}") ==
-        "H010 stablehlo: 2:8: stablehlo.composite: there is no function @f.body");
+        "H010 stablehlo: 2:8: stablehlo.composite: unknown function @f.body");
 }
 
-TEST_CASE("a mesh with more devices than groups can be written out for is refused") {
+TEST_CASE("a mesh whose groups are too many to write is refused") {
   pt::builder b;
   const auto x = pt::ops::parameter(b, "x", {pt::dtype::f32, {2}});
   b.p.outputs.push_back({x, b.p.intern("y")});
@@ -195,7 +196,7 @@ TEST_CASE("a mesh with more devices than groups can be written out for is refuse
         "can be written out\n");
 }
 
-TEST_CASE("a program for one device: groups, places and what nobody sends") {
+TEST_CASE("a program for one device: groups, positions and the value where no device sends") {
   pt::mesh m{{"B", 2}, {"M", 3}};
   const pt::program local = pt::parse(
       "func @main(%x: tensor<4xf32>) attributes {mesh = {\"B\":2, \"M\":3}} {\n"

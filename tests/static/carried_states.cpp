@@ -1,4 +1,4 @@
-// A step that carries states from microbatch to microbatch, as a constant.
+// A step that carries states from microbatch to microbatch, at compile time.
 #include "../carried_states.hpp"
 
 #include <partita/mpmd/check_pipeline.hpp>

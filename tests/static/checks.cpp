@@ -1,4 +1,4 @@
-// The program that the design serves: strategy and figures, checked by the compiler.
+// The design's example: strategy and figures, checked by the compiler.
 #include <array>
 
 #include <partita/partita.hpp>
@@ -46,15 +46,15 @@ static_assert(pt::check<step>.tactic(2).name == "Z3" && pt::check<step>.tactic(2
 static_assert(pt::check<step>.argument_bytes == 4 * (64 * 8 + 2 * 8 + 8 * 2));
 static_assert(pt::check<step>.result_bytes == 4 * 64 * 8);
 static_assert(pt::check<step>.flops == 2 * (2 * 64 * 8 * 8));
-// Sent are both shards, to three others, and the sum, to one.
+// Both shards are sent to three devices each, and the sum to one.
 static_assert(pt::check<step>.collective_bytes == 4 * (3 * (2 * 8 + 8 * 2) + 64 * 8));
 // Three messages for each gather over four devices, two for a sum over two.
 static_assert(pt::check<step>.messages("B") == 2 * 3 && pt::check<step>.messages("M") == 2);
-// While the second product is made: arguments, %x1, gathered %w2, %x2; then %x2 and %x3.
+// During the second product: arguments, %x1, gathered %w2, %x2; then %x2 and %x3.
 static_assert(pt::check<step>.peak_bytes ==
               pt::check<step>.argument_bytes + 4 * (64 * 8 + 8 * 8 + 64 * 8));
 
-// After each tactic all of it is known: shardings of inputs and outputs, memory, time.
+// All figures are known after each tactic: shardings of inputs and outputs, memory, time.
 static_assert(pt::check<pt::after_tactic<step, 0>>.tactic_count == 1);
 static_assert(pt::check<pt::after_tactic<step, "BP">>.input("w1").local_shape == pt::shape{8, 16});
 static_assert(pt::check<pt::after_tactic<step, "BP">>.peak_bytes ==
@@ -67,7 +67,7 @@ static_assert(pt::check<pt::after_tactic<step, 2>>.peak_bytes == pt::check<step>
 static_assert(pt::check<pt::after_tactic<step, "BP">, pt::a100_80>.communication_time == 0 &&
               pt::check<pt::after_tactic<step, "MP">, pt::a100_80>.communication_time > 0);
 
-// Conflicts are counted where they arise.
+// A conflict counts for the tactic that causes it.
 constexpr auto torn = [] {
   auto f = pt::trace(mlp, pt::input<float, 256, 8>("x"), pt::input<float, 8, 16>("w1"),
                      pt::input<float, 16, 8>("w2"));
@@ -75,7 +75,7 @@ constexpr auto torn = [] {
 };
 static_assert(pt::check<torn>.tactic("both").conflicts == 1);
 
-// A user's own tactic is any type with a name and actions.
+// A user's tactic is any type with a name and actions.
 struct halve_everything {
   constexpr std::string_view name() const { return "halve"; }
   constexpr void apply(pt::tactic_context& c) const {
@@ -96,7 +96,7 @@ constexpr auto halved = [] {
 static_assert(pt::check<halved>.input("y").local_shape == pt::shape{3, 5});
 static_assert(pt::check<halved>.collectives.total() == 0);
 
-// More values than the summary's first size holds: it is made again with room.
+// More values than the summary's initial size holds: it is computed again with a larger one.
 constexpr auto many = [] {
   std::array<pt::tensor<float, 4>, 200> spec;
   auto f = pt::trace(
@@ -112,7 +112,7 @@ static_assert(pt::check<many>.input_count == 200);
 static_assert(pt::check<many>.input("a.199").local_shape == pt::shape{2});
 static_assert(pt::check<many>.tactic(0).actions == 201);
 
-// Everything at compile time is what it is at run time; so is the printed program.
+// All figures and the printed program are the same at compile time and at run time.
 static_assert(
     pt::print(step().device.local, &mesh) ==
     R"(func @main(%x: tensor<64x8xf32>, %w1: tensor<2x8xf32>, %w2: tensor<8x2xf32>) attributes {mesh = {"B":4, "M":2}} {
@@ -125,8 +125,8 @@ static_assert(
 }
 )");
 
-// Borders of a sharded image go to the neighbours, one each way: the product and the gradient of
-// the weights need the same.
+// Borders of a sharded image go to both neighbours; the product and the gradient of the weights
+// need the same borders.
 constexpr auto blur = [] {
   auto f = pt::trace(
       [](auto x, auto w) {

@@ -1,4 +1,4 @@
-// Loops and branches while compiling: types, and strategies checked through them.
+// Loops and branches at compile time: types, and strategies that are checked through them.
 #include <partita/partita.hpp>
 
 namespace pt = partita;
@@ -26,8 +26,8 @@ static_assert(pt::check<step>.tactic("MP").collectives_as_written ==
 static_assert(pt::check<step>.input("w2").local_shape == pt::shape{8, 4});
 static_assert(pt::check<step>.output("result").local_shape == pt::shape{2, 4});
 
-// A body that captures a structured binding names it: Clang 19 takes no other capture of one for a
-// constant expression.
+// The body names a structured binding in its capture list: Clang 19 accepts no other capture of one
+// in a constant expression.
 constexpr auto noisy = [](auto key, auto x) {
   const auto [a, b] = pt::split<2>(key);
   const auto body = [&, a = a](auto, auto h) { return h + pt::normal<float>(a, h); };
@@ -39,7 +39,7 @@ constexpr auto noisy_step = [] {
 };
 static_assert(pt::check<noisy_step>.collectives.total() == 0);
 
-// A loop in a loop, as in serving: a step per token, a step per layer, and a sum in front of both.
+// A loop in a loop, as in serving: a step per token, a step per layer, and a sum before both.
 constexpr auto tokens = [](auto x, auto w1, auto w2) {
   const auto block = [&](auto, auto h) { return h + matmul(tanh(matmul(h, w1)), w2); };
   return pt::for_loop(
@@ -75,7 +75,7 @@ constexpr auto training = [] {
   return pt::partition(f, mesh, pt::schedule(BP, pt::manual("M", {{"w1", 2}}, "MP")));
 };
 // Data parallelism: two weights in each of three layers, and the loss. Megatron: two sums per
-// layer, one forwards and one backwards; the sum of the body that is computed again is not needed.
+// layer, one forward and one backward; the sum of the recomputed body is not needed.
 static_assert(pt::check<training>.tactic("BP").collectives ==
               pt::collectives{.all_reduce = 3 * 2 + 1});
 static_assert(pt::check<training>.collectives == pt::collectives{.all_reduce = 7 + 3 * 2});
@@ -85,7 +85,7 @@ static_assert(pt::check<training>.collectives_as_written == pt::collectives{.all
 static_assert(pt::check<training>.output("g1").local_shape == pt::shape{3, 4, 8});
 static_assert(pt::check<training>.output("g2").local_shape == pt::shape{3, 8, 4});
 
-// Types: what is carried keeps its type, what is stacked gains an extent.
+// Types: a carried value keeps its type, a stacked value gains a dimension.
 constexpr bool types = [] {
   pt::builder b;
   const auto in = [&]<std::int64_t... E>(pt::tensor<float, E...>) {

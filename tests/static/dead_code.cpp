@@ -1,4 +1,4 @@
-// Dead code is removed in constant evaluation, too, and loops of unknown length are counted.
+// Dead code is removed at compile time too, and loops of unknown length are counted.
 #include <partita/partita.hpp>
 #include <partita/prove/prove.hpp>
 

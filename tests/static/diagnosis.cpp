@@ -1,4 +1,4 @@
-// Diagnosis by the compiler: figures in check<>, texts as constants.
+// Diagnosis at compile time: figures in check<>, texts as constants.
 #include "../two_layers.hpp"
 
 namespace pt = partita;
@@ -33,7 +33,7 @@ static_assert(pt::diff<megatron, megatron>() == "no difference\n");
 static_assert(pt::diff<megatron, sharded>().substr(0, 53) ==
               "schedule: BP, MP -> BP, MP, Z3\nall_gather: 0 -> 2\nbyt");
 
-// What settles a conflict is tried by the compiler as well.
+// The tactic that settles a conflict is found at compile time too.
 constexpr auto torn = [] {
   return pt::partition(traced(), mesh, pt::schedule(pt::manual("B", {{"x", 0}, {"w1", 1}})));
 };
@@ -45,7 +45,7 @@ constexpr bool settled() {
 }
 static_assert(settled());
 
-// A text of more than 8 KiB is made again with room.
+// A text of more than 8 KiB is made again with a larger buffer.
 constexpr auto repeated = [] {
   const auto f = pt::trace(
       [](auto x, auto w) {

@@ -1,4 +1,4 @@
-// einsum's formulas: shapes and the ops they become, found by the compiler.
+// einsum's formulas: shapes and the ops that they become, at compile time.
 #include <partita/partita.hpp>
 
 namespace pt = partita;
@@ -13,7 +13,7 @@ constexpr auto in(pt::builder& b) {
     const auto y = expression;                                \
     return !b.failed() && y.shape() == pt::shape __VA_ARGS__; \
   }())
-/// How many ops it takes, without the parameters.
+/// The number of ops that it takes, without the parameters.
 #define OPS(expression, operands, count)           \
   static_assert([] {                               \
     pt::builder b;                                 \
@@ -48,7 +48,7 @@ OPS((pt::einsum<"ij,jk->ik">(in<4, 6>(b), in<6, 5>(b))), 2, 1);
 OPS((pt::einsum<"ij,jk->ki">(in<4, 6>(b), in<6, 5>(b))), 2, 2);
 OPS((pt::einsum<"bqhd,bkhd->bhqk">(in<2, 3, 4, 5>(b), in<2, 6, 4, 5>(b))), 2, 1);
 OPS((pt::einsum<"ij->ij">(in<4, 6>(b))), 1, 0);
-// Letters that stand in one operand only are summed before the product.
+// Letters that occur in only one operand are summed before the product.
 OPS((pt::einsum<"ij,k->k">(in<4, 6>(b), in<5>(b))), 2, 2);
 
 // Reductions, windows and convolutions by types.

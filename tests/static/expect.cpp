@@ -1,4 +1,4 @@
-// `expect` of all that it takes; what it says where it fails is in tests/compile_fail.
+// Each form of `expect`; tests/compile_fail has the messages of failures.
 #include <partita/partita.hpp>
 
 #include "../two_layers.hpp"

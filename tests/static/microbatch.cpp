@@ -1,4 +1,5 @@
-// Microbatches while compiling: how often collectives run, and how much memory the loop saves.
+// Microbatches at compile time: the number of runs of collectives, and the memory that the loop
+// saves.
 #include <partita/partita.hpp>
 
 namespace pt = partita;
@@ -29,7 +30,7 @@ constexpr auto partitioned = [](auto... tactics) {
 constexpr auto whole = [] { return partitioned(BP); };
 constexpr auto steps = [] { return partitioned(BP, MB); };
 constexpr auto first = [] { return partitioned(MB, BP); };
-// Two gradients and the loss: reduced once, behind the loop.
+// Two gradients and the loss are reduced once, after the loop.
 static_assert(pt::check<whole>.collectives == pt::collectives{.all_reduce = 3});
 static_assert(pt::check<steps>.collectives == pt::collectives{.all_reduce = 3});
 static_assert(pt::check<first>.collectives == pt::collectives{.all_reduce = 3});
@@ -38,8 +39,8 @@ static_assert(2 * (pt::check<steps>.peak_bytes - pt::check<steps>.argument_bytes
               pt::check<whole>.peak_bytes - pt::check<whole>.argument_bytes);
 static_assert(pt::check<steps>.flops >= pt::check<whole>.flops);
 
-// In the loop: Megatron's sum (forwards; x has no gradient) and the gathers of sharded parameters,
-// w1 forwards, w2 forwards and backwards, in each of eight steps.
+// In the loop: Megatron's sum (forward; x has no gradient) and the gathers of sharded parameters,
+// w1 forward, w2 forward and backward, in each of eight steps.
 constexpr auto sharded = [] { return partitioned(BP, MB, MP, Z3); };
 static_assert(pt::check<sharded>.tactic("BP").collectives == pt::collectives{.all_reduce = 3});
 static_assert(pt::check<sharded>.tactic("MP").collectives ==

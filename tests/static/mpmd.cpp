@@ -1,4 +1,4 @@
-// Several meshes, by the compiler: the first example of Shardy:MPMD, and a mistake.
+// Several meshes at compile time: the first example of Shardy:MPMD, and an error.
 #include <string_view>
 #include <tuple>
 

@@ -1,4 +1,4 @@
-// Shapes of the building blocks of networks, found by the compiler.
+// Shapes of the building blocks of networks, at compile time.
 #include <partita/partita.hpp>
 
 #include <concepts>
@@ -46,7 +46,7 @@ TYPE_OF(nn::rotary<rotary_pairs::interleaved>(of<t<float, 2, 5, 3, dyn>>(), of<t
 TYPE_OF(nn::rotary<rotary_pairs::halves>(of<t<float, 5, 3, dyn>>(), of<t<std::int64_t, 5>>()),
         t<float, 5, 3, dyn>);
 
-// Heads: as many keys, groups, one key head, extents known when tracing.
+// Heads: as many keys as queries, groups, one key head, extents known when tracing.
 TYPE_OF(nn::attention(of<t<float, 2, 5, 4, 8>>(), of<t<float, 2, 7, 4, 8>>(),
                       of<t<float, 2, 7, 4, 6>>()),
         t<float, 2, 5, 4, 6>);
@@ -91,7 +91,7 @@ TYPE_OF(nn::cross_entropy(of<t<float, 2, dyn, 9>>(), of<t<int, 2, dyn>>()), t<fl
 TYPE_OF(nn::binary_cross_entropy(of<t<float, 2, dyn>>(), of<t<float, 2, dyn>>()), t<float>);
 TYPE_OF(nn::mean_squared_error(of<t<double, 2, dyn>>(), of<t<double, 2, dyn>>()), t<double>);
 
-// One mistake is one error: what follows takes the harmless result and gives it again.
+// One mistake is one error: ops accept the invalid result and return it again.
 constexpr pt::invalid_tensor bad;
 TYPE_OF(nn::linear(bad, of<t<float, 4, 6>>(), of<t<float, 6>>()), pt::invalid_tensor);
 TYPE_OF(nn::attention(bad, of<t<float, 2, 7, 4, 8>>(), of<t<float, 2, 7, 4, 8>>()),

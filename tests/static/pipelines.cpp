@@ -1,4 +1,4 @@
-// Pipelines that the compiler cuts, orders and checks for deadlocks.
+// Pipelines that are cut into units, ordered and checked for deadlocks at compile time.
 #include <array>
 #include <tuple>
 
@@ -45,20 +45,20 @@ constexpr bool has_order(const pt::pipelined& p, std::string_view m0, std::strin
 
 static_assert(has_order(two_stages(pt::one_f_one_b), "F0 F1 B0 F2 B1 B2", "F0 B0 F1 B1 F2 B2"));
 static_assert(has_order(two_stages(pt::gpipe), "F0 F1 F2 B0 B1 B2", "F0 F1 F2 B0 B1 B2"));
-// The first stage has nothing in front of it to feed: its backward is all second part.
+// No stage comes before the first one, so its backward has only second parts.
 static_assert(has_order(two_stages(pt::zb_h1), "F0 F1 W0 F2 W1 W2", "F0 B0 F1 B1 W0 F2 B2 W1 W2"));
-// An activation forth, its gradient back; no weights.
+// An activation forward, its gradient backward, and no weights.
 static_assert(two_stages(pt::one_f_one_b).transfers.size() == 2);
-// Forward calls ahead of all backward ones fill a channel that holds one message.
+// Forward calls before all backward calls fill a channel that holds one message.
 static_assert(two_stages(pt::gpipe_1f1b_last, 4).error.message.view().substr(0, 4) == "O007");
 static_assert(!two_stages(pt::gpipe_1f1b_last, 4, 2).error);
-// What the compiler keeps of a pipeline.
+// The figures of a pipeline at compile time.
 constexpr auto checked_step = [] { return two_stages(pt::one_f_one_b); };
 static_assert(pt::check<checked_step>.deadlock_free && pt::check<checked_step>.stages == 2);
 static_assert(pt::check<checked_step>.order("m1") == "F0 B0 F1 B1 F2 B2");
 static_assert(pt::check<checked_step>.messages == 2 * 3);
 
-// Stages sharded inside, on meshes of different sizes.
+// Stages that are sharded inside, on meshes of different sizes.
 constexpr pt::topology uneven{{"m0", {{"B", 4}, {"M", 2}}}, {"m1", {{"B", 2}, {"M", 2}}}};
 constexpr auto PP = pt::pipeline({.stages = {{"first"}, {"second"}},
                                   .batch = {{"x", 0}},
@@ -73,7 +73,7 @@ constexpr auto sharded_step = [] {
       pt::schedule(pt::manual("B", {{"x", 0}}, "BP"), PP, pt::manual("M", {{"w1", 1}}, "MP"),
                    pt::manual("B", {{"w1", 0}, {"w2", 0}}, "Z3")));
 };
-// Stages that are found: two layers, one each.
+// Automatic stages: two layers, one each.
 constexpr auto found_step = [] {
   return pt::partition(
       pt::trace(two_layer_step, pt::input<float, 16, 8>("x"), pt::input<float, 8, 8>("w1"),
@@ -84,7 +84,7 @@ constexpr auto found_step = [] {
 };
 static_assert(pt::check<found_step>.stages == 2);
 // Two gradients and the loss, once; a sum of activations in each microbatch; parameters gathered in
-// each call that needs them: that of stage 0 only forward, since nothing is in front of it.
+// each call that needs them. Stage 0 needs them only forward, since no stage is before it.
 static_assert(pt::check<sharded_step>.tactic("BP").collectives == pt::collectives{.all_reduce = 3});
 static_assert(pt::check<sharded_step>.tactic("MP").collectives ==
               pt::collectives{.all_reduce = 3 + 2});
@@ -96,5 +96,5 @@ static_assert(pt::check<sharded_step>.order("m0") == "F0 F1 B0 B1");
 // A fourth of x, an eighth of w1: 16/4 x 8, 8/4 x 8/2 floats.
 static_assert(pt::check<sharded_step>.mesh("m0").argument_bytes == (4 * 8 + 2 * 4) * 4);
 static_assert(pt::check<sharded_step>.mesh("m0").peak_bytes <= 1024);
-// The compiler proves it: all units on both meshes compute the traced step.
+// The compiler proves that all units on both meshes compute the traced step.
 static_assert(pt::check<sharded_step>.proved);

@@ -1,5 +1,4 @@
-// Values computed again while compiling: what it costs and saves, with loops over microbatches,
-// too.
+// Rematerialization at compile time: its cost and its savings, with loops over microbatches too.
 #include <partita/partita.hpp>
 #include <partita/prove/prove.hpp>
 

@@ -1,4 +1,5 @@
-// Parts and keys that a lambda uses, on every compiler: what the docstrings of `split` recommend.
+// Parts and keys that a lambda uses, on every compiler: the forms that the docstrings of `split`
+// recommend.
 #include <tuple>
 
 #include <partita/partita.hpp>
@@ -32,6 +33,6 @@ static_assert(pt::expect<pt::check<step<by_index>>.collectives, pt::collectives{
 static_assert(
     pt::expect<pt::check<step<by_binding>>.collectives, pt::check<step<by_index>>.collectives>);
 
-// What value_and_grad gives is a pair, and a tree like others.
+// value_and_grad returns a pair, which is a tree like others.
 static_assert(
     pt::expect<pt::check<step<by_index>>.output("result.1").local_shape, pt::shape{6, 4}>);

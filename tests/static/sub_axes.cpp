@@ -1,4 +1,4 @@
-// Sub-axes, by the compiler: an axis is split where a reshape takes a part of it, or by a tactic.
+// Sub-axes at compile time: an axis is split where a reshape needs a part of it, or by a tactic.
 #include <string_view>
 
 #include <partita/partita.hpp>
@@ -35,7 +35,7 @@ constexpr auto named = [] {
 static_assert(pt::check<named>.collectives.total() == 0);
 static_assert(pt::check<named>.output(0).local_shape == pt::shape{2, 2});
 
-// Meshes: what an axis consists of.
+// Meshes: the parts of an axis.
 constexpr pt::mesh split_twice(bool minor_first) {
   pt::mesh m{{"A", 12}, {"B", 5}};
   if (minor_first) {

@@ -1,10 +1,10 @@
-// Tile maps in factor notation, computed by the compiler.
+// Tile maps in factor notation, computed at compile time.
 #include <partita/op/tile_map_text.hpp>
 #include <partita/partita.hpp>
 
 namespace pt = partita;
 
-/// An input of a trace that is made for one question.
+/// An input of a trace that is made for one test.
 template <class T, std::int64_t... E>
 constexpr auto in(pt::builder& b) {
   const pt::tensor_type type{pt::dtype_of<T>, pt::shape{E...}};
@@ -85,13 +85,13 @@ TILE_MAP((pt::conv(in<float, 2, 8, 6>(b), in<float, 3, 6, 5>(b))),
          "([i, l~, k], [3, k, j]) -> ([i, l, j])  reduce={k:add}");
 TILE_MAP((pt::conv<pt::conv_options{.groups = 3}>(in<float, 2, 8, 6>(b), in<float, 3, 2, 9>(b))),
          "([i, m~, jl], [3, l, jk]) -> ([i, m, jk])  reduce={l:add}");
-// The derivative to a window has more taps than positions: they are summed.
+// The derivative of a window has more taps than positions: they are summed.
 TILE_MAP((pt::conv(in<float, 2, 8, 6>(b), in<float, 8, 6, 5>(b))),
          "([i, l, k], [l, k, j]) -> ([i, 1, j])  reduce={k:add, l:add}");
 TILE_MAP((pt::conv(in<float, 2, 8, 6>(b), in<float, 6, 6, 5>(b))),
          "([i, l~, k], [l~, k, j]) -> ([i, 3, j])  reduce={k:add, l:add}");
-// Windows that no two pieces share: 7 positions over 8 elements.
+// Windows that no two blocks share: 7 positions over 8 elements.
 TILE_MAP((pt::slice<0, 1, 8>(in<float, 8>(b))), "([i~]) -> ([i])");
-// A parameter has no operands; a value outside of any trace has no map.
+// A parameter has no operands; a value outside a trace has no map.
 TILE_MAP((in<float, 4, 6>(b)), "() -> ([i, j])");
 TILE_MAP((pt::tensor<float, 4>{}), "");

@@ -49,11 +49,11 @@ static_assert(pt::check<all2>.input(m_up).local_shape == pt::shape{4, 16});
 static_assert(pt::check<all3>.input(up).local_shape == pt::shape{4, 16});
 static_assert(pt::check<all3>.output(up).sharding == pt::check<all3>.input(up).sharding);
 static_assert(pt::check<all3>.output(m_up).sharding == pt::check<all3>.input(m_up).sharding);
-// Whole heads: dimension 2 of qkv.
+// Complete heads: dimension 2 of qkv.
 static_assert(pt::check<MP>.input("params.layers.0.attention.qkv").local_shape ==
               pt::shape{16, 3, 2, 4});
 static_assert(pt::check<MP>.input("params.layers.0.attention.out").local_shape ==
               pt::shape{2, 4, 16});
-// Each stage of sharding takes memory off a device.
+// Each stage of sharding reduces the memory of a device.
 static_assert(pt::check<all3>.argument_bytes < pt::check<all2>.argument_bytes);
 static_assert(pt::check<all2>.argument_bytes < pt::check<MP>.argument_bytes);

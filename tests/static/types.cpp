@@ -64,7 +64,7 @@ static_assert([] {  // the order counts within a dimension, not between dimensio
   return a == b && !(c == d) && !(a == c);
 }());
 
-// Shape rules: what the type of a result is. Each is an unevaluated expression on described inputs.
+// Shape rules: the types of results. Each is an unevaluated expression on described inputs.
 template <class T, std::int64_t... E>
 using t = pt::tensor<T, E...>;
 template <class T>
@@ -142,7 +142,7 @@ TYPE(decltype(pt::nn::softmax(of<t<float, 4, dyn>>())), t<float, 4, dyn>);
 TYPE(decltype(pt::nn::layer_norm(of<t<float, 2, 4>>(), of<t<float, 4>>(), of<t<float, 4>>())),
      t<float, 2, 4>);
 TYPE(decltype(pt::nn::cross_entropy(of<t<float, 2, 4, 9>>(), of<t<int, 2, 4>>())), t<float>);
-// One mistake is one error: what follows takes the harmless result and gives it again.
+// One mistake is one error: ops accept the invalid result and return it again.
 TYPE(decltype(exp(pt::invalid_tensor{}) + of<t<float, 4>>()), pt::invalid_tensor);
 TYPE(decltype(pt::nn::gelu(matmul(pt::invalid_tensor{}, of<t<float, 4, 4>>()))),
      pt::invalid_tensor);

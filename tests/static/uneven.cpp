@@ -1,5 +1,5 @@
-// Uneven dimensions, checked by the compiler: local shapes are whole pieces, and the collectives
-// are those of sizes that divide.
+// Uneven dimensions at compile time: local shapes are those of the padded sizes, and collectives
+// those of sizes that divide.
 #include <partita/partita.hpp>
 
 namespace pt = partita;
@@ -33,11 +33,11 @@ static_assert(uneven.output("result").local_shape == pt::shape{3, 8});
 static_assert(uneven.collective_bytes == even.collective_bytes);
 static_assert(uneven.argument_bytes == 4 * (3 * 8 + 2 * 8 + 8 * 2));
 
-// Fewer rows than devices: the others hold padding alone.
+// Fewer rows than devices: the other devices hold only padding.
 static_assert(pt::check<step<1, 1, 1, 1>>.input("x").local_shape == pt::shape{1, 4});
 static_assert(pt::check<step<1, 1, 1, 1>>.collectives == even.collectives);
 
-// What divides is as it is without the policy.
+// A dimension that the axis divides is the same as without the policy.
 constexpr auto plain = [] {
   auto f = pt::trace(mlp, pt::input<float, 12, 8>("x"), pt::input<float, 8, 16>("w1"),
                      pt::input<float, 16, 8>("w2"));
@@ -47,7 +47,7 @@ constexpr auto plain = [] {
 };
 static_assert(pt::check<plain>.ops == even.ops && pt::check<plain>.bytes == even.bytes);
 
-// The first dimension that divides, or the largest.
+// The first dimension that the axis divides, or the largest.
 constexpr auto placed = [] {
   auto f = pt::trace(
       [](auto x, auto y) {
@@ -62,8 +62,8 @@ constexpr auto placed = [] {
 static_assert(pt::check<placed>.input("x").local_shape == pt::shape{3, 2, 6});
 static_assert(pt::check<placed>.input("y").local_shape == pt::shape{3, 2});
 
-// A dimension made of several grows by the most major one; not by one of fewer positions than
-// pieces, which would leave too much padding.
+// A dimension that combines several grows by the most major one, but not by one with fewer
+// positions than blocks, which would leave too much padding.
 template <int... Extents>
 constexpr auto reshaped = [](auto from) {
   auto f = pt::trace([](auto x) { return pt::reshape<Extents...>(x * 2) + 1; }, from);

@@ -1,4 +1,4 @@
-/// Automatic tactics: what they find, beside what people write.
+/// Automatic tactics: what they find, compared with what people write.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -29,8 +29,8 @@ std::string actions(const pt::partitioned& p) {
   return std::string(pt::print_actions(p.core, p.sharded()).view());
 }
 
-/// Slicing two inputs is best, and each of them alone worst; the third saves less, whatever they
-/// do.
+/// Slicing two inputs together costs least, slicing one of them alone costs most. The third input
+/// saves less, independently of them.
 struct both_or_the_third {
   double operator()(const pt::device_program& d) const {
     const auto sliced = [&](int i) { return d.inputs[i].local({8}, mesh) != pt::shape{8}; };
@@ -39,7 +39,7 @@ struct both_or_the_third {
   }
 };
 
-/// The first input is better sliced on its first dimension, until the second one is sliced.
+/// The first input is better sliced on its first dimension until the second input is sliced.
 struct first_seems_better {
   double operator()(const pt::device_program& d) const {
     const pt::shape x = d.inputs[0].local({8, 8}, mesh), y = d.inputs[1].local({8}, mesh);
@@ -48,7 +48,7 @@ struct first_seems_better {
     return first ? (both ? 4 : 5) : both ? 1 : 6;
   }
 };
-/// What is beside a way that looks no farther than one action.
+/// Greedy search followed by neighbor_search, which exchanges earlier actions.
 struct beside_greedy {
   void operator()(pt::environment& e) const {
     pt::greedy_search{}(e);
@@ -58,7 +58,7 @@ struct beside_greedy {
 
 }  // namespace
 
-TEST_CASE("a transformer's training step: no slower than what experts write") {
+TEST_CASE("automatic: a transformer's training step is not slower than the experts' schedules") {
   const auto step = tf::trace_training_step<tf::dynamic>({2, 512, 8, 64, 2048, 1024, 256, 32});
   const auto made = [&](const auto&... tactics) {
     return pt::partition(step, mesh, pt::schedule(tactics...));
@@ -75,37 +75,37 @@ TEST_CASE("a transformer's training step: no slower than what experts write") {
     name[layer + 7] = '1';
     CHECK(alone.input(name).sharding == sharding);
   }
-  // It is a tactic like any other: behind a manual one, and before one.
+  // The tactic composes with others: after a manual one, and before one.
   const auto mixed = made(tf::BP, pt::automatic({"M"}, pt::a100_80, few));
   CHECK(step_time(mixed, pt::a100_80) <= 1.001 * step_time(made(tf::BP), pt::a100_80));
   CHECK(mixed.tactics.size() == 2);
   CHECK(std::string(mixed.tactics[1].notes[0].view()).starts_with("automatic: "));
-  // The same again, and from the log.
+  // The search is deterministic, and its actions replay from the log.
   CHECK(actions(made(tf::BP, pt::automatic({"M"}, pt::a100_80, few))) == actions(mixed));
   pt::core_program again(step, mesh);
   CHECK(!pt::replay(again, step, actions(alone)));
-  // Too little memory for whole parameters: they are sharded, too.
+  // Memory is too small for replicated parameters, so the search shards them too.
   const auto batch = made(tf::BP);
   const double less = static_cast<double>(batch.cost.peak_bytes) * 0.9;
   const auto small = made(tf::BP, pt::automatic({"B"}, with_memory(less), few));
   CHECK(static_cast<double>(small.cost.peak_bytes) <= less);
-  // A step takes its state as it gave it.
+  // A step accepts its state in the layout in which it returned it.
   for (int i = 0; i < step.input_count(); ++i)
     for (int k = 0; k < step.output_count(); ++k)
       if (step.input_name(i) == step.output_name(k))
         CHECK(small.input(i).sharding == small.output(k).sharding);
 }
 
-TEST_CASE("where nothing helps nothing is done") {
+TEST_CASE("automatic: no action is taken where none helps") {
   const auto f = pt::trace([](auto x) { return x * 2.f; }, pt::input<float, 3>("x"));
   const auto p = pt::partition(f, mesh, pt::schedule(pt::automatic({"B", "M"}, pt::a100_80, few)));
   CHECK(!p.input("x").sharding.count);
   CHECK(std::string(p.tactics[0].notes[0].view()) ==
-        "automatic: nothing was found that costs less; the program stays as it is (3 evaluations, "
+        "automatic: found nothing that costs less; the program is unchanged (3 evaluations, "
         "1 partitionings)");
 }
 
-TEST_CASE("what was found is kept as text and as C++, and does the same") {
+TEST_CASE("automatic: the tactics that a search found replay from text and from C++") {
   const auto step = tf::trace_training_step<tf::dynamic>({2, 512, 8, 64, 2048, 1024, 256, 32});
   pt::search_result r;
   const auto found = pt::partition(
@@ -129,12 +129,12 @@ TEST_CASE("what was found is kept as text and as C++, and does the same") {
 }
 
 namespace {
-// As print_source has it below.
+// The tactic that print_source prints below.
 constexpr auto found_1 = partita::manual("B", {{"x", 0}}, "A1");
 constexpr auto found() { return partita::schedule(found_1); }
 }  // namespace
 
-TEST_CASE("the C++ that is printed compiles, to the same partitioning") {
+TEST_CASE("automatic: the printed C++ compiles and gives the same partitioning") {
   const auto f = pt::trace([](auto x, auto w) { return tanh(matmul(x, w)); },
                            pt::input<float, 4096, 64>("x"), pt::input<float, 64, 64>("w"));
   pt::search_result r;
@@ -147,7 +147,7 @@ TEST_CASE("the C++ that is printed compiles, to the same partitioning") {
 }
 
 namespace {
-/// Collectives cost one each, nothing else does.
+/// A cost model in which each collective costs one and nothing else costs anything.
 struct fewest_collectives {
   double operator()(const pt::device_program& d) const {
     double n = 1;
@@ -155,7 +155,7 @@ struct fewest_collectives {
     return n;
   }
 };
-/// Takes the first action that is not refused.
+/// A searcher that takes the first action that is accepted.
 struct first_action {
   void operator()(pt::environment& e) const {
     for (int a = 0; a < e.action_count(); ++a)
@@ -165,7 +165,7 @@ struct first_action {
 static_assert(pt::CostModel<fewest_collectives> && pt::Searcher<first_action>);
 }  // namespace
 
-TEST_CASE("what passes a barrier lies in memory once, by the search's estimate, too") {
+TEST_CASE("the search's estimate counts the memory of a value behind barriers once") {
   const auto peak = [](bool barrier) {
     const pt::program p = pt::trace(
         [&](auto x, auto w) {
@@ -187,7 +187,7 @@ TEST_CASE("what passes a barrier lies in memory once, by the search's estimate, 
   CHECK(peak(true) == peak(false));
 }
 
-TEST_CASE("the search's estimate is what the simulator says of the lowered program") {
+TEST_CASE("the search's estimate equals the simulation of the lowered program") {
   const auto step = tf::trace_training_step<tf::dynamic>({2, 512, 8, 64, 2048, 1024, 256, 32});
   const auto check = [&](const auto&... tactics) {
     const auto p = pt::partition(step, mesh, pt::schedule(tactics...));
@@ -209,7 +209,7 @@ TEST_CASE("the search's estimate is what the simulator says of the lowered progr
   check(tf::BP, tf::MP, tf::Z3);
 }
 
-TEST_CASE("the search's estimate knows lookups whose rows stay where they are") {
+TEST_CASE("the search's estimate includes gathers whose rows stay in place") {
   const auto p = pt::trace(
       [](auto t, auto i) {
         const auto squares = [&](auto u) {
@@ -235,7 +235,7 @@ TEST_CASE("the search's estimate knows lookups whose rows stay where they are") 
   CHECK(times[1] < times[0]);
 }
 
-TEST_CASE("a user's cost model and a user's searcher") {
+TEST_CASE("automatic: a user's cost model and a user's searcher are used") {
   const auto f = pt::trace([](auto x, auto w) { return matmul(x, w); },
                            pt::input<float, 512, 512>("x"), pt::input<float, 512, 512>("w"));
   pt::search_result r;
@@ -251,7 +251,7 @@ TEST_CASE("a user's cost model and a user's searcher") {
   CHECK(p.input("x").sharding.count == 1);
 }
 
-TEST_CASE("what only two actions save together is found behind one that costs more") {
+TEST_CASE("detour_search finds two actions that only together save cost") {
   const auto f = pt::trace(
       [](auto x, auto y, auto z) {
         return std::tuple{x * 2.f, y * 2.f, z * 2.f};
@@ -269,7 +269,7 @@ TEST_CASE("what only two actions save together is found behind one that costs mo
   CHECK(least(pt::detour_search{}) == 1);
 }
 
-TEST_CASE("an early action is exchanged when it is known what comes behind it") {
+TEST_CASE("a search exchanges an early action once it knows the later ones") {
   const auto f = pt::trace(
       [](auto x, auto y) {
         return std::tuple{x * 2.f, y * 2.f};
@@ -287,17 +287,16 @@ TEST_CASE("an early action is exchanged when it is known what comes behind it") 
   CHECK(found(beside_greedy{}).tactics.size() == 2);
 }
 
-TEST_CASE("bad searches") {
+TEST_CASE("automatic: invalid searches are refused") {
   const auto f = pt::trace([](auto x) { return x * 2.f; }, pt::input<float, 8>("x"));
   const auto run = [&](const auto& tactic) { pt::partition(f, mesh, pt::schedule(tactic)); };
   CHECK_THROWS_WITH(run(pt::automatic({"B"}, pt::a100_80, {.evaluations = 0})),
                     "S029 automatic: 1 axes and 0 evaluations; give 1 to 8 axes, at least one "
                     "evaluation and no negative time");
-  CHECK_THROWS_WITH(
-      run(pt::automatic({"B"}, with_memory(3))),
-      "S030 automatic: arguments need 4.00 B of each device where each has its piece of "
-      "all of them; a device has 3.00 B, too little by 1.00 B; the largest is \"x\" "
-      "tensor<8xf32> of 32.0 B; take more devices, or such with more memory");
+  CHECK_THROWS_WITH(run(pt::automatic({"B"}, with_memory(3))),
+                    "S030 automatic: fully sharded arguments need 4.00 B per device; a device has "
+                    "3.00 B, too little by 1.00 B; the largest is \"x\" "
+                    "tensor<8xf32> of 32.0 B; use more devices, or devices with more memory");
   CHECK_THROWS_WITH_AS(run(pt::automatic({"Q"}, pt::a100_80)), doctest::Contains("S001"),
                        pt::error);
   CHECK_THROWS_WITH_AS(run(pt::automatic({"B"}, pt::device())), doctest::Contains("D001"),
@@ -313,7 +312,7 @@ constexpr auto searched = [] {
 };
 static_assert(pt::check<searched>.input("x").local_shape == pt::shape{1024, 64});
 static_assert(pt::check<searched>.collectives.total() == 0);
-// So are the tactics behind a search.
+// Tactics that follow a search are known to the compiler too.
 constexpr auto searched_first = [] {
   return pt::partition(pt::trace([](auto x, auto w) { return tanh(matmul(x, w)); },
                                  pt::input<float, 3, 4096>("x"), pt::input<float, 4096, 4096>("w")),
@@ -324,18 +323,18 @@ constexpr auto searched_first = [] {
 static_assert(pt::check<searched_first>.input("w").local_shape == pt::shape{1024, 4096});
 }  // namespace
 
-TEST_CASE("a search sees what the tactics behind it do") {
-  // Alone it slices the columns of the matrix, which a tactic behind it wants by rows.
+TEST_CASE("a search takes the tactics after it into account") {
+  // On its own, the search slices the columns of the matrix. The tactic after it slices the rows.
   const auto f = pt::trace([](auto x, auto w) { return tanh(matmul(x, w)); },
                            pt::input<float, 3, 4096>("x"), pt::input<float, 4096, 4096>("w"));
   const pt::automatic columns({"B"}, pt::a100_80, few);
   CHECK(pt::partition(f, mesh, pt::schedule(columns)).input("w").sharding.dim_of(0) == 1);
   const auto rows = pt::manual("B", {{"w", 0}});
   CHECK(pt::partition(f, mesh, pt::schedule(columns, rows)).input("w").sharding.dim_of(0) == 0);
-  // Another search behind it is none of its business.
+  // A search ignores another search that comes after it.
   const auto twice = pt::partition(f, mesh, pt::schedule(columns, columns));
   CHECK(twice.input("w").sharding.dim_of(0) == 1);
-  // Memory that a tactic behind it saves need not be saved by the search.
+  // A search need not save memory that a later tactic saves.
   const auto step = tf::trace_training_step<tf::dynamic>({2, 512, 8, 64, 2048, 1024, 256, 32});
   const auto by_hand = pt::partition(step, mesh, pt::schedule(tf::BP, tf::MP, tf::Z3));
   const auto device = with_memory(static_cast<double>(by_hand.cost.peak_bytes));
@@ -345,7 +344,7 @@ TEST_CASE("a search sees what the tactics behind it do") {
   CHECK(step_time(found, device) <= 1.001 * step_time(by_hand, device));
 }
 
-TEST_CASE("memory that costs see is that of the program, with a scale that is gathered, too") {
+TEST_CASE("the memory that a cost model sees is that of the program, with a gathered scale too") {
   const auto f = pt::trace(
       [](auto x, auto scale) {
         const auto h = tanh(x);

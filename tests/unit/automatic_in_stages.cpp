@@ -1,4 +1,4 @@
-// Tests of searches inside of pipelines: what they see is the pipeline, not one microbatch.
+// Searches inside pipelines: they see the whole pipeline, not one microbatch.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -63,12 +63,13 @@ constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
 constexpr auto MP = pt::manual("M", {{"w.*.up", 1}, {"w.*.down", 0}}, "MP");
 constexpr auto Z3 = pt::manual("B", {{"w", 0}}, "Z3");
 
-/// Stages are sharded, by nothing.
+/// A tactic that does nothing, so that stages stay unsharded.
 struct unsharded {
   constexpr std::string_view name() const { return "unsharded"; }
   constexpr void apply(pt::tactic_context&) const {}
 };
-/// What the search's running estimate says, beside the simulated pipeline.
+/// A tactic that records the running estimate of a search, for a comparison with the simulated
+/// pipeline.
 struct estimating {
   double* time;
   double* peak;
@@ -84,7 +85,7 @@ struct estimating {
 
 }  // namespace
 
-TEST_CASE("a search inside of stages costs what the simulated pipeline does") {
+TEST_CASE("a search inside stages has the cost of the simulated pipeline") {
   for (const int m : {1, 8}) {
     pt::search_result r;
     const pt::pipelined p = wide_pipeline(
@@ -101,7 +102,7 @@ TEST_CASE("a search inside of stages costs what the simulated pipeline does") {
   }
 }
 
-TEST_CASE("a search inside of stages keeps to the memory of a mesh") {
+TEST_CASE("a search inside stages stays within the memory of a mesh") {
   const double sharded = peak_of(wide_pipeline(8, BP, MP, Z3));
   pt::search_result r;
   const pt::pipelined p = wide_pipeline(
@@ -112,7 +113,7 @@ TEST_CASE("a search inside of stages keeps to the memory of a mesh") {
   CHECK(peak_of(p) == doctest::Approx(r.peak_bytes));
 }
 
-TEST_CASE("the estimate of a search follows the pipeline") {
+TEST_CASE("the running estimate of a search follows the pipeline") {
   const auto check = [](const auto& p, const double& time, const double& peak) {
     CHECK(time > 0.9 * seconds_of(p));
     CHECK(time < 1.3 * seconds_of(p));

@@ -1,4 +1,4 @@
-// Stages that are found: balanced by what the parts of a program take.
+// Automatic stages: balanced by the time that the parts of a program take.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -16,7 +16,7 @@ namespace pt = partita;
 
 namespace {
 
-/// Calls f(begins) for each way to cut parts into stages, none of them empty.
+/// Calls f(begins) for each way to divide parts into stages that are not empty.
 template <class F>
 constexpr void for_each_cut(int parts, int stages, const F& f) {
   pt::vec<int> begins(static_cast<std::size_t>(stages) + 1, parts);
@@ -45,8 +45,8 @@ static_assert(balances_at_compile_time());
 constexpr int work_of_layers[] = {1, 4, 2, 1, 3, 1, 2};
 constexpr int layer_count = 7;
 
-/// A step over layers of so many products each; the optimizer has a name, too, by which it begins
-/// with what needs no derivative.
+/// A training step whose layers have different numbers of products. The optimizer is a named part
+/// too; it begins with an op that needs no derivative.
 constexpr auto unequal_step = [](const auto& x, const auto& w) {
   const auto loss = [&](const auto& v) {
     auto h = pt::named("embedding", [](const auto& a) { return a + a; })(x);
@@ -79,7 +79,7 @@ pt::pipelined in_stages(const pt::stage_list& stages, const pt::topology& t) {
               {.stages = stages, .batch = {{"x", 0}}, .microbatches = 4, .order = pt::gpipe}),
           pt::manual("B", {{"x", 0}}, "BP")));
 }
-/// Forward and backward of a microbatch in the stage that takes longest.
+/// Returns the time of a microbatch's forward and backward in the slowest stage.
 double largest_stage(const pt::pipelined& p) {
   const pt::pipeline_time t = pt::simulate(p, pt::a100_80);
   std::vector<double> seconds(static_cast<std::size_t>(p.stages), 0);
@@ -96,7 +96,7 @@ std::string found_note(const pt::pipelined& p) {
 
 }  // namespace
 
-TEST_CASE("balanced stages are the best of all, whatever parts cost on which mesh") {
+TEST_CASE("balanced_stages finds the minimum of all divisions, for any cost per part and mesh") {
   std::mt19937 random(7);
   const auto draw = [&](int most) { return static_cast<int>(random() % (most + 1u)); };
   for (int round = 0; round < 300; ++round) {
@@ -130,7 +130,7 @@ TEST_CASE("balanced stages are the best of all, whatever parts cost on which mes
   }
 }
 
-TEST_CASE("stages that are found are the best of all that can be written") {
+TEST_CASE("automatic stages are the best that can be written by hand") {
   const auto check = [](int count, const pt::topology& t, std::string_view note) {
     const pt::pipelined found = in_stages(pt::automatic_stages(count), t);
     CHECK(found.stages == count);
@@ -151,23 +151,23 @@ TEST_CASE("stages that are found are the best of all that can be written") {
   };
   check(3, equal_meshes,
         "{embedding, layers.0, layers.1} {layers.2, layers.3, layers.4} {layers.5, layers.6, "
-        "head}, of which the largest takes 129 %");
+        "head}; the largest takes 129 %");
   check(2, {{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}},
-        "{embedding, layers.0, layers.1, layers.2} {layers.3, layers.4, layers.5, layers.6, head}, "
-        "of which the largest takes 102 %");
-  // More devices, and faster ones, get more.
+        "{embedding, layers.0, layers.1, layers.2} {layers.3, layers.4, layers.5, layers.6, head}; "
+        "the largest takes 102 %");
+  // Meshes with more devices, or faster ones, get more parts.
   check(2, {{"m0", {{"B", 2}}}, {"m1", {{"B", 8}}}},
-        "{embedding, layers.0, layers.1} {layers.2, layers.3, layers.4, layers.5, layers.6, head}, "
-        "of which the largest takes 103 %");
+        "{embedding, layers.0, layers.1} {layers.2, layers.3, layers.4, layers.5, layers.6, head}; "
+        "the largest takes 103 %");
   check(2, {{"m0", {{"B", 2}}, pt::h100}, {"m1", {{"B", 2}}, pt::v100}},
-        "{embedding, layers.0, layers.1, layers.2, layers.3, layers.4, layers.5, layers.6} {head}, "
-        "of which the largest takes 195 %");
+        "{embedding, layers.0, layers.1, layers.2, layers.3, layers.4, layers.5, layers.6} {head}; "
+        "the largest takes 195 %");
 }
 
-TEST_CASE("stages that cannot be found") {
+TEST_CASE("automatic stages: impossible requests are refused") {
   CHECK_THROWS_WITH(
       in_stages(pt::automatic_stages(10), equal_meshes),
-      "O147 pipeline: 10 stages are to be found of 9 named parts; known: embedding, layers.0, "
+      "O147 pipeline: 10 stages are requested from 9 named parts; known: embedding, layers.0, "
       "layers.1, layers.2, layers.3, layers.4, layers.5, layers.6 and 1 more");
   CHECK_THROWS_WITH(in_stages(pt::automatic_stages(0), equal_meshes),
                     "O138 pipeline \"PP\": it has no stages; name the parts of each");
@@ -176,8 +176,7 @@ TEST_CASE("stages that cannot be found") {
       pt::partition(
           pt::trace(plain, pt::input<float, 4, 4>("x"), pt::input<float, 4, 4>("w")), equal_meshes,
           pt::schedule(pt::pipeline({.stages = pt::automatic_stages(2), .batch = {{"x", 0}}}))),
-      "O146 pipeline: 2 stages are to be found, and the program names no parts; write, in "
-      "C++, pt::named(\"layers\", i, f)(x), in JAX with jax.named_scope(f\"layers_{i}\"), or name "
-      "the "
+      "O146 pipeline: 2 stages are requested, and the program has no named parts; write, in C++, "
+      "pt::named(\"layers\", i, f)(x), in JAX with jax.named_scope(f\"layers_{i}\"), or name the "
       "parts of each stage");
 }

@@ -1,5 +1,5 @@
-// Counting collectives after each change gives what the whole lowering gives, and looks at no more
-// of the program than the change concerns; so do conflicts.
+// Counting collectives incrementally, after each change, agrees with lowering the whole program,
+// and visits only the part of the program that the change affects. The same holds for conflicts.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -12,7 +12,7 @@ namespace pt = partita;
 
 namespace {
 
-/// Sums of products, gradients, an update: pending sums are added up and reduce-scattered.
+/// Sums of products, gradients and an update, with all-reduced and reduce-scattered pending sums.
 pt::program training_step() {
   const auto f = [](auto x, auto y, auto w1, auto w2, auto v) {
     const auto loss = [&](auto w) {
@@ -49,7 +49,7 @@ pt::program nested() {
       pt::input<float, 16, 8>("x"), pt::input<float, 8, 8>("w"));
 }
 
-/// Halos, reshapes that split axes, operands that come again, sizes that axes do not divide.
+/// Halos, reshapes that split axes, repeated operands, sizes that axes do not divide.
 pt::program movement() {
   return pt::trace(
       [](auto x, auto y) {
@@ -63,8 +63,8 @@ pt::program movement() {
       pt::input<float, 24, 10>("x"), pt::input<float, 24, 10>("y"));
 }
 
-/// Ops that need the same border of a value, forward and backward, along two dimensions, and others
-/// that need nearly the same.
+/// Ops that need the same border of a value, forward and backward, along two dimensions, and ops
+/// that need nearly the same border.
 pt::program borders() {
   const auto f = [](auto x, auto w, auto v) {
     constexpr pt::conv_options same{.padding = pt::same_padding};
@@ -82,7 +82,7 @@ pt::program borders() {
                    pt::input<float, 3, 3, 4, 4>("v"));
 }
 
-/// Terms that are turned and reshaped before they are added, in loops, too.
+/// Pending sums that are transposed and reshaped before they are added, also in loops.
 pt::program turned() {
   const auto f = [](auto x, auto y, auto z) {
     const auto product = [&](auto a) {
@@ -97,8 +97,8 @@ pt::program turned() {
                    pt::input<float, 8, 4>("z"));
 }
 
-/// Products of two values each of which may be terms, behind ops that move them: which one is
-/// changes from action to action.
+/// Products of two values; actions change which of the two, after ops that move it, is a pending
+/// sum.
 pt::program products() {
   const auto f = [](auto x, auto y, auto z, auto w) {
     const auto a = [&] { return pt::transpose<1, 0>(-matmul(pt::transpose<1, 0>(x), y)); };
@@ -117,8 +117,8 @@ struct later {
   static constexpr bool commutes = false;
   constexpr auto operator()(auto a, auto b) const { return a + b * 0; }
 };
-/// What is made of pieces is operands again: exchanged, or gathered; of some results the uses want
-/// shares, others are not used.
+/// Results that are computed from shards are operands again: exchanged or gathered. The uses of
+/// some results need shards, other results are unused.
 pt::program again() {
   const auto f = [](auto x, auto w) {
     const auto [least, at] = pt::min_with_position<1>(x);
@@ -130,7 +130,7 @@ pt::program again() {
   return pt::trace(f, pt::input<float, 24, 16>("x"), pt::input<float, 24>("w"));
 }
 
-/// Numbers that look random; the same on every machine.
+/// A pseudorandom sequence that is the same on every machine.
 struct numbers {
   std::uint64_t state;
   int below(int n) {
@@ -139,7 +139,7 @@ struct numbers {
   }
 };
 
-/// Keeps no books.
+/// An observer that records nothing.
 struct no_books {
   void clear() {}
   void grow() {}
@@ -153,7 +153,8 @@ struct no_books {
   void op(const More&...) {}
 };
 
-/// Are the sums finished where they were if the program had been looked at for the first time?
+/// True if the pending sums are finished at the ops where a new analysis of the program finishes
+/// them.
 bool finished_alike(const pt::core_program& c, const pt::spmd_detail::pending_sums& sums) {
   pt::spmd_detail::pending_sums anew(c);
   anew.find(true);
@@ -162,7 +163,7 @@ bool finished_alike(const pt::core_program& c, const pt::spmd_detail::pending_su
   return true;
 }
 
-/// The conflicts of all ops, in the order of execution.
+/// Returns the conflicts of all ops, in the order of execution.
 std::vector<pt::conflict> conflicts_of(const pt::core_program& c) {
   std::vector<pt::conflict> list;
   for (pt::op_id o : c.order)
@@ -177,12 +178,12 @@ std::vector<pt::conflict> conflicts_of(const pt::core_program& c) {
   return list;
 }
 
-/// Takes actions at random; gives how many of them changed something.
+/// Takes random actions and returns the number of actions that changed something.
 int check_actions(const pt::program& p, const pt::mesh& mesh, std::uint64_t seed) {
   numbers draw{seed};
   pt::core_program c(p, mesh, {.stationary_rows = seed % 2 == 0});
   const int values = c.p.value_count();
-  pt::passes rules{.share_gathers = false};  // which rewrites what was lowered
+  pt::passes rules{.share_gathers = false};  // this pass rewrites the lowered program
   rules.to_reduce_scatter = seed % 3 != 0;
   rules.cancel = seed % 5 != 0;
   rules.to_all_to_all = seed % 7 != 0;
@@ -220,7 +221,7 @@ int check_actions(const pt::program& p, const pt::mesh& mesh, std::uint64_t seed
   return done;
 }
 
-/// n inputs, each used once; a tactic for each.
+/// Returns the work of one tactic per input, for n inputs that are used once each.
 std::int64_t work_of_tactics(int n) {
   pt::builder b;
   std::vector<pt::value_id> inputs;
@@ -243,7 +244,7 @@ std::int64_t work_of_tactics(int n) {
 
 }  // namespace
 
-TEST_CASE("what is counted after each change is what the whole lowering has") {
+TEST_CASE("collectives counted after each change equal those of the lowered program") {
   const pt::mesh meshes[] = {{{"A", 2}, {"B", 4}}, {{"A", 8}}, {{"A", 2}, {"B", 1}, {"C", 3}}};
   int done = 0;
   for (const auto& p : {training_step(), accumulated(), nested(), movement(), turned(), borders(),
@@ -253,7 +254,7 @@ TEST_CASE("what is counted after each change is what the whole lowering has") {
   CHECK(done > 1000);
 }
 
-TEST_CASE("counting after n tactics on n inputs: work linear in n") {
+TEST_CASE("counting after n tactics on n inputs takes linear work") {
   const std::int64_t few = work_of_tactics(50), many = work_of_tactics(500);
   CHECK(many < 11 * few);
 }

@@ -1,4 +1,4 @@
-/// Bytes sent, time and memory of device-local programs, against closed forms.
+/// Bytes sent, time and memory of device-local programs, compared with closed forms.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -13,7 +13,7 @@ namespace pt = partita;
 
 namespace {
 
-/// Everything that it could attain it attains, so that times are the closed forms.
+/// A device that reaches its peak rates, so that times equal the closed forms.
 constexpr pt::device ideal = [] {
   pt::device d;
   d.memory = 1e9;
@@ -39,7 +39,7 @@ std::string message(const pt::failure& f) { return std::string(f.message.view())
 
 }  // namespace
 
-TEST_CASE("bytes that a device sends") {
+TEST_CASE("bytes_sent: closed forms") {
   using enum pt::collective::kind_type;
   CHECK(pt::bytes_sent(all_gather, 8, 100) == 700);
   CHECK(pt::bytes_sent(all_reduce, 8, 100) == 175);
@@ -52,14 +52,14 @@ TEST_CASE("bytes that a device sends") {
     CHECK(pt::bytes_sent(kind, 2, 0) == 0);
     CHECK(pt::bytes_sent(kind, pt::max_devices, pt::saturated) == pt::saturated);
   }
-  // Of any size: an all_reduce is a reduce_scatter and an all_gather.
+  // For every group size, an all_reduce sends as much as a reduce_scatter and an all_gather.
   for (std::int64_t n : {2, 3, 7, 32})
     for (std::int64_t piece : {1, 5, 1000})
       CHECK(pt::bytes_sent(all_reduce, n, n * piece) ==
             pt::bytes_sent(reduce_scatter, n, n * piece) + pt::bytes_sent(all_gather, n, piece));
 }
 
-TEST_CASE("time of collectives: closed forms") {
+TEST_CASE("times of collectives: closed forms") {
   using enum pt::collective::kind_type;
   const pt::mesh m{{"A", 4}, {"B", 8}};
   const auto near = [](double a, double b) { return a == doctest::Approx(b).epsilon(1e-12); };
@@ -70,12 +70,14 @@ TEST_CASE("time of collectives: closed forms") {
   CHECK(near(seconds(all_to_all, {0}, 4000, m, ideal), 3 * 1e-6 + 3 * 1000 / 1e8));
   CHECK(near(seconds(permute, {0}, 4000, m, ideal), 1e-6 + 4000 / 1e8));
   CHECK(seconds(all_slice, {0}, 4000, m, ideal) == 0);
-  // Over two axes as many bytes as over one of their size, in fewer messages.
+  // A collective over two axes sends as many bytes as one over a single axis of their size, in
+  // fewer messages.
   CHECK(near(seconds(all_gather, {0, 1}, 1000, m, ideal), 10 * 1e-6 + 31 * 1000 / 1e8));
   const auto work = pt::time_of(along(all_reduce, {0, 1}), 32000, m, ideal);
   CHECK(work.messages[0] == 2 * 3);
   CHECK(work.messages[1] == 2 * 7);
-  // In a ring, all_to_all passes a quarter of the others, a shift as many links as it is far.
+  // In a ring, all_to_all sends a quarter of the data over the busiest link, and a shift by n uses
+  // n links.
   pt::device ring = ideal;
   ring.near.shape = pt::link_shape::ring;
   CHECK(near(seconds(all_to_all, {1}, 8000, m, ring), 7 * 1e-6 + 2 * 8000 / 1e8));
@@ -83,16 +85,16 @@ TEST_CASE("time of collectives: closed forms") {
   auto shift = along(permute, {1});
   shift.map = {pt::device_map::ring, 3};
   CHECK(near(pt::time_of(shift, 1000, m, ring).seconds, 1e-6 + 3 * 1000 / 1e8));
-  shift.map.shift = 7;  // once round to the other side
+  shift.map.shift = 7;  // one step in the other direction
   CHECK(near(pt::time_of(shift, 1000, m, ring).seconds, 1e-6 + 1000 / 1e8));
-  // A torus has the links of both axes at once.
+  // A torus uses the links of both axes at once.
   pt::device torus = ideal;
   torus.near.shape = pt::link_shape::torus;
   CHECK(near(seconds(all_gather, {0, 1}, 1000, m, torus), 10 * 1e-6 + 31 * 1000 / 2e8));
   CHECK(near(seconds(all_gather, {1}, 1000, m, torus), 7 * 1e-6 + 7 * 1000 / 1e8));
 }
 
-TEST_CASE("links follow nodes, or what is told of an axis") {
+TEST_CASE("links follow nodes, or the link that is given for an axis") {
   using enum pt::collective::kind_type;
   pt::device d = ideal;
   d.far = {pt::link_shape::switched, 1e7, 0};
@@ -101,12 +103,12 @@ TEST_CASE("links follow nodes, or what is told of an axis") {
   const auto time = [&](const pt::mesh& m, int axis) {
     return seconds(all_gather, {axis}, 1000, m, d);
   };
-  // Device numbers go along the last axis: it lies within a node.
+  // The last axis numbers neighbouring devices, so it is inside a node.
   CHECK(time({{"A", 4}, {"B", 8}}, 1) == doctest::Approx(7 * 1000 / 1e8));
   CHECK(time({{"A", 4}, {"B", 8}}, 0) == doctest::Approx(3 * 1000 / 1e7));
-  // Four devices of a node along A, four nodes: pieces cross between nodes while they are small.
+  // Four devices of a node along A, four nodes: only the first, small blocks cross nodes.
   CHECK(time({{"A", 16}, {"B", 2}}, 0) == doctest::Approx(3 * 1000 / 1e7 + 3 * 4000 / 1e8));
-  // Three neighbours are no part of a node of eight.
+  // Groups of three do not divide a node of eight.
   CHECK(time({{"A", 4}, {"B", 3}}, 0) == doctest::Approx(3 * 1000 / 1e7));
   pt::machine told = d;
   told.told[0] = {pt::link_shape::switched, 5e7, 0};
@@ -118,22 +120,22 @@ namespace {
 pt::device_program on_one_device(const pt::program& p) {
   return pt::partition(p, pt::mesh{{"B", 1}}, pt::schedule()).device;
 }
-/// Bytes beside the arguments.
+/// Returns the peak memory that arguments do not occupy, in bytes.
 std::int64_t temporaries(const pt::program& p) {
   return pt::live_bytes(on_one_device(p).local).beyond_arguments();
 }
 }  // namespace
 
-TEST_CASE("what fused kernels do not store takes no memory") {
+TEST_CASE("values that fused kernels do not store take no memory") {
   const auto x = pt::input<float, 64, 256>("x");
   constexpr std::int64_t whole = 64 * 256 * 4, rows = 64 * 4;
-  // One kernel, whatever stands in it, and its result.
+  // One kernel, with any number of ops in it, and its result.
   CHECK(temporaries(pt::trace([](auto a) { return tanh(a * a + a) * 2.f; }, x)) == whole);
   CHECK(temporaries(pt::trace([](auto a) { return pt::sum<1>(exp(a) + a); }, x)) == rows);
-  // exp is not computed twice; the quotient can be written over it.
+  // exp is not recomputed; the quotient overwrites it.
   CHECK(temporaries(pt::trace([](auto a) { return pt::nn::softmax(a); }, x)) == whole + rows);
-  // What is cheap and reads no more than its result is computed again, though it lies in memory
-  // while a product reads it,
+  // A cheap op that reads no more than its result is recomputed, even while a stored copy serves a
+  // product,
   const auto w = pt::input<float, 256, 8>("w");
   const auto v = pt::input<float, 8, 256>("v");
   const auto beside_product = [](const auto& cheap) {
@@ -159,16 +161,16 @@ TEST_CASE("what fused kernels do not store takes no memory") {
               return pt::sum(exp(twice)) + pt::sum(tanh(twice));
             },
             x)) == whole + 2 * 4);
-  // A product reads memory: its operand is stored, and so is its result.
+  // A product reads memory, so its operand is stored, and so is its result.
   CHECK(temporaries(pt::trace([](auto a, auto w) { return matmul(a * 2.f, w); }, x, w)) ==
         whole + 64 * 8 * 4);
 }
 
-TEST_CASE("the next state lies where the state did") {
+TEST_CASE("the next state is stored in the memory of the old state") {
   const auto p = pt::trace([](auto w, auto g) { return pt::output("w", w - g * 0.1f); },
                            pt::input<float, 64, 256>("w"), pt::input<float, 64, 256>("g"));
   CHECK(temporaries(p) == 0);
-  // Not if the old one is still needed afterwards.
+  // Not if the old state is still needed afterwards.
   const auto kept = pt::trace(
       [](auto w, auto g) {
         const auto next = w - matmul(g, w);
@@ -178,7 +180,7 @@ TEST_CASE("the next state lies where the state did") {
   CHECK(temporaries(kept) >= 2 * 64 * 64 * 4);
 }
 
-TEST_CASE("time of kernels: the roofline") {
+TEST_CASE("times of kernels: the roofline") {
   const auto run = [](const pt::program& p, const pt::device& on) {
     return pt::simulate(on_one_device(p), on);
   };
@@ -187,20 +189,20 @@ TEST_CASE("time of kernels: the roofline") {
                 pt::input<float, 1024, 256>("b"));
   constexpr double flops = 2. * 512 * 1024 * 256,
                    bytes = 4. * (512 * 1024 + 1024 * 256 + 512 * 256);
-  pt::device fast = ideal;  // its memory
+  pt::device fast = ideal;  // memory bandwidth
   fast.bandwidth = 1e12;
-  // A block of the sum fills in k / (k + 1/2) of its time.
+  // A sum over k elements reaches k / (k + 1/2) of the peak rate.
   CHECK(run(product, fast).time == doctest::Approx(flops / 1e12 * 1024.5 / 1024));
   CHECK(run(product, ideal).time == doctest::Approx(bytes / 1e9));
   CHECK(run(product, fast).mfu() == doctest::Approx(1024 / 1024.5));
   CHECK(run(product, fast).bytes == bytes);
-  // Blocks of 384: of 512 rows two are filled up, of 256 columns one.
+  // Blocks of 384: 512 rows are padded to two blocks, 256 columns to one.
   pt::device blocks = fast;
   blocks.tile = 384;
   CHECK(run(product, blocks).time ==
         doctest::Approx(flops / 1e12 * (768. / 512) * (384. / 256) * (1024. + 192) / 1024));
-  // A device may copy windows into a matrix first: 3 lines and 9 * 8 elements of each of 4 * 256
-  // positions, but for taps in padding: 66 on the average.
+  // A device may first copy windows into a matrix: 3 lines and 9 * 8 elements for each of 4 * 256
+  // positions. Taps in padding are not copied, which leaves 66 elements on average.
   constexpr pt::conv_options same{.padding = pt::same_padding};
   const auto convolution =
       pt::trace([=](auto x, auto w) { return pt::conv<same>(x, w); },
@@ -210,7 +212,7 @@ TEST_CASE("time of kernels: the roofline") {
   const double rows = 4 * 256, taken = run(convolution, copies).time - run(convolution, fast).time;
   CHECK(taken == doctest::Approx(rows * (3 * 1e-6 + 4. * 66 / 1e12)));
   CHECK(run(product, copies).time == run(product, fast).time);
-  // Taps that are apart are copied one by one; operands and results in another order, too.
+  // Dilated taps are copied one by one. Operands and results may be in another order, too.
   constexpr pt::conv_options apart{.dilation = {1, 2}};
   const auto dilated =
       pt::trace([=](auto x, auto w) { return pt::conv<apart>(x, w); },
@@ -222,7 +224,7 @@ TEST_CASE("time of kernels: the roofline") {
       pt::trace([=](auto x, auto w) { return pt::conv<first>(x, w); },
                 pt::input<float, 4, 8, 16, 16>("x"), pt::input<float, 32, 8, 1, 1>("w"));
   CHECK(more(channels) == doctest::Approx(2 * 4. * (4 * 256 * 8 + 8 * 32 + 4 * 256 * 32) / 1e12));
-  // A loop takes its trips.
+  // A loop takes the time of its trips.
   const auto loop = pt::trace(
       [](auto a, auto b) {
         return pt::for_loop(
@@ -235,7 +237,7 @@ TEST_CASE("time of kernels: the roofline") {
   CHECK(run(loop, fast).time >= 7 * run(once, fast).time);
 }
 
-TEST_CASE("an update costs what it changes") {
+TEST_CASE("an update costs the elements that it changes") {
   const auto p = pt::trace(
       [](auto cache, auto row, auto i) {
         return pt::output("cache", pt::dynamic_update_slice(cache, row, i, i));
@@ -246,7 +248,7 @@ TEST_CASE("an update costs what it changes") {
   CHECK(temporaries(p) == 0);
 }
 
-TEST_CASE("collectives beside kernels") {
+TEST_CASE("collectives overlap with kernels") {
   const pt::mesh m{{"B", 4}};
   const auto f = pt::trace(
       [](auto x, auto w, auto v) {
@@ -262,13 +264,13 @@ TEST_CASE("collectives beside kernels") {
   CHECK(serial.time == doctest::Approx(serial.compute + serial.communication));
   CHECK(beside.compute == doctest::Approx(serial.compute));
   CHECK(beside.communication == doctest::Approx(serial.communication));
-  // Of the two products, the first runs beside the second gather.
+  // The first of the two products overlaps with the second gather.
   CHECK(beside.time == doctest::Approx(serial.communication + serial.compute / 2));
   CHECK(beside.exposed() < serial.exposed());
   CHECK(serial.messages[0] == 2 * 3);
 }
 
-TEST_CASE("devices: the table, and what is missing") {
+TEST_CASE("devices: the table of known devices, and missing figures") {
   for (const pt::device* d : pt::device_table) {
     CHECK_MESSAGE(!pt::validate(*d), message(pt::validate(*d)));
     CHECK(pt::find_device(d->name()) == d);
@@ -287,7 +289,7 @@ TEST_CASE("devices: the table, and what is missing") {
   d = ideal;
   d.link_part = 1.5;
   CHECK(message(pt::validate(d)) ==
-        "D001 device \"ideal\": a part of the peak is not above 0 and at most 1");
+        "D001 device \"ideal\": a fraction of the peak must be above 0 and at most 1");
   d = ideal;
   d.near = {};
   CHECK(message(pt::validate(pt::machine(d), pt::mesh{{"B", 2}})) ==
@@ -296,7 +298,7 @@ TEST_CASE("devices: the table, and what is missing") {
   CHECK(!pt::validate(pt::machine(d), pt::mesh{{"B", 1}}));
 }
 
-// ---- What lies in memory at the peak ------------------------------------------------------------
+// ---- Memory at the peak -------------------------------------------------------------------------
 
 namespace {
 /// Two layers and their step of gradient descent with momentum.
@@ -319,7 +321,7 @@ pt::partitioned training_step() {
 }
 }  // namespace
 
-TEST_CASE("the peak, by what it consists of") {
+TEST_CASE("peak memory by the kind of its values") {
   const auto p = training_step();
   const pt::memory_peak peak = pt::peak_of(p.device);
   CHECK(peak.bytes == p.cost.peak_bytes);
@@ -330,7 +332,7 @@ TEST_CASE("the peak, by what it consists of") {
   CHECK(peak[parameter] == 4 * (32 * 64 + 64 * 16));
   CHECK(peak[optimizer_state] == 4 * 32 * 64);
   CHECK(peak[input] == 4 * 128 * 32);
-  CHECK(peak[activation] >= 4 * 128 * 64);  // tanh, which its derivative reads
+  CHECK(peak[activation] >= 4 * 128 * 64);  // tanh, whose derivative reads it
   REQUIRE(!peak.largest.empty());
   for (std::size_t i = 1; i < peak.largest.size(); ++i)
     CHECK(peak.largest[i - 1].bytes >= peak.largest[i].bytes);
@@ -341,7 +343,7 @@ TEST_CASE("the peak, by what it consists of") {
   CHECK(text.find("\n  optimizer state") != std::string::npos);
 }
 
-TEST_CASE("a program without derivatives has inputs, though their next states are its results") {
+TEST_CASE("a program without derivatives has inputs even if results are their next states") {
   const auto f = pt::trace([](auto w, auto g) { return pt::output("w", w - g * 0.1f); },
                            pt::input<float, 32, 32>("w"), pt::input<float, 32, 32>("g"));
   const pt::memory_peak peak =
@@ -351,7 +353,7 @@ TEST_CASE("a program without derivatives has inputs, though their next states ar
   CHECK(peak[pt::memory_kind::parameter] == 0);
 }
 
-TEST_CASE("what lies in memory while each op runs: the sums of live_bytes") {
+TEST_CASE("the memory while each op runs is the sum of its live_bytes") {
   const auto looped =
       pt::partition(pt::trace(
                         [](auto x, auto w) {
@@ -372,7 +374,7 @@ TEST_CASE("what lies in memory while each op runs: the sums of live_bytes") {
   }
 }
 
-// ---- After each tactic, and further ones --------------------------------------------------------
+// ---- After each tactic, and with further tactics ------------------------------------------------
 
 namespace {
 constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
@@ -400,7 +402,7 @@ TEST_CASE("the program after each tactic is that of the schedule up to it") {
   CHECK_THROWS_WITH(pt::after(all, 3), "P007 after: no tactic 3; there are 3");
 }
 
-TEST_CASE("a partitioned program goes on from where its schedule ended") {
+TEST_CASE("a partitioned program can be partitioned further") {
   const auto all = three(BP, MP, Z3);
   const auto extended = pt::extend(pt::extend(three(BP), pt::schedule(MP)), pt::schedule(Z3));
   CHECK(device_text(extended) == device_text(all));
@@ -412,7 +414,7 @@ TEST_CASE("a partitioned program goes on from where its schedule ended") {
   static_assert(pt::extend(three(BP), pt::schedule(MP)).collectives.all_reduce == 1);
 }
 
-TEST_CASE("what each tactic does on a machine, and the timeline") {
+TEST_CASE("the report of each tactic on a device, and the timeline") {
   const auto all = three(BP, MP, Z3);
   const std::string text(pt::print_simulation(all, pt::a100_80).view());
   CHECK(text.find("on {\"B\":4, \"M\":2} of A100-80:\n") == 0);
@@ -427,7 +429,7 @@ TEST_CASE("what each tactic does on a machine, and the timeline") {
   CHECK(events.find("one device of {\\\"B\\\":4") != std::string::npos);
 }
 
-// ---- The compiler knows, too --------------------------------------------------------------------
+// ---- At compile time ----------------------------------------------------------------------------
 
 namespace {
 constexpr auto step = [] {
@@ -439,7 +441,7 @@ constexpr auto step = [] {
 };
 }  // namespace
 
-TEST_CASE("check on a device") {
+TEST_CASE("check on a device: figures are compile-time constants") {
   static_assert(pt::check<step, pt::a100_80>.fits);
   static_assert(pt::check<step, pt::a100_80>.step_time < 1e-3);
   static_assert(pt::check<step, pt::a100_80>.messages[1] == 2);

@@ -32,7 +32,8 @@ std::string live_text(const char* text) {
   return str(pt::print(live.p));
 }
 
-/// A loss that no output needs, of a value that a loop carries, inside of the loop and after it.
+/// A loss that no output needs, computed from a value that a loop carries, inside the loop and
+/// after it.
 constexpr const char* loss = R"(func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) {
   %zero = constant {0} : tensor<f32>
   %dead = tanh(%w) : tensor<8x8xf32>
@@ -48,7 +49,7 @@ constexpr const char* loss = R"(func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf
 
 }  // namespace
 
-TEST_CASE("ops that no output needs are gone, the others keep their order; inputs stay") {
+TEST_CASE("unused ops are removed, the others keep their order, inputs stay") {
   CHECK(live_text(R"(func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) {
   %a = exp(%y) : tensor<4xf32>
   %b = tanh(%x) : tensor<4xf32>
@@ -63,7 +64,7 @@ TEST_CASE("ops that no output needs are gone, the others keep their order; input
 )");
 }
 
-TEST_CASE("loops lose what they carry for itself alone, stacks, and the operands of these") {
+TEST_CASE("loops lose carried values that only feed themselves, stacks, and the operands of both") {
   std::string text = loss;
   text.replace(text.find("scan(%w, %x, %zero, %dead)"), 26, "scan(%w, %x, %zero)");
   CHECK(live_text(text.c_str()) == R"(func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) {
@@ -74,7 +75,7 @@ TEST_CASE("loops lose what they carry for itself alone, stacks, and the operands
   return %h, %s : tensor<8x8xf32>, tensor<5x8x8xf32>
 }
 )");
-  // Two carried values that feed each other, and a condition that needs another one.
+  // Two carried values that feed each other, and a condition that needs a third.
   CHECK(live_text(R"(func @main(%x: tensor<4xf32>, %n: tensor<i32>) {
   %c = constant {0} : tensor<i32>
   %a = exp(%x) : tensor<4xf32>
@@ -101,7 +102,7 @@ TEST_CASE("loops lose what they carry for itself alone, stacks, and the operands
 )");
 }
 
-TEST_CASE("branches and calls lose results, and what only these need") {
+TEST_CASE("branches and calls lose results, and the ops that only these need") {
   CHECK(live_text(R"(func @main(%x: tensor<4xf32>, %k: tensor<i32>) {
   %a = exp(%x) : tensor<4xf32>
   %r, %s = case(%k, %x, %a) do (%p: tensor<4xf32>, %q: tensor<4xf32>) {
@@ -133,7 +134,7 @@ TEST_CASE("branches and calls lose results, and what only these need") {
 )");
 }
 
-TEST_CASE("a part of a program that computes something else is no live part") {
+TEST_CASE("parts of a program that no output needs are not live") {
   const auto live = [](const char* whole, const char* part) {
     pt::program a = read(whole), b = read(part);
     pt::number_ops(a);
@@ -173,14 +174,14 @@ TEST_CASE("a part of a program that computes something else is no live part") {
   CHECK(!live(loop.c_str(), part("%x", "3", "tanh(%p)").c_str()));
 }
 
-TEST_CASE("partition does without dead code, says so, and is proved against all of it") {
+TEST_CASE("partition drops dead code, reports it, and is proved against the full program") {
   std::string text = loss;
   text.replace(text.find("scan(%w, %x, %zero, %dead)"), 26, "scan(%w, %x, %zero)");
   const pt::program p = read(text.c_str());
   const auto r = pt::partition(p, pt::mesh{{"B", 4}}, pt::schedule(pt::manual("B", {{"x", 0}})));
   CHECK(r.removed.ops == 5);
   CHECK(r.removed.flops == 64 + 1 + 5 * (64 + 1));
-  CHECK(r.collectives.all_reduce == 0);  // the loss alone would be summed
+  CHECK(r.collectives.all_reduce == 0);  // only the dead loss would be summed
   const std::string note = "note: removed 5 ops that no output needs, 390 flop\n";
   CHECK(str(pt::report(r)).find(note) != std::string::npos);
   CHECK(str(pt::explain(r)).find(note) != std::string::npos);
@@ -195,7 +196,7 @@ TEST_CASE("partition does without dead code, says so, and is proved against all 
   CHECK(str(pt::report(live)).find("removed") == std::string::npos);
 }
 
-TEST_CASE("a tactic may name a dead tag, and is told that it is gone") {
+TEST_CASE("a tactic may name a dead tag; the report notes that it was removed") {
   const pt::program p = read(R"(func @main(%x: tensor<4xf32>) {
   %a = exp(%x) : tensor<4xf32>
   %loss = tag "loss" %a : tensor<4xf32>
@@ -214,7 +215,7 @@ TEST_CASE("a tactic may name a dead tag, and is told that it is gone") {
         }).starts_with("S006"));
 }
 
-TEST_CASE("pipelines make no unit of dead code") {
+TEST_CASE("pipelines make no unit from dead code") {
   const auto model = [](auto x) {
     const auto h = pt::named("s0", [](auto v) { return tanh(v); })(x);
     return sum(pt::named("s1", [](auto v) { return v * v; })(h));

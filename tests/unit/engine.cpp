@@ -1,4 +1,4 @@
-// The engine without any kernel: programs, printing, trees, placements, loops.
+// The engine without kernels: programs, printing, trees, placements, loops.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -61,7 +61,7 @@ TEST_CASE("parameter trees: leaves in declaration order, with path names") {
         "result.embedding result.layers.0.up result.layers.0.bias result.layers.1.up "
         "result.layers.1.bias result.rest.0 result.rest.1.up result.rest.1.bias");
   CHECK(p.input_type(5) == pt::tensor_type{pt::dtype::f32, {6}});
-  // Any number of layers, of sizes known at run time.
+  // Any number of layers, with sizes known at run time.
   using matrix = pt::tensor<float, pt::dyn, 8>;
   const std::vector<matrix> layers{matrix(8), matrix(8), matrix(3)};
   const auto q = pt::trace(
@@ -75,7 +75,7 @@ TEST_CASE("parameter trees: leaves in declaration order, with path names") {
   CHECK(!pt::verify(q));
 }
 
-TEST_CASE("tidy: ops that no output needs are gone, inputs stay, origins follow") {
+TEST_CASE("tidy: unused ops are removed, inputs stay, origins follow") {
   pt::builder b;
   const pt::tensor_type t{pt::dtype::f32, {4}};
   const auto x = pt::ops::parameter(b, "x", t);
@@ -97,11 +97,11 @@ TEST_CASE("tidy: ops that no output needs are gone, inputs stay, origins follow"
   CHECK(p.op(3).marks.transposed == 1);
   CHECK(!pt::verify(p));
   CHECK(unused >= 0);
-  // Nothing to prune: the same program.
+  // Nothing to prune: the program stays the same.
   CHECK(str(pt::print(pt::ir_detail::tidy(p))) == str(pt::print(p)));
 }
 
-TEST_CASE("printer: attributes, names that meet, and mistakes") {
+TEST_CASE("printer: attributes, names that collide, and invalid programs") {
   const auto p = pt::trace(
       [](auto x, auto i, auto x1) {
         const auto g = gather(x, i);
@@ -160,7 +160,7 @@ TEST_CASE("printer: attributes, names that meet, and mistakes") {
   CHECK(str(pt::print(b.p)) == "error: S104 exp: element type i32 is not a floating-point type\n");
 }
 
-TEST_CASE("equal scalars are one value; ops that change nothing are none") {
+TEST_CASE("equal scalars are one value; ops that change nothing are dropped") {
   pt::builder b;
   const auto x = pt::ops::parameter(b, "x", {pt::dtype::f32, {4, 6}});
   CHECK(pt::ops::scalar(b, pt::dtype::f32, 2) == pt::ops::scalar(b, pt::dtype::f32, 2));
@@ -195,25 +195,25 @@ pt::partitioned run(const pt::program& p, T... tactics) {
 std::string actions(const pt::partitioned& p) { return str(pt::print_actions(p.core, p.source)); }
 }  // namespace
 
-TEST_CASE("placements: a dimension; next state and optimizer follow") {
+TEST_CASE("placements: a dimension is sliced; next state and optimizer follow") {
   const auto p = run(step(), pt::manual("B", {{"params.up", 1}}));
   CHECK(actions(p) == "tile<%params.up, 1, \"B\">; propagate;\n");
   CHECK(locals(p) ==
         "params.up[8, 2] params.bias[8] state.up[8, 2] state.bias[8] x[12, 8] -> params.up[8, 2] "
         "params.bias[8] state.up[8, 2] state.bias[8] loss[]");
 }
-TEST_CASE("placements: a prefix selects all below it, the most specific entry wins") {
+TEST_CASE("placements: a prefix selects every name below it, the most specific entry wins") {
   const auto p = run(step(), pt::manual("B", {{"params", pt::replicated}, {"params.up", 0}}));
   CHECK(actions(p) ==
         "atomic<%params.bias, \"B\">; atomic<%params.bias', \"B\">; tile<%params.up, 0, \"B\">; "
         "propagate;\n");
-  // The order of the entries does not matter for that, nor for the result.
+  // The order of the entries affects neither that nor the result.
   const auto q = run(step(), pt::manual("B", {{"params.up", 0}, {"params", pt::replicated}}));
   CHECK(locals(q) == locals(p));
   // A prefix ends at a dot.
   CHECK_THROWS_AS(run(step(), pt::manual("B", {{"para", 0}})), pt::error);
 }
-TEST_CASE("placements: replicated blocks propagation, and the next state stays whole as well") {
+TEST_CASE("placements: replicated blocks propagation, and the next state stays replicated too") {
   const auto p = run(step(), pt::manual("B", {{"params", pt::replicated}, {"state", 0}}));
   CHECK(locals(p) ==
         "params.up[8, 8] params.bias[8] state.up[2, 8] state.bias[2] x[12, 8] -> params.up[8, 8] "
@@ -253,7 +253,7 @@ TEST_CASE(
   CHECK(actions(q).substr(0, 51) == "tile<%state.up, 1, \"B\">; atomic<%state.bias, \"B\">; ");
 }
 namespace {
-/// Sharding of what has at least so many elements.
+/// A placement that shards tensors of at least a number of elements.
 constexpr auto large_only = [](std::int64_t least) {
   return pt::manual("B", {{"state", [least](std::string_view, const pt::shape& s) -> pt::placement {
                              if (s.elements() >= least) return 0;
@@ -264,7 +264,7 @@ struct second_dimension {
   constexpr pt::placement operator()(std::string_view, const pt::shape&) const { return 1; }
 };
 }  // namespace
-TEST_CASE("placements: functions keep what they capture") {
+TEST_CASE("placements: functions keep their captures") {
   // A constexpr variable, and copies of it.
   constexpr auto all = large_only(1), none = large_only(1 << 20);
   const auto copied = all;
@@ -272,7 +272,7 @@ TEST_CASE("placements: functions keep what they capture") {
   CHECK(actions(run(step(), none)) == "propagate;\n");
   constexpr auto by_class = pt::manual("B", {{"state.up", second_dimension{}}});
   CHECK(actions(run(step(), by_class)).find("tile<%state.up, 1, \"B\">") == 0);
-  // At run time references and pointers, too.
+  // References and pointers, at run time.
   const std::string wanted = "state.bias, and what stands behind a long name";
   const auto by_name = pt::manual(
       "B", {{"state", [&wanted](std::string_view name, const pt::shape&) -> pt::placement {
@@ -281,11 +281,11 @@ TEST_CASE("placements: functions keep what they capture") {
              }}});
   CHECK(actions(run(step(), by_name)).find("tile<%state.bias, 0, \"B\">") == 0);
 }
-TEST_CASE("placements: tags and outputs have names as well") {
+TEST_CASE("placements: tags and outputs can be named too") {
   const auto p = run(step(), pt::manual("M", {{"hidden", 0}}));
   CHECK(actions(p) == "tile<%hidden, 0, \"M\">; propagate;\n");
   CHECK(p.device.inputs[4].local({12, 8}, mesh) ==
-        pt::shape{6, 8});  // backwards through the product
+        pt::shape{6, 8});  // propagated backwards through the product
   CHECK(p.collectives == pt::collectives{.all_reduce = 1});
   const auto chain = pt::trace([](auto x, auto w) { return pt::output("y", matmul(x, w)); },
                                pt::input<float, 4, 8>("x"), pt::input<float, 8, 6>("w"));
@@ -295,7 +295,7 @@ TEST_CASE("placements: tags and outputs have names as well") {
 }
 
 namespace {
-/// A tactic of the user's: shards the largest input along all axes that divide it.
+/// A user's tactic: shards the largest input along all axes that divide it.
 struct largest_first {
   int limit = 8;
   constexpr std::string_view name() const { return "largest"; }
@@ -316,7 +316,7 @@ struct largest_first {
 };
 }  // namespace
 
-TEST_CASE("a schedule chosen at run time: a range of tactics of one type") {
+TEST_CASE("a schedule can be chosen at run time: a range of tactics of one type") {
   const auto up = pt::manual("B", {{"params.up", 1}}, "up");
   const auto x = pt::manual("B", {{"x", 0}}, "x");
   const std::vector<pt::manual_tactic<1>> chosen{x, up};
@@ -335,7 +335,7 @@ TEST_CASE("a user's own tactic composes with the others") {
   CHECK(run(step(), largest_first{}).tactics[0].notes.size() == 1);  // 12 / 4 is odd
 }
 
-TEST_CASE("deep tiling: a value that is sliced is sliced further, major axis first") {
+TEST_CASE("deep tiling: a sliced value is sliced further, major axis first") {
   const auto chain = pt::trace([](auto x, auto w) { return exp(matmul(x, w)); },
                                pt::input<float, 16, 8>("x"), pt::input<float, 8, 8>("w"));
   const auto p = run(chain, pt::manual("B", {{"x", 0}}), pt::manual("M", {{"x", 0}}));
@@ -355,17 +355,17 @@ TEST_CASE("deep tiling: a value that is sliced is sliced further, major axis fir
   return %x2 : tensor<16x8xf32>
 }
 )");
-  // An inner value that its producer slices: a tiling op keeps those loops and adds one.
+  // A value that its producer slices: a tiling op keeps these loops and adds one.
   pt::core_program c(chain, mesh);
   CHECK(!c.tile(0, 0, 0));
   c.propagate();
   const pt::value_id product = chain.op(2).result;
   CHECK(!c.tile(product, 0, 1));
-  CHECK(c.made(c.holder(product)).pieces(mesh, 0) == 8);
+  CHECK(c.produced_layout(c.holder(product)).pieces(mesh, 0) == 8);
   CHECK(c.nest_of(c.p.producer(c.holder(product))).count == 2);
   c.propagate();
   CHECK(c.nest_of(2).count == 2);  // backwards to the product
-  CHECK(c.made(0).local({16, 8}, mesh) == pt::shape{2, 8});
+  CHECK(c.produced_layout(0).local({16, 8}, mesh) == pt::shape{2, 8});
   // 4 x 2 x 2 does not divide 8 rows any more.
   pt::core_program d(pt::trace([](auto x) { return exp(x); }, pt::input<float, 8>("x")),
                      pt::mesh{{"a", 4}, {"b", 2}, {"c", 2}});
@@ -374,7 +374,7 @@ TEST_CASE("deep tiling: a value that is sliced is sliced further, major axis fir
   CHECK(d.tile(0, 0, 2).message.view().substr(0, 4) == "S003");
 }
 
-TEST_CASE("axes of one device: loops, but no collective at all") {
+TEST_CASE("axes of one device make loops but no collectives") {
   constexpr pt::mesh ones{{"B", 1}, {"M", 1}};
   const auto p = pt::partition(step(), ones,
                                pt::schedule(pt::manual("B", {{"x", 0}, {"params", 0}}),
@@ -383,7 +383,7 @@ TEST_CASE("axes of one device: loops, but no collective at all") {
   for (const auto& op : p.device.local.ops) CHECK(!op.def->collective);
   CHECK(p.device.inputs[0].local({8, 8}, ones) == pt::shape{8, 8});
   CHECK(p.core.nest_of(0).count > 0);
-  // An axis of one device between others does not disturb them.
+  // An axis of one device between other axes does not affect them.
   constexpr pt::mesh mixed{{"B", 1}, {"M", 2}};
   const auto q = pt::partition(
       step(), mixed, pt::schedule(pt::manual("B", {{"x", 1}}), pt::manual("M", {{"x", 1}})));
@@ -412,7 +412,7 @@ TEST_CASE("a mesh of eight axes") {
 )");
 }
 
-TEST_CASE("no action is ever undone: loops only grow, refused actions change nothing") {
+TEST_CASE("no action is undone: loops only grow, refused actions change nothing") {
   const pt::program p = step();
   pt::core_program c(p, mesh);
   pt::nest_list before;
@@ -466,7 +466,7 @@ TEST_CASE("tile maps as text, at run time") {
       pt::trace([](auto x) { return pt::reshape<4, 2, 3, 2>(x); }, pt::input<float, 4, 12>("x"));
   CHECK(str(pt::tile_map_of(p, 1)) == "([i, jkl]) -> ([i, j, k, l])");
 }
-TEST_CASE("figures at run time: by name and position, nothing out of bounds") {
+TEST_CASE("figures at run time: by name and position, checked against bounds") {
   const auto p = run(step(), pt::manual("B", {{"params.up", 1}}, "up"));
   CHECK(p.input("params.up").local_shape == pt::shape{8, 2});
   CHECK(p.input(0).name == "params.up");
@@ -492,7 +492,7 @@ TEST_CASE("a state that arrives and leaves in different layouts is noted") {
         "state \"s\" arrives as [{}, {\"B\"}] and leaves as [{}, {}]; name it in a tactic to keep "
         "it in one layout");
 }
-TEST_CASE("a next state keeps what propagation gave it, unless its dimension is named") {
+TEST_CASE("a next state keeps its propagated layout unless its dimension is named") {
   const auto step = pt::trace(
       [](auto s, auto m) {
         return std::tuple{pt::output("s", m + m), pt::output("y", s + s)};

@@ -1,4 +1,5 @@
-// Actions cost what they change: counted work, at two sizes of a program or of a list of actions.
+// An action costs what it changes: work is counted at two sizes of a program or of a list of
+// actions.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr pt::mesh mesh{{"B", 2}, {"M", 2}};
 
-/// `ops` elementwise ops one behind the other; each `every`-th value is an output, too.
+/// `ops` elementwise ops in sequence; every `every`-th value is an output, too.
 pt::program chain(int ops, int every = 1 << 30) {
   pt::builder b;
   const pt::tensor_type type{pt::dtype::f32, {8, 8}};
@@ -30,7 +31,7 @@ pt::program chain(int ops, int every = 1 << 30) {
   return b.p;
 }
 
-/// Bytes asked for by `act`.
+/// Returns the number of bytes that `act` allocates.
 template <class Act>
 double bytes_for(pt::core_program& c, const Act& act) {
   const std::size_t before = allocations::bytes();
@@ -45,7 +46,7 @@ double bytes_for(const pt::program& p, const Act& act) {
 
 }  // namespace
 
-TEST_CASE("tile and atomic of every inner value: work linear in their number") {
+TEST_CASE("tile and atomic of every inner value take work linear in their number") {
   const auto all = [](bool atomic) {
     return [atomic](pt::core_program& c) {
       const int values = c.p.value_count();
@@ -75,14 +76,14 @@ TEST_CASE("an action that changes little costs little, however large the program
   CHECK(bytes(9000) < 2 * bytes(1200));
 }
 
-TEST_CASE("propagation visits what an action can have changed, and nothing else") {
+TEST_CASE("propagation visits only what an action can have changed") {
   const auto visits = [](int ops) {
     pt::core_program c(chain(ops, 1), mesh);
     REQUIRE(!c.atomic(c.p.inputs[0], 0));
     REQUIRE(!c.atomic(c.p.outputs[4].value, 0));
     c.propagate();
     const std::int64_t before = c.visits();
-    REQUIRE(!c.tile(c.p.outputs[2].value, 0, 0));  // between the two
+    REQUIRE(!c.tile(c.p.outputs[2].value, 0, 0));  // between the two outputs
     c.propagate();
     return c.visits() - before;
   };
@@ -90,7 +91,7 @@ TEST_CASE("propagation visits what an action can have changed, and nothing else"
   CHECK(visits(100) < 40);
 }
 
-TEST_CASE("a trial is a copy of the state, not of the graph, and no action is done again") {
+TEST_CASE("a trial copies the state, not the graph, and repeats no action") {
   const pt::program p = chain(4000);
   pt::core_program c(p, mesh);
   REQUIRE(!c.tile(0, 0, 0));
@@ -108,7 +109,7 @@ TEST_CASE("a trial is a copy of the state, not of the graph, and no action is do
   try_once();
   CHECK(allocations::bytes() - before < 100 * 4000);
   CHECK(c.nest_of(p.op_count() - 1).count == 1);
-  // An action that inserts an op, in the copy or in the program, is undone or taken over.
+  // An action that inserts an op, in the copy or in the program, is undone or adopted.
   pt::core_program& tried = trial.restart();
   REQUIRE(!tried.atomic(2000, 1));
   CHECK(trial.restart().p.op_count() == p.op_count());
@@ -117,7 +118,7 @@ TEST_CASE("a trial is a copy of the state, not of the graph, and no action is do
   CHECK(trial.restart().uses(3000)[0].op == p.op_count());
 }
 
-TEST_CASE("padding costs what grows") {
+TEST_CASE("padding costs work in proportion to what grows") {
   const auto bytes = [](int inputs) {
     pt::builder b;
     for (int i = 0; i < inputs; ++i) {
@@ -135,7 +136,7 @@ TEST_CASE("padding costs what grows") {
   CHECK(bytes(4000) < 3 * 8 * bytes(500));
 }
 
-TEST_CASE("names of results in messages are found without a search") {
+TEST_CASE("messages find names of results without a search") {
   const pt::program p = chain(3000, 1);
   pt::core_program c(p, mesh);
   for (int i : {0, 1500, 2999}) {

@@ -1,4 +1,4 @@
-// Meshes of ops: topologies, assignment, inference, cutting.
+// Meshes of ops: topologies, assignment, inference and cutting into fragments.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -30,7 +30,7 @@ std::string refusal(const pt::program& p, const pt::assignment& a, const pt::top
 }
 std::string meshes(pt::mesh_set s) { return str(pt::mesh_names(three, s)); }
 
-/// `layer1(1)@m0: multiply add; @m1: tanh`, fragment by fragment.
+/// Returns one entry per fragment: `layer1(1)@m0: multiply add; @m1: tanh`.
 std::string cut(const pt::mpmd_program& m) {
   pt::text out;
   for (const auto& f : m.fragments) {
@@ -45,7 +45,7 @@ std::string cut(const pt::mpmd_program& m) {
   }
   return str(out);
 }
-/// `x1 m0 m1, ...`
+/// Returns each transfer as `x1 m0 m1`, separated by commas.
 std::string sent(const pt::mpmd_program& m) {
   const pt::value_names names(m.source);
   pt::text out;
@@ -57,7 +57,7 @@ std::string sent(const pt::mpmd_program& m) {
 
 }  // namespace
 
-TEST_CASE("topologies: what is refused") {
+TEST_CASE("topologies: invalid ones are refused") {
   const auto text = [](const pt::topology& t) { return str(pt::validate(t).message); };
   CHECK(text(three) == "");
   CHECK(text({}) == "O101 topology: it has 0 meshes; 1 to 64 are allowed");
@@ -80,7 +80,7 @@ TEST_CASE("topologies: what is refused") {
 }
 
 // Shardy:MPMD, "Mesh inference": a and its copy t, b on m2, x = a + a, z = x + b.
-TEST_CASE("use_set and src_set") {
+TEST_CASE("use_set and src_set are those of the RFC") {
   const auto p = traced(
       [](auto u) {
         const auto a = pt::named("a", [](auto v) { return exp(v); })(u);
@@ -113,7 +113,7 @@ TEST_CASE("use_set and src_set") {
   CHECK(m.mesh_of_output("v") == "");
 }
 
-TEST_CASE("assignments: what is refused") {
+TEST_CASE("assignments: invalid ones are refused") {
   const auto p = traced(
       [](auto x) {
         return pt::named("stage0", [](auto y) { return exp(pt::named("layer1", twice)(y)); })(x);
@@ -128,20 +128,20 @@ TEST_CASE("assignments: what is refused") {
   CHECK(refusal(p, {.names = {{"layer1", "m0"}, {"layer1", "m1"}}}) ==
         "O106 mpmd: \"layer1\" is assigned twice, to mesh \"m0\" and to mesh \"m1\"; name it once");
   CHECK(refusal(p, {.names = {{"layer1", "m1"}, {"stage0", "m0"}}}) ==
-        "O107 mpmd: part \"layer1\" is assigned to mesh \"m1\", and stands in part \"stage0\", "
+        "O107 mpmd: part \"layer1\" is assigned to mesh \"m1\" and is inside part \"stage0\", "
         "which is assigned to mesh \"m0\"; assign both to one mesh, or only one of them");
   CHECK(refusal(p, {.names = {{"layer2", "m0"}}}) ==
-        "O108 mpmd: no named part has the name \"layer2\" or lies below it; "
-        "known: stage0, layer1; did you mean \"layer1\"?");
+        "O108 mpmd: no named part has the name \"layer2\" or is below it; known: stage0, layer1; "
+        "did you mean \"layer1\"?");
   CHECK(refusal(p, {.outputs = {{"y", "m0"}}}) ==
-        "O108 mpmd: no output has the name \"y\" or lies below it; known: result");
+        "O108 mpmd: no output has the name \"y\" or is below it; known: result");
   CHECK(refusal(p, {}, {}) == "O101 topology: it has 0 meshes; 1 to 64 are allowed");
   CHECK(cut(pt::to_mpmd(p, three, {.names = {{"layer1", "m1"}, {"stage0", "m1"}}})) ==
         "stage0@m1: add exp");
   CHECK(cut(pt::to_mpmd(p, three, {.names = {{"stage0.layer1", "m2"}}})) == "layer1@m2: add exp");
 }
 
-TEST_CASE("the longest name counts; patterns; stages") {
+TEST_CASE("the longest matching name wins; patterns; stages") {
   const auto p = traced(
       [](auto x) {
         for (int i = 0; i < 4; ++i) x = pt::named("layers", i, twice)(x);
@@ -169,7 +169,7 @@ TEST_CASE("the longest name counts; patterns; stages") {
   CHECK(m.find("layers.2", 1) == -1);
 }
 
-TEST_CASE("a part that is called twice is two fragments") {
+TEST_CASE("a part that is called twice becomes two fragments") {
   const auto p = traced(
       [](auto x) {
         const auto f = pt::named("shared", twice);
@@ -180,7 +180,7 @@ TEST_CASE("a part that is called twice is two fragments") {
         "shared@m0: add; between@m1: add; shared#1@m0: add");
 }
 
-TEST_CASE("labelled ops are selected too, and cut where they wait for others") {
+TEST_CASE("labelled ops are selected too, and are cut where they wait for others") {
   auto p = traced([](auto x) { return tanh(exp(sin(x))); }, "x");
   for (const auto& n : p.ops) {
     const auto name = n.def->name;
@@ -194,11 +194,11 @@ TEST_CASE("labelled ops are selected too, and cut where they wait for others") {
   CHECK(cut(pt::to_mpmd(p, three, {.names = {{"layers", "m0"}, {"other", "m0"}}})) ==
         "layers.0@m0: sine; other@m0: exp; layers.0@m0: tanh");
   CHECK(refusal(p, {.names = {{"layer", "m0"}}}) ==
-        "O108 mpmd: no named part has the name \"layer\" or lies below it; known: "
-        "layers.0.attn, other.exp, layers.0.attn; did you mean \"layers\"?");
+        "O108 mpmd: no named part has the name \"layer\" or is below it; known: layers.0.attn, "
+        "other.exp, layers.0.attn; did you mean \"layers\"?");
 }
 
-TEST_CASE("what has no name lives where it is needed, if it can be had there") {
+TEST_CASE("unnamed ops run where they are needed, if their operands can be sent there") {
   const auto p = traced(
       [](auto x) {
         const auto a = pt::named("layer1", twice)(x);
@@ -208,8 +208,8 @@ TEST_CASE("what has no name lives where it is needed, if it can be had there") {
   const pt::vec<pt::mesh_for> names{{"layer1", "m0"}, {"layer2", "m1"}};
   CHECK(refusal(p, {.names = names}) ==
         "O110 mpmd: exp (%x2: tensor<4xf32>) is needed on mesh \"m1\" for \"layer2\" by tanh, and "
-        "computed from what is made for \"layer1\" on mesh \"m0\"; nothing sends that: give the op "
-        "a name, or set infer_transfers");
+        "is computed from results of \"layer1\" on mesh \"m0\"; nothing sends them: give the op a "
+        "name, or set infer_transfers");
   const auto m = pt::to_mpmd(p, three, {.names = names, .infer_transfers = true});
   CHECK(cut(m) == "layer1@m0: add; layer2@m1: exp tanh add");
   CHECK(sent(m) == "x1 m0 m1");
@@ -221,15 +221,15 @@ TEST_CASE("what has no name lives where it is needed, if it can be had there") {
       "x");
   CHECK(refusal(q, {.names = {{"layer1", "m0"}}, .outputs = {{"y", "m2"}}}) ==
         "O110 mpmd: exp (%x2: tensor<4xf32>) is needed on mesh \"m2\" for output \"y\" by tanh, "
-        "sine, and computed from what is made for \"layer1\" on mesh \"m0\"; nothing sends that: "
-        "give the op a name, or set infer_transfers");
-  // The result of a part is sent where an output is asked for.
+        "sine, and is computed from results of \"layer1\" on mesh \"m0\"; nothing sends them: give "
+        "the op a name, or set infer_transfers");
+  // The result of a part is sent to the mesh where an output is requested.
   const auto r = traced([](auto x) { return pt::output("y", pt::named("f", twice)(x)); }, "x");
   CHECK(sent(pt::to_mpmd(r, three, {.names = {{"f", "m0"}}, .outputs = {{"y", "m2"}}})) ==
         "y m0 m2");
 }
 
-TEST_CASE("each value is sent to a mesh once, from the one that makes it") {
+TEST_CASE("each value is sent to a mesh once, from the mesh that computes it") {
   const auto p = traced(
       [](auto x) {
         const auto a = pt::named("a", twice)(x);
@@ -242,7 +242,7 @@ TEST_CASE("each value is sent to a mesh once, from the one that makes it") {
   CHECK(sent(m) == "x m0 m1, x1 m0 m1, x1 m0 m2, x2 m1 m2");
 }
 
-TEST_CASE("constants, and what only spreads them, are made wherever they are used") {
+TEST_CASE("constants and their broadcasts are computed on each mesh that uses them") {
   const auto p = traced(
       [](auto x) {
         const auto a =
@@ -255,7 +255,7 @@ TEST_CASE("constants, and what only spreads them, are made wherever they are use
   CHECK(m.transfers.size() == 1);
 }
 
-TEST_CASE("inputs live on the first mesh that uses them, next states with their inputs") {
+TEST_CASE("inputs are on the first mesh that uses them, next states with their inputs") {
   const auto p = traced(
       [](auto w, auto v, auto n, auto unused, auto x) {
         const auto a = pt::named("a", both)(x, v), b = pt::named("b", both)(a, w);
@@ -284,7 +284,7 @@ TEST_CASE("inputs live on the first mesh that uses them, next states with their 
         "state stays on its mesh");
 }
 
-TEST_CASE("what is combined of several meshes is combined on each first") {
+TEST_CASE("values combined from several meshes are combined on each mesh first") {
   const auto model = [](auto x) {
     const auto a = pt::named("a", [](auto y) { return sin(y); })(x);
     const auto b = pt::named("b", [](auto y) { return cos(y); })(x);
@@ -295,13 +295,13 @@ TEST_CASE("what is combined of several meshes is combined on each first") {
   const auto p = traced(model, "x");
   const pt::vec<pt::mesh_for> names{{"a", "m1"}, {"b", "m1"}, {"c", "m0"}, {"d", "m2"}};
   const auto m = pt::to_mpmd(p, three, {.names = names, .outputs = {{"sum", "m0"}}});
-  // x is anywhere, and so on m0, which needs the sum.
+  // x may be on any mesh; the sum is needed on m0, so x is there.
   CHECK(m.transfers.size() == 4);  // x to m1 and m2, and two parts of the sum
   CHECK(sent(m).substr(0, 16) == "x m0 m1, x m0 m2");
   CHECK(cut(m) == "a@m1: sine; c@m0: exp add; b@m1: cosine add; d@m2: tanh; @m0: add add");
 }
 
-TEST_CASE("what is combined of one mesh is nobody's to send") {
+TEST_CASE("an unnamed op with operands on one mesh needs infer_transfers to be used on another") {
   const auto p = traced(
       [](auto x) {
         const auto a = pt::named("a", twice)(x), b = pt::named("b", twice)(a);
@@ -338,21 +338,21 @@ TEST_CASE("a loop runs on one mesh") {
             0, 3, [](auto, auto h) { return pt::named("part", twice)(h); }, x);
       },
       "x");
-  CHECK(
-      refusal(rolled, {.names = {{"part.0", "m0"}, {"part.1", "m1"}}}) ==
-      "O139 mpmd: \"part.0\" would be an iteration of scan, which has \"part\" in it; a loop lies "
-      "on one mesh: give it all of \"part\", or unroll it (in C++ a for statement with "
-      "named(\"part\", i, ...), in JAX lax.scan(..., unroll=True))");
+  CHECK(refusal(rolled, {.names = {{"part.0", "m0"}, {"part.1", "m1"}}}) ==
+        "O139 mpmd: \"part.0\" would be an iteration of scan, which has \"part\" in it; a loop "
+        "runs on one mesh: assign all of \"part\", or unroll it (in C++ a for statement with "
+        "named(\"part\", i, ...), in JAX lax.scan(..., unroll=True))");
   CHECK(refusal(rolled, {.names = {{"part.*", "m0"}}}).substr(0, 52) ==
         "O139 mpmd: \"part.*\" would be iterations of scan, whi");
   CHECK(refusal(rolled, {.names = {{"rest.0", "m0"}}}).substr(0, 5) == "O108 ");
 }
 
-TEST_CASE("where what has no name goes") {
-  // Behind what makes it; else before what needs it; else into a fragment of its own.
+TEST_CASE(
+    "unnamed ops are placed next to their producer, their user, or in a fragment of their own") {
+  // After their producer; otherwise before their user; otherwise in a fragment of their own.
   const auto p = traced(
       [](auto x, auto y) {
-        const auto early = tanh(y);  // needed by the second part of m0 only
+        const auto early = tanh(y);  // only the second part of m0 needs it
         const auto a = pt::named("a", twice)(x);
         const auto b = pt::named("b", twice)(a);
         const auto c = pt::named("c", both)(b, early);
@@ -389,7 +389,7 @@ TEST_CASE("fragments are programs") {
     if (n.def->role == pt::op_role::compute) CHECK(m.source.op(n.marks.source).def == n.def);
 }
 
-TEST_CASE("derivatives run where what they derive does") {
+TEST_CASE("derivatives run on the mesh of the op that they differentiate") {
   const auto p = pt::trace(
       [](auto x, auto v, auto w) {
         return pt::grad(
@@ -398,7 +398,7 @@ TEST_CASE("derivatives run where what they derive does") {
               const auto h = pt::named("a", f)(x, std::get<0>(vw));
               const auto k = pt::named("b", f)(h, std::get<1>(vw));
               return pt::named("c", [](auto q) { return sum(q); })(
-                  pt::named("b2", f)(k, h));  // h is used by two parts of m1
+                  pt::named("b2", f)(k, h));  // two parts of m1 use h
             },
             std::tuple{v, w});
       },
@@ -409,11 +409,11 @@ TEST_CASE("derivatives run where what they derive does") {
   for (const auto& f : m.fragments)
     for (const auto& o : f.origins) names += str(o.name) + (o.transposed > 0 ? "' " : " ");
   CHECK(names == "a b b2 b2' b' a' ");
-  // The activation goes there, and one derivative of it, added up, comes back; and the inputs.
+  // The activation goes there and one summed derivative returns. The inputs are sent too.
   CHECK(m.transfers.size() == 2);
 }
 
-TEST_CASE("named tensors: what makes them is given to a mesh, and inputs are") {
+TEST_CASE("named tensors: their producers are assigned to a mesh, and inputs too") {
   const auto p = traced(
       [](auto x, auto y) {
         const auto z = pt::named_tensor("z", exp(pt::named_tensor("mine", x)));

@@ -1,4 +1,4 @@
-// Named parts of programs: which ops are of which part, through derivatives, loops and tidying.
+// Named parts of programs: which part each op belongs to, through derivatives, loops and tidying.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -14,7 +14,7 @@ namespace pt = partita;
 constexpr auto twice = [](auto x) { return x + x; };
 constexpr auto squash = [](auto x, auto w) { return tanh(matmul(x, w)); };
 
-/// `op: stage0/layer1 1` for each op that is of a part, with its transpose count.
+/// Returns `op: stage0/layer1 1` for each op in a part, with its transpose count.
 std::string parts(const pt::program& p) {
   pt::text out;
   pt::ir_detail::for_each_op(p, [&](const pt::op_node& n) {
@@ -49,7 +49,7 @@ TEST_CASE("a program without names has no parts") {
   CHECK(pt::trace(twice, pt::input<float, 4>("x")).scopes.empty());
 }
 
-TEST_CASE("parts stand in parts; each call is one by itself") {
+TEST_CASE("parts nest; each call is a part of its own") {
   const auto p = pt::trace(
       [](auto x) {
         const auto stage =
@@ -62,7 +62,7 @@ TEST_CASE("parts stand in parts; each call is one by itself") {
         "tanh: stage.0#1\nadd: stage.0#1/layer1#1\nexp: stage.0#1\n");
 }
 
-TEST_CASE("derivatives are of the part of what they derive, and count how often") {
+TEST_CASE("derivatives belong to the part of the op that they differentiate, with a count") {
   const auto p = pt::trace(
       [](auto x, auto v, auto w) {
         return pt::grad(
@@ -77,8 +77,8 @@ TEST_CASE("derivatives are of the part of what they derive, and count how often"
   CHECK(all.find("dot_general: layer1\ntanh: layer1\n") != std::string::npos);
   CHECK(all.find("dot_general: layer2 1\n") != std::string::npos);
   CHECK(all.find("dot_general: layer1 1\n") != std::string::npos);
-  // The last op of the forward pass is needed by none; its derivative is of its part all the same.
-  // What adds up the derivatives of two parts is of neither.
+  // No op needs the last op of the forward pass; its derivative still belongs to the same part. The
+  // op that adds the derivatives of two parts belongs to neither.
   for (const auto& n : p.ops) {
     const bool joins = n.def->adds && n.marks.transposed == 1 &&
                        p.operand_list[n.operand_begin] != p.operand_list[n.operand_begin + 1];
@@ -95,7 +95,7 @@ TEST_CASE("derivatives are of the part of what they derive, and count how often"
   CHECK(parts(second).find("multiply: cube 2\n") != std::string::npos);
 }
 
-TEST_CASE("parts in loops, and loops in parts") {
+TEST_CASE("parts in loops, and loops in parts, keep their ops") {
   const auto model = [](auto x, auto w) {
     return pt::grad(
         [&](auto v) {
@@ -113,7 +113,7 @@ TEST_CASE("parts in loops, and loops in parts") {
   CHECK(all.find("dot_general: loop/inner 1\n") != std::string::npos);
 }
 
-TEST_CASE("a named tensor is what makes it, an input too") {
+TEST_CASE("a named tensor is a part with its producer; an input can be one too") {
   const auto p = pt::trace(
       [](auto x) {
         const auto y = pt::named_tensor("y", exp(pt::named_tensor("mine", x)));
@@ -124,7 +124,7 @@ TEST_CASE("a named tensor is what makes it, an input too") {
   CHECK(parts(p) == "parameter: mine\nexp: y\ntanh: layer1/inside\nadd: layer1\n");
 }
 
-TEST_CASE("what adds up derivatives is of the part that gives them all") {
+TEST_CASE("an op that adds derivatives belongs to the part that contains all their parts") {
   // u is used twice in "inner", in "outer" around it, and in "other".
   const auto p = pt::trace(
       [](auto x) {
@@ -145,6 +145,6 @@ TEST_CASE("what adds up derivatives is of the part that gives them all") {
     const int s = p.scopes.of(n.marks.source);
     out << (s < 0 ? std::string_view("none") : p.scopes.name(s)) << ' ';
   }
-  // (The first is the sum of "other" itself.) What "other" gives comes last.
+  // (The first op is the sum of "other" itself.) The contribution of "other" comes last.
   CHECK(unit::str(out) == "other outer outer none none ");
 }

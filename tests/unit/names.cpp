@@ -1,4 +1,4 @@
-// Names of any characters: what is printed reads back, in programs, in action texts and in errors.
+// Names of arbitrary characters: printed programs, action texts and errors read back.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using unit::thrown;
 
 namespace {
 
-/// Names that look like something else, and random ones of all bytes.
+/// Names that look like other syntax, and random names of all bytes.
 std::vector<std::string> awkward_names() {
   std::vector<std::string> names = {"a b",
                                     "a\nb",
@@ -76,7 +76,7 @@ std::vector<std::string> awkward_names() {
   return names;
 }
 
-/// Inputs, a tag, a named computation and outputs that are named so.
+/// A program whose inputs, tag, named computation and outputs have these names.
 pt::program program_with(const std::string& a, const std::string& b, const std::string& c) {
   return pt::trace(
       [&](auto x, auto y) {
@@ -158,7 +158,7 @@ TEST_CASE("law: partitioned programs and their actions read back") {
   }
 }
 
-TEST_CASE("what stands in quotes may be spelled in several ways") {
+TEST_CASE("a quoted name may be spelled in several ways") {
   const pt::program p = pt::parse(
       "func @main(%\"a b\": tensor<4xf32>, %\"c\": tensor<4xf32>) {\n"
       "  %\"\\x64\" = add(%\"a\\x20b\", %c) : tensor<4xf32>\n"
@@ -177,7 +177,7 @@ TEST_CASE("what stands in quotes may be spelled in several ways") {
               .substr(0, 4) == "P012");
 }
 
-TEST_CASE("errors are one line, whatever the names") {
+TEST_CASE("errors have one line, whatever the names") {
   const auto p = program_with("a\nb", "c\rd", "e\x01");
   const std::string message = thrown([&] {
     pt::partition(p, pt::mesh{{"B", 3}}, pt::schedule(pt::manual("B", {{"a\nb", 0}})));
@@ -200,22 +200,21 @@ TEST_CASE("M004 names that axes cannot have") {
   const auto code = [](std::string_view name) {
     return str(pt::validate(pt::mesh{{name, 2}}).message);
   };
-  CHECK(
-      code("a\nb") ==
-      "M004 mesh: the name of axis 0, \"a\\nb\", has quotes or control characters, or ends as that "
-      "of a part of an axis, :(1)2; give it another one");
+  CHECK(code("a\nb") ==
+        "M004 mesh: the name of axis 0, \"a\\nb\", has quotes or control characters, or ends like "
+        "a part of an axis, :(1)2; choose another name");
   for (const char* name : {"\"", "a\"", "\t", "\x7f", "a:(1)2", "a\":(1)2"})
     CHECK(code(name).substr(0, 4) == "M004");
   for (const char* name :
        {"a b", "a,b", "}", "{", "%", "a:b", "a:(1)", "a:(1)2 ", "α", "\\", "<a>"})
     CHECK(code(name) == "");
-  // What differs behind the longest name only is refused as too long, not taken for the same.
+  // A name that differs only after the maximum length is refused as too long, not taken as equal.
   const std::string start(31, 'a');
   CHECK(str(pt::validate(pt::mesh{{start + "b", 2}, {start + "c", 2}}).message) ==
         "M004 mesh: the name of axis 0 has 32 characters; 1 to 31 are allowed");
 }
 
-TEST_CASE("tags of one name, of trees, of cotangents and of copies are told apart") {
+TEST_CASE("equal names of tags, trees, cotangents and copies are told apart") {
   const auto tags_of = [](const pt::program& p) {
     std::vector<std::string> list;
     pt::ir_detail::for_each_tag(p, [&](const pt::program& in, const pt::op_node& n) {
@@ -226,10 +225,11 @@ TEST_CASE("tags of one name, of trees, of cotangents and of copies are told apar
   };
   using names = std::vector<std::string>;
   const auto square = [](const auto& h) { return pt::tag("h", h * h); };
-  // Numbers count as the model is written; one that is used once has none.
+  // Numbers count in the order in which the model is written. A name that is used once has no
+  // number.
   CHECK(tags_of(pt::trace([&](auto x) { return sum(pt::tag("last", square(square(square(x))))); },
                           pt::input<float, 4>("x"))) == names{"h.0", "h.1", "h.2", "last"});
-  // A tree's leaves have its paths, twice.
+  // A tree's leaves have its paths, in two copies.
   const auto pair = [](auto x) {
     const auto both = pt::tag("both", std::array{x, x + x});
     return sum(pt::tag("both", both)[0] * both[1]);
@@ -237,7 +237,7 @@ TEST_CASE("tags of one name, of trees, of cotangents and of copies are told apar
   CHECK(tags_of(pt::trace(pair, pt::input<float, 4>("x"))) ==
         names{"both.0.0", "both.0.1", "both.1.0"}  // "both.1.1" is not used
   );
-  // Cotangents have the names of what they are of, however often; the second derivative's, too.
+  // A cotangent has the name of its tag, at any order of differentiation.
   const auto loss = [&](const auto& x) { return sum(square(square(x))); };
   const auto once = [&](const auto& x) { return pt::grad(loss, x); };
   CHECK(tags_of(pt::trace(once, pt::input<float, 4>("x"))) ==
@@ -247,7 +247,7 @@ TEST_CASE("tags of one name, of trees, of cotangents and of copies are told apar
   };
   const names second = tags_of(pt::trace(twice, pt::input<float, 4>("x")));
   CHECK(std::count(second.begin(), second.end(), "grad.grad.h.0") == 1);
-  // In a loop, which the derivative runs again; of "h.1" it reads nothing.
+  // In a loop, which the derivative runs again without reading "h.1".
   const auto loop = [&](const auto& w) {
     return sum(pt::for_loop(
         0, 3, [&](auto, auto h) { return square(square(h) * w); }, w));
@@ -255,7 +255,7 @@ TEST_CASE("tags of one name, of trees, of cotangents and of copies are told apar
   CHECK(tags_of(pt::trace([&](auto w) { return pt::grad(loop, w); }, pt::input<float, 4>("w"))) ==
         names{"grad.h.0", "grad.h.1", "h.0", "h.0.again", "h.1"});
 }
-TEST_CASE("a cotangent lies as its tag, unless a tactic says otherwise") {
+TEST_CASE("a cotangent has the layout of its tag, unless a tactic sets another") {
   const auto model = [](auto x, auto w) {
     return pt::grad([&](const auto& v) { return sum(tanh(pt::tag("h", matmul(x, v)))); }, w);
   };

@@ -1,4 +1,4 @@
-// Numbers as text and back, against the standard library's conversions.
+// Conversions between numbers and text, compared with the standard library's.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -22,7 +22,8 @@ constexpr pt::text printed(double v) {
   pt::print_number(out, v);
   return out;
 }
-/// A NaN without payload that no number reads as where the text is none.
+/// Returns the parsed number; if the text is not a number, a NaN with a payload that no number
+/// parses to.
 constexpr double read(std::string_view in) {
   pt::scanner s(in);
   double v = 0;
@@ -50,8 +51,8 @@ std::uint64_t any_bits() {
   return z ^ (z >> 31);
 }
 
-/// The text reads back as the same number, here and by the standard library; it is `%g` with six
-/// digits where they suffice, else as short as std::to_chars makes it.
+/// Checks that the text reads back as the same number, here and by the standard library. The text
+/// is `%g` with six digits where they suffice, otherwise as short as that of std::to_chars.
 void check(double v) {
   const pt::text mine = printed(v);
   const std::string_view text = mine;
@@ -64,8 +65,8 @@ void check(double v) {
   char buffer[40];
   const auto shortest = std::to_chars(buffer, buffer + 40, v, std::chars_format::scientific);
   const std::size_t least = digits({buffer, static_cast<std::size_t>(shortest.ptr - buffer)});
-  // Below a power of two numbers are closer: a shorter decimal may be there that is not the
-  // nearest.
+  // Below a power of two, neighbours are closer: a shorter decimal that is not the nearest may
+  // exist.
   const bool power_of_two = (bits(v) & ((std::uint64_t{1} << 52) - 1)) == 0;
   if (digits(text) > 6 && digits(text) != least && !(power_of_two && digits(text) == least + 1))
     CHECK_MESSAGE(false, text, " has more digits than it needs");
@@ -73,7 +74,7 @@ void check(double v) {
 
 }  // namespace
 
-// In constant evaluation; run time is below.
+// These run at compile time; the test cases below run the same at run time.
 static_assert(printed(0.1) == "0.1" && printed(1.0 / 3) == "0.3333333333333333");
 static_assert(printed(1e22) == "1e22" && printed(5e-324) == "4.94066e-324");
 static_assert(round_trips(1.7976931348623157e308) && round_trips(2.2250738585072011e-308));
@@ -108,7 +109,7 @@ TEST_CASE("numbers read back as the same bits") {
     CHECK(round_trips(from_bits(b)));
 }
 
-TEST_CASE("decimal numbers are read to the nearest, as std::from_chars reads them") {
+TEST_CASE("decimal numbers are read to the nearest value, like std::from_chars") {
   const auto agree = [](const std::string& in) {
     double standard = 0;
     const auto r = std::from_chars(in.data(), in.data() + in.size(), standard);
@@ -123,7 +124,7 @@ TEST_CASE("decimal numbers are read to the nearest, as std::from_chars reads the
     if (i % 3 == 0) in += std::to_string(any_bits());
     agree(in + "e" + std::to_string(static_cast<int>(any_bits() % 700) - 370));
   }
-  // Ties, and what is next to them.
+  // Ties and their neighbours.
   for (const char* in :
        {"9007199254740993", "9007199254740993.0000000000000000000000001",
         "9007199254740992.9999999", "2.4703282292062327e-324", "2.4703282292062328e-324",

@@ -1,4 +1,4 @@
-// Every mistake that the shape rule of an op reports, from one table.
+// Every error that the shape rule of an op reports, from one table.
 #include "op_errors.hpp"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ std::vector<op_error> all_op_errors() {
   return list;
 }
 
-/// What `emit` reports of the op on parameters of these types; "" if nothing is wrong.
+/// Returns the error of `emit` for the op on parameters of these types, or "" if the op is valid.
 std::string reported(const op_error& e) {
   pt::builder b;
   std::vector<pt::value_id> operands;
@@ -51,7 +51,7 @@ std::string reported(const op_error& e) {
   const std::string message = str(b.p.error.message);
   CHECK((v == -1) == b.failed());
   if (!b.failed()) return message;
-  // What follows from a mistake changes nothing.
+  // Ops that follow an error are not added.
   const int ops = b.p.op_count();
   CHECK(pt::ops::stop_gradient(b, v) == -1);
   CHECK(pt::ops::parameter(b, "x", {pt::dtype::f32, {-3}}) == -1);
@@ -65,8 +65,8 @@ std::string contents(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Codes of shape rules (S1xx, and P017 for a number of operands) that follow `before` somewhere in
-/// the headers below a folder of include/partita.
+/// Returns the codes of shape rules (S1xx, and P017 for a number of operands) that follow `before`
+/// in the headers below a folder of include/partita.
 std::set<std::string> codes_after(const std::string& before, const std::string& folder) {
   std::set<std::string> codes;
   const std::regex pattern(before + "(S1[0-9][0-9]|P017)");
@@ -90,7 +90,7 @@ bool has_compile_fail_case(std::string code) {
 
 }  // namespace
 
-TEST_CASE("shape rules refuse what they must, with the whole message") {
+TEST_CASE("shape rules refuse each invalid op with the full message") {
   for (const op_error& e : all_op_errors()) {
     CHECK(reported(e) == std::string(e.message));
     CHECK(e.message.substr(0, 5) == std::string(e.code) + " ");
@@ -100,12 +100,12 @@ TEST_CASE("shape rules refuse what they must, with the whole message") {
   }
 }
 
-TEST_CASE("every code of a shape rule has a row, and every other one a compile_fail case") {
+TEST_CASE("every code of a shape rule has a row, every other code a compile_fail case") {
   std::set<std::string> rows;
   for (const op_error& e : all_op_errors()) rows.insert(std::string(e.code));
   std::set<std::string> known;
   for (const char* folder : {"ir", "op", "dsl"}) {
-    // c.fail("CODE", ...) is what a shape rule says.
+    // A shape rule reports errors by c.fail("CODE", ...).
     for (const std::string& code : codes_after("\\.fail\\(\\s*\"", folder))
       CHECK_MESSAGE(rows.count(code) == 1, code, " has no row in tests/unit/op_errors_*.hpp");
     known.merge(codes_after("", folder));

@@ -1,4 +1,4 @@
-/// What a table of op errors is made of. Each family of ops has one,
+/// The rows of the tables of op errors. Each family of ops has one table,
 /// `add_<family>_errors(std::vector<op_error>&)` in op_errors_<family>.hpp; op_errors.cpp checks
 /// them all.
 #pragma once
@@ -10,7 +10,7 @@
 #include <partita/ir/builder.hpp>
 #include <partita/op/registry.hpp>
 
-/// An op that is given something wrong, and the whole message of its shape rule.
+/// An invalid op and the full message of its shape rule.
 struct op_error {
   std::string_view code;
   const partita::op_def* op;
@@ -21,7 +21,7 @@ struct op_error {
   std::vector<partita::program> regions = {};  ///< nested programs
 };
 
-/// A program that takes values of some types and gives zeros of others.
+/// Returns a program that accepts values of the first types and returns zeros of the second types.
 inline partita::program nested(const std::vector<partita::tensor_type>& inputs,
                                const std::vector<partita::tensor_type>& outputs) {
   partita::builder b;

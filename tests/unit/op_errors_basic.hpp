@@ -1,4 +1,4 @@
-/// Mistakes with constants, arithmetic, comparisons, shapes and products.
+/// Errors of constants, arithmetic, comparisons, shapes and products.
 #pragma once
 
 #include "op_errors.hpp"

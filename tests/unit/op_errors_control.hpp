@@ -1,4 +1,4 @@
-/// Mistakes with ops that have nested programs or several results.
+/// Errors of ops that have nested programs or several results.
 #pragma once
 
 #include "op_errors.hpp"
@@ -19,54 +19,57 @@ inline void add_control_errors(std::vector<op_error>& list) {
 
   const pt::program test = nested({x}, {i1}), step = nested({x}, {x});
   const auto& loop = pt::def<while_loop>;
-  put("S180 while: 1 nested programs; it takes 2", loop, {x}, {}, {step});
-  put("S180 while: a nested program takes 2 values; it is given 1", loop, {x}, {},
+  put("S180 while: 1 nested programs; 2 are needed", loop, {x}, {}, {step});
+  put("S180 while: a nested program has 2 inputs; it is called with 1", loop, {x}, {},
       {nested({x, x}, {i1}), step});
-  put("S180 while: a nested program takes 0 values; it is given 1", loop, {x}, {},
+  put("S180 while: a nested program has 0 inputs; it is called with 1", loop, {x}, {},
       {test, nested({}, {x})});
-  put("S180 while: the condition gives 2 values; it must give 1", loop, {x}, {},
+  put("S180 while: the condition returns 2 values; it must return 1", loop, {x}, {},
       {nested({x}, {i1, i1}), step});
-  put("S180 while: the body gives 0 values; it must give 1", loop, {x}, {},
+  put("S180 while: the body returns 0 values; it must return 1", loop, {x}, {},
       {test, nested({x}, {})});
-  put("S180 while: the body gives 2 values; it must give 1", loop, {x}, {},
+  put("S180 while: the body returns 2 values; it must return 1", loop, {x}, {},
       {test, nested({x}, {x, x})});
   put("S180 while: it has no results", loop, {}, {}, {nested({}, {i1}), nested({}, {})});
-  put("S181 while: input 0 of a nested program has type tensor<4xf32>; it is given tensor<5xf32>",
+  put("S181 while: input 0 of a nested program has type tensor<4xf32>; it is called with "
+      "tensor<5xf32>",
       loop, {y}, {}, {test, nested({y}, {y})});
-  put("S182 while: the condition gives tensor<4xf32> as value 0; tensor<i1> is needed", loop, {x},
+  put("S182 while: the condition returns tensor<4xf32> as value 0; tensor<i1> is needed", loop, {x},
       {}, {step, step});
-  put("S182 while: the body gives tensor<5xf32> as value 1; tensor<4xf32> is needed", loop, {x, x},
-      {}, {nested({x, x}, {i1}), nested({x, x}, {x, y})});
+  put("S182 while: the body returns tensor<5xf32> as value 1; tensor<4xf32> is needed", loop,
+      {x, x}, {}, {nested({x, x}, {i1}), nested({x, x}, {x, y})});
 
   // length, reversed; constants, carried, sliced, stacked; saved
   const pt::tensor_type index = i32({}), slices = f32({3, 4});
   const pt::program body = nested({index, x, x}, {x, y});
   const auto& scanned = pt::def<scan>;
-  put("S180 scan: 0 nested programs; it takes 1", scanned, {x, slices}, {3, 0, 0, 1, 1, 1, 0});
+  put("S180 scan: 0 nested programs; 1 is needed", scanned, {x, slices}, {3, 0, 0, 1, 1, 1, 0});
   put("S180 scan: 6 attributes; 7 are needed", scanned, {x, slices}, {3, 0, 0, 1, 1, 1}, {body});
-  put("S180 scan: 1 constant, 1 carried and 1 sliced values; it is given 2", scanned, {x, slices},
-      {3, 0, 1, 1, 1, 1, 0}, {body});
-  put("S180 scan: -1 constant, 2 carried and 1 sliced values; it is given 2", scanned, {x, slices},
-      {3, 0, -1, 2, 1, 1, 0}, {body});
-  put("S180 scan: 9223372036854775807 constant, 1 carried and 1 sliced values; it is given 2",
+  put("S180 scan: 1 constant, 1 carried and 1 sliced values; it has 2 operands", scanned,
+      {x, slices}, {3, 0, 1, 1, 1, 1, 0}, {body});
+  put("S180 scan: -1 constant, 2 carried and 1 sliced values; it has 2 operands", scanned,
+      {x, slices}, {3, 0, -1, 2, 1, 1, 0}, {body});
+  put("S180 scan: 9223372036854775807 constant, 1 carried and 1 sliced values; it has 2 operands",
       scanned, {x, slices}, {3, 0, INT64_MAX, 1, 1, 1, 0}, {body});
-  put("S180 scan: 3 stacked results, 0 of them saved; the body gives 2 values", scanned,
+  put("S180 scan: 3 stacked results, 0 of them saved; the body returns 2 values", scanned,
       {x, slices}, {3, 0, 0, 1, 1, 3, 0}, {body});
-  put("S180 scan: 0 stacked results, 1 of them saved; the body gives 1 values", scanned,
+  put("S180 scan: 0 stacked results, 1 of them saved; the body returns 1 values", scanned,
       {x, slices}, {3, 0, 0, 1, 1, 0, 1}, {nested({index, x, x}, {x})});
-  put("S180 scan: a nested program takes 2 values; it is given 3", scanned, {x, slices},
+  put("S180 scan: a nested program has 2 inputs; it is called with 3", scanned, {x, slices},
       {3, 0, 0, 1, 1, 1, 0}, {nested({index, x}, {x, y})});
-  put("S180 scan: the body gives 2 values; it must give 1", scanned, {x, slices},
+  put("S180 scan: the body returns 2 values; it must return 1", scanned, {x, slices},
       {3, 0, 0, 1, 1, 0, 0}, {body});
   put("S180 scan: it has no results", scanned, {slices}, {3, 0, 0, 0, 1, 0, 0},
       {nested({index, x}, {})});
-  put("S181 scan: input 0 of a nested program has type tensor<4xf32>; it is given tensor<i32>",
+  put("S181 scan: input 0 of a nested program has type tensor<4xf32>; it is called with "
+      "tensor<i32>",
       scanned, {x, slices}, {3, 0, 0, 1, 1, 1, 0}, {nested({x, x, x}, {x, y})});
-  put("S181 scan: input 2 of a nested program has type tensor<5xf32>; it is given tensor<4xf32>",
+  put("S181 scan: input 2 of a nested program has type tensor<5xf32>; it is called with "
+      "tensor<4xf32>",
       scanned, {x, slices}, {3, 0, 0, 1, 1, 1, 0}, {nested({index, x, y}, {x, y})});
-  put("S182 scan: the body gives tensor<5xf32> as value 0; tensor<4xf32> is needed", scanned,
+  put("S182 scan: the body returns tensor<5xf32> as value 0; tensor<4xf32> is needed", scanned,
       {x, slices}, {3, 0, 0, 1, 1, 1, 0}, {nested({index, x, x}, {y, y})});
-  put("S183 scan: the length is -3; it must lie between 0 and 2147483647", scanned, {x, slices},
+  put("S183 scan: the length is -3; it must be between 0 and 2147483647", scanned, {x, slices},
       {-3, 0, 0, 1, 1, 1, 0}, {body});
   put("S184 scan: sliced value 0 has type tensor<3x4xf32>; its first extent must be the length, 2",
       scanned, {x, slices}, {2, 0, 0, 1, 1, 1, 0}, {body});
@@ -74,26 +77,30 @@ inline void add_control_errors(std::vector<op_error>& list) {
       scanned, {slices, f32({})}, {3, 0, 0, 0, 2, 1, 0}, {body});
 
   const auto& branches = pt::def<case_of>;
-  put("S180 case: 0 nested programs; it takes 1 or more", branches, {index, x});
-  put("S180 case: a nested program takes 1 values; it is given 0", branches, {index}, {}, {step});
+  put("S180 case: 0 nested programs; 1 or more are needed", branches, {index, x});
+  put("S180 case: a nested program has 1 inputs; it is called with 0", branches, {index}, {},
+      {step});
   put("S180 case: it has no results", branches, {index}, {}, {nested({}, {})});
-  put("S181 case: input 0 of a nested program has type tensor<4xf32>; it is given tensor<5xf32>",
+  put("S181 case: input 0 of a nested program has type tensor<4xf32>; it is called with "
+      "tensor<5xf32>",
       branches, {index, y}, {}, {step});
-  put("S185 case: branch 1 gives (tensor<5xf32>), branch 0 gives (tensor<4xf32>)", branches,
+  put("S185 case: branch 1 returns (tensor<5xf32>), branch 0 returns (tensor<4xf32>)", branches,
       {index, x}, {}, {step, nested({x}, {y})});
-  put("S185 case: branch 2 gives (tensor<4xf32>, tensor<4xf32>), branch 0 gives (tensor<4xf32>)",
+  put("S185 case: branch 2 returns (tensor<4xf32>, tensor<4xf32>), branch 0 returns "
+      "(tensor<4xf32>)",
       branches, {index, x}, {}, {step, step, nested({x}, {x, x})});
   put("S186 case: the index has type tensor<f32>; tensor<i32> is needed", branches, {f32({}), x},
       {}, {step});
   put("S186 case: the index has type tensor<4xi32>; tensor<i32> is needed", branches, {i32({4}), x},
       {}, {step});
-  put("S186 case: there is no index", branches, {}, {}, {nested({}, {x})});
+  put("S186 case: the index is missing", branches, {}, {}, {nested({}, {x})});
 
-  put("S180 call: 2 nested programs; it takes 1", pt::def<call>, {x}, {}, {step, step});
-  put("S180 call: a nested program takes 1 values; it is given 2", pt::def<call>, {x, x}, {},
+  put("S180 call: 2 nested programs; 1 is needed", pt::def<call>, {x}, {}, {step, step});
+  put("S180 call: a nested program has 1 inputs; it is called with 2", pt::def<call>, {x, x}, {},
       {step});
   put("S180 call: it has no results", pt::def<call>, {x}, {}, {nested({x}, {})});
-  put("S181 call: input 0 of a nested program has type tensor<4xf32>; it is given tensor<5xf32>",
+  put("S181 call: input 0 of a nested program has type tensor<4xf32>; it is called with "
+      "tensor<5xf32>",
       pt::def<call>, {y}, {}, {step});
   put("S180 optimization_barrier: it has no results", pt::def<optimization_barrier>, {});
 
@@ -119,25 +126,26 @@ inline void add_control_errors(std::vector<op_error>& list) {
   put("S149 place: 1 attributes; one of device, pinned_host, unpinned_host is needed",
       pt::def<pt::op::place>, {x}, {3});
   const pt::tensor_type square = f32({4, 4});
-  put("S199 dot_general: 2 attributes behind the dimensions are not a precision",
+  put("S199 dot_general: 2 attributes after the dimensions are not a precision",
       pt::def<dot_general>, {square, square}, {0, 1, 1, 0, 3, 0});
-  put("S199 dot_general: 1 attributes behind the dimensions are not a precision",
+  put("S199 dot_general: 1 attributes after the dimensions are not a precision",
       pt::def<dot_general>, {square, square}, {0, 1, 1, 0, 2});
-  put("S199 convolution: 9 attributes behind the groups are not two precisions",
+  put("S199 convolution: 9 attributes after the groups are not two precisions",
       pt::def<convolution>, {square, square},
       {0, 1, 0, 1, 0, 1, 0, 1, 2, 2, 14, 14, 14, 1, 1, 1, 0});
-  put("S199 exp: 1 attributes, of which the first is 2, are not an accuracy", pt::def<pt::op::exp>,
-      {x}, {2});
-  put("S198 fold: 1 operands and 1 attributes are no function of scalars", pt::def<fold>, {x}, {1});
-  put("S198 fold: its steps make no scalar of the type of each operand", pt::def<fold>, {x},
+  put("S199 exp: 1 attributes that start with 2 are not an accuracy", pt::def<pt::op::exp>, {x},
+      {2});
+  put("S198 fold: 1 operands and 1 attributes are not a function of scalars", pt::def<fold>, {x},
+      {1});
+  put("S198 fold: its steps do not return a scalar of each operand's type", pt::def<fold>, {x},
       {1, 1, 0, 1, 0, 2, 8, 0, 2, 0, 7, 0});
-  put("S198 fold: its steps make no scalar of the type of each operand", pt::def<fold>, {x},
+  put("S198 fold: its steps do not return a scalar of each operand's type", pt::def<fold>, {x},
       {1, 1, 0, 1, 0, 2, 99, 0, 2, 0, 1, 0});
-  put("S198 fold: its steps make no scalar of the type of each operand", pt::def<fold>, {x},
+  put("S198 fold: its steps do not return a scalar of each operand's type", pt::def<fold>, {x},
       {1, 1, 0, 1, 0, 5, 8, 0, 2, 0, 1, 0});
-  put("S198 fold: its steps make no scalar of the type of each operand", pt::def<fold>, {x},
+  put("S198 fold: its steps do not return a scalar of each operand's type", pt::def<fold>, {x},
       {1, 1, 0, 1, 0, 2, 8, 1, 2, 0, 1, 0});
-  put("S198 fold: its steps make no scalar of the type of each operand", pt::def<fold>, {x},
+  put("S198 fold: its steps do not return a scalar of each operand's type", pt::def<fold>, {x},
       {1, 1, 0, 1, 0, 2, 8, -3, 2, 0, 1, 0});
   put("S103 fold: shapes [4] and [5] differ", pt::def<fold>, {x, f32({5})},
       {1, 1, 0, 2, 0, 0, 0, 1, 8, 0, 2, 0, 1, 0});
@@ -156,7 +164,7 @@ inline void add_control_errors(std::vector<op_error>& list) {
       {x, i32({4})}, {8, 1});
   put("S120 reduce: element type f32 of the positions is not an integer type", pt::def<reduce>,
       {x, x}, {7, 0});
-  put("S152 reduce: combiner 9 is none of add (1), max (2), min (3), multiply (4), and (5), or "
+  put("S152 reduce: combiner 9 is not one of add (1), max (2), min (3), multiply (4), and (5), or "
       "(6), argmax (7), argmin (8)",
       pt::def<reduce>, {x}, {9, 0});
 }

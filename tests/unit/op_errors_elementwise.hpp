@@ -1,4 +1,4 @@
-/// Mistakes with the elementwise ops.
+/// Errors of the elementwise ops.
 #pragma once
 
 #include "op_errors.hpp"

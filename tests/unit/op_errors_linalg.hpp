@@ -1,4 +1,4 @@
-/// Mistakes with cholesky and triangular_solve.
+/// Errors of cholesky and triangular_solve.
 #pragma once
 
 #include "op_errors.hpp"

@@ -1,4 +1,4 @@
-/// Mistakes of the ops that move data.
+/// Errors of the ops that move data.
 #pragma once
 
 #include "op_errors.hpp"
@@ -43,13 +43,13 @@ inline void add_movement_errors(std::vector<op_error>& list) {
   put(def<op::pad>, {f32({4}), f32({})}, {1, 1, -1},
       "S132 pad: interior padding -1 of dimension 0 of tensor<4xf32> is negative");
   put(def<op::pad>, {f32({4}), f32({1})}, {1, 1, 0},
-      "S133 pad: the padding value tensor<1xf32> is no scalar");
+      "S133 pad: the padding value tensor<1xf32> is not a scalar");
   put(def<op::pad>, {f32({4}), f32({})}, {-3, -5, 1},
       "S134 pad: low -3, high -5 and interior 1 give dimension 0 of tensor<4xf32> the size -1");
 
   put(def<op::pad>, {f32({4}), f32({})}, {0, std::int64_t{1} << 62, 0},
-      "S118 pad: amount 4611686018427387904 of dimension 0 of tensor<4xf32> lies beyond 2^59 - 1, "
-      "the most elements that a tensor can have");
+      "S118 pad: amount 4611686018427387904 of dimension 0 of tensor<4xf32> is out of range; a "
+      "tensor has at most 2^59 - 1 elements");
 
   put(def<op::roll>, {f32({4, 6})}, {2, 1},
       "S197 roll: dimension 2 is out of range for tensor<4x6xf32>");
@@ -158,7 +158,7 @@ inline void add_movement_errors(std::vector<op_error>& list) {
        "S140 gather: slice size 2 is out of range for dimension 0 of tensor<4x6xf32>");
 
   put(def<op::scatter>, {f32({4})}, {1},
-      "S112 scatter: 1 operands; an input or none, indices and updates are needed");
+      "S112 scatter: 1 operands; an optional input, indices and updates are needed");
   put(def<op::scatter>, {i32({3}), f32({3, 6})}, {},
       "S141 scatter: an update is one of assign, add, max, min, multiply, and, or", f32({4, 6}));
   put(def<op::scatter>, {i32({3}), f32({3, 6})}, {7},
@@ -175,15 +175,15 @@ inline void add_movement_errors(std::vector<op_error>& list) {
       "S139 scatter: the list collapsed_slice_dims is incomplete for tensor<4x6xf32> and "
       "tensor<3xi32>");
   put(def<op::scatter>, {f32({4, 6}), f32({3}), f32({3, 6})}, {1},
-      "S112 scatter: updates tensor<3x6xf32> are no windows of tensor<4x6xf32> at integer indices "
+      "S112 scatter: updates tensor<3x6xf32> are not windows of tensor<4x6xf32> at integer indices "
       "tensor<3xf32>");
   put(def<op::scatter>, {f32({4, 6}), i32({3}), f32({3, 5})}, {1},
-      "S112 scatter: updates tensor<3x5xf32> are no windows of tensor<4x6xf32> at integer indices "
+      "S112 scatter: updates tensor<3x5xf32> are not windows of tensor<4x6xf32> at integer indices "
       "tensor<3xi32>");
   put(def<op::scatter>, {f32({4, 6}), i32({3}), f32({2, 6})}, {1},
-      "S112 scatter: updates tensor<2x6xf32> are no windows of tensor<4x6xf32> at integer indices "
+      "S112 scatter: updates tensor<2x6xf32> are not windows of tensor<4x6xf32> at integer indices "
       "tensor<3xi32>");
   put(def<op::scatter>, {f32({4, 6}), i32({3}), f32({3, 7})}, {1, 1, 1, 1, 0, 0, 0, 1, 0, 1},
-      "S112 scatter: updates tensor<3x7xf32> are no windows of tensor<4x6xf32> at integer indices "
+      "S112 scatter: updates tensor<3x7xf32> are not windows of tensor<4x6xf32> at integer indices "
       "tensor<3xi32>");
 }

@@ -1,4 +1,4 @@
-/// Mistakes with reductions, windows, running sums and convolutions.
+/// Errors of reductions, windows, running sums and convolutions.
 #pragma once
 
 #include "op_errors.hpp"
@@ -43,14 +43,14 @@ inline void add_windows_errors(std::vector<op_error>& list) {
        {f32({4})},
        {0, 0},
        {},
-       "S152 reduce: combiner 0 is none of add (1), max (2), min (3), multiply (4), and (5), or "
+       "S152 reduce: combiner 0 is not one of add (1), max (2), min (3), multiply (4), and (5), or "
        "(6), argmax (7), argmin (8)"},
       {"S152",
        &pt::def<reduce>,
        {f32({4})},
        {},
        {},
-       "S152 reduce: combiner 0 is none of add (1), max (2), min (3), multiply (4), and (5), or "
+       "S152 reduce: combiner 0 is not one of add (1), max (2), min (3), multiply (4), and (5), or "
        "(6), argmax (7), argmin (8)"},
 
       {"S104",
@@ -70,20 +70,21 @@ inline void add_windows_errors(std::vector<op_error>& list) {
        {f32({4, 6})},
        {1, 2, 2, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0},
        {},
-       "S151 reduce_window: stride of dimension 1 is 0; it lies between 1 and 2147483647"},
+       "S151 reduce_window: stride of dimension 1 is 0; it must be between 1 and 2147483647"},
       {"S151",
        &pt::def<reduce_window>,
        {f32({4})},
        {1, 2, 1, 1, 1, 0, 3000000000},
        {},
-       "S151 reduce_window: high padding of dimension 0 is 3000000000; it lies between -2147483647 "
+       "S151 reduce_window: high padding of dimension 0 is 3000000000; it must be between "
+       "-2147483647 "
        "and 2147483647"},
       {"S152",
        &pt::def<reduce_window>,
        {f32({4})},
        {7, 1, 1, 1, 1, 0, 0},
        {},
-       "S152 reduce_window: combiner 7 is none of add (1), max (2), min (3), multiply (4), and "
+       "S152 reduce_window: combiner 7 is not one of add (1), max (2), min (3), multiply (4), and "
        "(5), or (6)"},
 
       {"S102",
@@ -109,7 +110,7 @@ inline void add_windows_errors(std::vector<op_error>& list) {
        {f32({4}), f32({4})},
        {0, 0, 1, 1, 1, 0, 0},
        {},
-       "S151 select_and_scatter: window size of dimension 0 is 0; it lies between 1 and "
+       "S151 select_and_scatter: window size of dimension 0 is 0; it must be between 1 and "
        "2147483647"},
       {"S153",
        &pt::def<select_and_scatter>,
@@ -148,7 +149,7 @@ inline void add_windows_errors(std::vector<op_error>& list) {
        {f32({4})},
        {0, 0, 0, 7},
        {},
-       "S152 cumsum: combiner 7 is none of add (1), max (2), min (3), multiply (4), and (5), or "
+       "S152 cumsum: combiner 7 is not one of add (1), max (2), min (3), multiply (4), and (5), or "
        "(6)"},
       {"S104",
        &pt::def<cumsum>,
@@ -198,7 +199,8 @@ inline void add_windows_errors(std::vector<op_error>& list) {
        {f32({2, 3, 8}), f32({3, 4, 2})},
        conv({1, 1, 0, 0, 0, 0}),
        {},
-       "S151 convolution: window dilation of dimension 0 is 0; it lies between 1 and 2147483647"},
+       "S151 convolution: window dilation of dimension 0 is 0; it must be between 1 and "
+       "2147483647"},
       {"S151",
        &pt::def<convolution>,
        {f32({2, 3, 8}), f32({3, 4, 2})},

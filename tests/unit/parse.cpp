@@ -1,4 +1,4 @@
-// Programs from text: in constant evaluation, written by hand, and with mistakes.
+// Programs parsed from text: at compile time, written by hand, and with mistakes.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -26,18 +26,18 @@ constexpr std::string_view chain =
 }
 )";
 
-/// The mistake in a program of one input x of 4x6xf32 and these lines.
+/// Returns the error for a program with one input x of 4x6xf32 and these lines.
 std::string mistake(std::string_view lines) {
   const pt::program p =
       pt::parse(pt::concat("func @main(%x: tensor<4x6xf32>) {\n", lines, "\n}\n"));
   return str(p.error.message);
 }
-/// In the second line, behind which the program is right.
+/// Returns the error for this second line, after which the program is valid.
 std::string in_line(std::string_view line) {
   return mistake(pt::concat(line, "\n  return %x : tensor<4x6xf32>"));
 }
 
-/// The mistake in a program for one device with these lines, of flags or of floats.
+/// Returns the error for a program for one device with this collective, on elements of this type.
 std::string collective_mistake(std::string_view element, std::string_view collective) {
   const pt::text type = pt::concat("tensor<4x", element, '>');
   pt::mesh m;
@@ -57,14 +57,14 @@ static_assert(pt::parse(chain).output_name(0) == "y" && pt::parse(chain).output_
 static_assert(pt::parse("func @main() {").error.message ==
               "P012 parse: line 1, column 15: \"%\" expected, found the end of the text");
 
-TEST_CASE("a program parses at run time as in constant evaluation") {
+TEST_CASE("a program parses at run time as at compile time") {
   const pt::program p = pt::parse(chain);
   CHECK(str(p.error.message) == "");
   CHECK(!pt::verify(p));
   CHECK(str(pt::print(p)) == chain);
 }
 
-TEST_CASE("blanks and line ends are free between words; names of values are") {
+TEST_CASE("whitespace between words and names of values are free") {
   const pt::program p = pt::parse(
       "func  @main( %a/b:0 : tensor<4xf32> ,%f(x): tensor< 4xf32 > ){ %first = add ( %a/b:0,%f(x))"
       " : tensor<4xf32>\treturn %first  as\n\"y\" : tensor<4xf32>\r\n }");
@@ -88,7 +88,7 @@ struct round_op : pt::op::elementwise_op {
 };
 }  // namespace
 
-TEST_CASE("the user's own ops") {
+TEST_CASE("a user's own ops parse") {
   const std::string_view in =
       "func @main(%x: tensor<4xf32>) {\n"
       "  %x1 = round(%x) : tensor<4xf32>\n"
@@ -99,26 +99,29 @@ TEST_CASE("the user's own ops") {
         "P013 parse: line 2, column 9: op \"round\" is unknown; known");
 }
 
-TEST_CASE("P011 attributes that are not the op's") {
+TEST_CASE("P011 attributes that the op does not have") {
   CHECK(in_line("  %y = abs(%x) {fast} : tensor<4x6xf32>") ==
         "P011 parse: attributes of an op that has none: fast (line 2, column 16)");
   CHECK(in_line("  %y = exp(%x) {fast} : tensor<4x6xf32>") ==
         "P011 parse: attributes of exp: \"accuracy=highest\" or \"accuracy=[absolute, relative, "
         "ulps]\" expected, found \"fast\" (line 2, column 16)");
-  CHECK(in_line("  %y = reduce(%x) {mul, dims=[0]} : tensor<6xf32>") ==
-        "P011 parse: attributes of reduce: \"mul\" is no value of this attribute (line 2, column "
-        "19)");
+  CHECK(
+      in_line("  %y = reduce(%x) {mul, dims=[0]} : tensor<6xf32>") ==
+      "P011 parse: attributes of reduce: \"mul\" is not a value of this attribute (line 2, column "
+      "19)");
   CHECK(in_line("  %y = transpose(%x) : tensor<6x4xf32>") ==
         "P011 parse: attributes of transpose: \"dims=\" expected, found \"\" (line 2, column 22)");
   CHECK(in_line("  %y = matmul(%x, %x) {[0]} : tensor<6x6xf32>") ==
         "P011 parse: attributes of dot_general: \"batch=[0]x[0], contract=[2]x[1]\", or the second "
         "half of it, expected, found \"[0]\" (line 2, column 23)");
-  CHECK(in_line("  %y = constant {1e} : tensor<f64>") ==
-        "P011 parse: attributes of constant: \"1e\" is no number of type f64 (line 2, column 17)");
+  CHECK(
+      in_line("  %y = constant {1e} : tensor<f64>") ==
+      "P011 parse: attributes of constant: \"1e\" is not a number of type f64 (line 2, column 17)");
   CHECK(in_line("  %y = constant {1.5} : tensor<i32>") ==
-        "P011 parse: attributes of constant: \"1.5\" is no number of type i32 (line 2, column 17)");
+        "P011 parse: attributes of constant: \"1.5\" is not a number of type i32 (line 2, column "
+        "17)");
 }
-TEST_CASE("a stride of 1 is none, written or not") {
+TEST_CASE("a stride of 1 equals no stride") {
   const auto sliced = [](std::string_view bounds) {
     return pt::parse(pt::concat("func @main(%x: tensor<4x6xf32>) {\n  %y = slice(%x) {", bounds,
                                 "} : tensor<4x6xf32>\n  return %y : tensor<4x6xf32>\n}\n"));
@@ -129,7 +132,7 @@ TEST_CASE("a stride of 1 is none, written or not") {
   CHECK(pt::equivalent(written, pt::parse(pt::print(written))));
 }
 
-TEST_CASE("P012 something else was expected") {
+TEST_CASE("P012 an unexpected token") {
   const auto whole = [](std::string_view in) { return str(pt::parse(in).error.message); };
   CHECK(whole("") == "P012 parse: line 1, column 1: \"func\" expected, found the end of the text");
   CHECK(whole("func @main(%x tensor<f32>)") ==
@@ -190,12 +193,12 @@ TEST_CASE("P014 unknown value") {
   CHECK(mistake("  return %loss : tensor<f32>") ==
         "P014 parse: line 2, column 10: value %loss is not defined; known: x");
 }
-TEST_CASE("P015 a type that is not what the shape rule gives") {
+TEST_CASE("P015 a type that differs from the shape rule's") {
   CHECK(in_line("  %y = transpose(%x) {dims=[1, 0]} : tensor<4x6xf32>") ==
-        "P015 parse: line 2, column 8: transpose has type tensor<6x4xf32>, the text gives it type "
+        "P015 parse: line 2, column 8: transpose has type tensor<6x4xf32>; the text states type "
         "tensor<4x6xf32>");
   CHECK(mistake("  return %x : tensor<4x6xf64>") ==
-        "P015 parse: line 2, column 15: x has type tensor<4x6xf32>, the text gives it type "
+        "P015 parse: line 2, column 15: x has type tensor<4x6xf32>; the text states type "
         "tensor<4x6xf64>");
 }
 TEST_CASE("P016 a value defined twice") {
@@ -216,7 +219,7 @@ TEST_CASE("P017 number of operands and results") {
   CHECK(in_line("  %y = concatenate {dim=0} : tensor<4x6xf32>") ==
         "P017 parse: line 2, column 8: concatenate has 0 operands; one or more are needed");
 }
-TEST_CASE("mistakes that shape rules and names make keep their codes") {
+TEST_CASE("errors of shape rules and names keep their codes") {
   CHECK(in_line("  %y = matmul(%x, %x) : tensor<4x6xf32>") ==
         "S101 dot_general: contracted extents differ: dimension 1 of lhs tensor<4x6xf32> has size "
         "6, dimension 0 of rhs tensor<4x6xf32> has size 4 (line 2, column 8)");
@@ -231,7 +234,7 @@ TEST_CASE("mistakes that shape rules and names make keep their codes") {
             .substr(0, 30) == "P008 trace: output \"x\" has typ");
 }
 
-TEST_CASE("S104 collectives of elements that their combiner does not take") {
+TEST_CASE("S104 collectives on elements that their combiner does not accept") {
   CHECK(collective_mistake("f32", "all_reduce <@max> <\"B\"> %x : tensor<4xf32>") == "");
   CHECK(collective_mistake("i1", "all_reduce <@or> <\"B\"> %x : tensor<4xi1>") == "");
   CHECK(collective_mistake("f32", "all_reduce <@or> <\"B\"> %x : tensor<4xf32>") ==
@@ -243,7 +246,8 @@ TEST_CASE("S104 collectives of elements that their combiner does not take") {
         "8)");
   CHECK(collective_mistake("i1", "reduce_scatter <@max> [{\"B\"}] %x : tensor<2xi1>") ==
         "S104 reduce_scatter: element type i1 is not a number (line 2, column 8)");
-  // Of a permute the combiner says what arrives where nobody sends; zero is of every type.
+  // The combiner of a permute names the value that arrives where no device sends; every type has a
+  // zero.
   CHECK(collective_mistake("i1", "permute {+1} <\"B\"> %x : tensor<4xi1>") == "");
   CHECK(collective_mistake("i1", "permute {+1 around} <\"B\"> %x : tensor<4xi1>") == "");
   CHECK(collective_mistake("i1", "permute <@and> {+1} <\"B\"> %x : tensor<4xi1>") == "");
@@ -259,7 +263,7 @@ TEST_CASE("S104 collectives of elements that their combiner does not take") {
         "S104 all_reduce: element type f32 is neither i1 nor an integer type (line 3, column 10)");
 }
 
-TEST_CASE("P011 integers of attributes beyond 64 bits") {
+TEST_CASE("P011 integer attributes beyond 64 bits") {
   CHECK(in_line("  %y = cumsum(%x) {dim=18446744073709551617} : tensor<4x6xf32>") ==
         "P011 parse: attributes of cumsum: a number of 64 bits expected, found "
         "\"18446744073709551617\" (line 2, column 19)");
@@ -283,14 +287,14 @@ std::string nested_calls(int depth) {
 }
 }  // namespace
 
-TEST_CASE("P017 every op that does not take any number of operands says how many") {
+TEST_CASE("P017 every op with a fixed number of operands states it") {
   for (const char* op : {"convolution", "select_and_scatter", "select_and_gather"})
     CHECK(in_line(pt::concat("  %y = ", op, "(%x) : tensor<4x6xf32>")).substr(0, 4) == "P017");
   for (const char* op : {"cumsum", "reduce_window"})
     CHECK(in_line(pt::concat("  %y = ", op, "(%x, %x) : tensor<4x6xf32>")).substr(0, 4) == "P017");
 }
 
-TEST_CASE("P018 programs that are nested too deep") {
+TEST_CASE("P018 programs that are nested too deeply") {
   const pt::program deepest = pt::parse(nested_calls(pt::max_nesting));
   CHECK(str(deepest.error.message) == "");
   CHECK(deepest.nesting == pt::max_nesting);
@@ -299,14 +303,14 @@ TEST_CASE("P018 programs that are nested too deep") {
   CHECK(str(pt::parse(nested_calls(pt::max_nesting + 1)).error.message).substr(0, 4) == "P018");
   CHECK(str(pt::parse(nested_calls(100000)).error.message) ==
         "P018 parse: line 1026, column 22: programs are nested more than 1024 deep");
-  // Built, not read.
+  // Built, not parsed.
   pt::builder b;
   const auto x = pt::ops::parameter(b, "x", {pt::dtype::f32, {4}});
   pt::ops::call(b, "f", {&x, 1}, pt::program(deepest));
   CHECK(str(b.p.error.message) == "P018 call: programs are nested more than 1024 deep");
 }
 
-TEST_CASE("numbers and names of any length") {
+TEST_CASE("numbers and names of any length are read") {
   const std::string digits(1000000, '3');
   const auto number = [&](const std::string& text) {
     const pt::program p = pt::parse("func @main(%x: tensor<4x6xf32>) {\n%y = constant {" + text +
@@ -319,7 +323,7 @@ TEST_CASE("numbers and names of any length") {
   CHECK(number(digits + "e-1000000") == 1.0 / 3);
   CHECK(number("0." + std::string(1000000, '0') + "5") == 0);
   CHECK(number("0." + std::string(100000, '0') + "5e100001") == 5);
-  // Beyond all digits that are kept, one still decides between two neighbours.
+  // A digit beyond all digits that are kept still decides between two neighbours.
   const std::string half = "9007199254740993." + std::string(2000, '0');
   CHECK(number(half) == 9007199254740992.0);
   CHECK(number(half + "1") == 9007199254740994.0);

@@ -1,4 +1,4 @@
-// Layouts from text.
+// Layouts parsed from text.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -37,13 +37,13 @@ static_assert(parsed("[{\"B\"}, {}]", two_axes, {8, 6}) == cut({{0, 0}}));
 static_assert(parsed("[{}, {\"M\"}]", two_axes, {8, 6}) == cut({{1, 1}}));
 static_assert(parsed("[]", two_axes, {}) == cut({}));
 
-TEST_CASE("blanks between signs are free") {
+TEST_CASE("whitespace between tokens is free") {
   CHECK(parsed(" [ {\"M\",\n\"B\" },{}] ", two_axes, {8, 6}) == cut({{0, 1}, {0, 0}}));
   CHECK(parsed("[{\"B\"}]", {{"B", 3}, {"M", 2}}, {0}) == cut({{0, 0}}));
 }
 
 TEST_CASE("every layout of up to three axes over up to three dimensions parses back") {
-  // "A" is split into 2 x 3, so it stands for two axes, and each of them has a name of its own.
+  // "A" is split into 2 x 3, so it counts as two axes, and each of them has a name of its own.
   pt::mesh m{{"A", 6}, {"B \\", 2}};
   m.split(0, 2);
   REQUIRE(m.rank == 3);
@@ -67,7 +67,7 @@ TEST_CASE("every layout of up to three axes over up to three dimensions parses b
   CHECK(seen == 384);
 }
 
-TEST_CASE("parts of axes are those that the program's text names") {
+TEST_CASE("parts of axes have the names of the program's text") {
   pt::mesh m;
   const pt::program p = pt::parse(
       "func @main(%x: tensor<2xf32>) attributes {mesh = {\"A\":8}} {\n"
@@ -76,14 +76,13 @@ TEST_CASE("parts of axes are those that the program's text names") {
   REQUIRE(str(p.error.message) == "");
   CHECK(parsed("[{\"A\":(1)4}]", m, {8}) == cut({{0, 0}}));
   CHECK(parsed("[{\"A\"}]", m, {16}) == cut({{0, 0}, {0, 1}}));
-  CHECK(
-      mistake("[{\"A\":(1)2}, {}]", m) ==
-      "P020 layout [{\"A\":(1)2}, {}]: axis \"A\" of size 8 has no such part; the mesh is split as "
-      "the program that names parts of it");
+  CHECK(mistake("[{\"A\":(1)2}, {}]", m) ==
+        "P020 layout [{\"A\":(1)2}, {}]: axis \"A\" of size 8 has no such part; use a mesh that is "
+        "split as in the program");
   CHECK(mistake("[{\"A\":(3)2}, {}]", m).substr(0, 4) == "P020");
 }
 
-TEST_CASE("P019 something else was expected") {
+TEST_CASE("P019 an unexpected token") {
   CHECK(mistake("") == "P019 layout : [ expected, found the end of the text");
   CHECK(mistake("[{\"B\"} {}]") == "P019 layout [{\"B\"} {}]: , expected, found {}]");
   CHECK(mistake("[{B}, {}]") == "P019 layout [{B}, {}]: an axis in quotes expected, found B}, {}]");
@@ -102,7 +101,7 @@ TEST_CASE("P021 an axis that occurs twice") {
   CHECK(mistake("[{\"B\"}, {\"B\"}]") == "P021 layout [{\"B\"}, {\"B\"}]: axis \"B\" occurs twice");
   CHECK(mistake("[{\"M\", \"M\"}, {}]").substr(0, 4) == "P021");
 }
-TEST_CASE("P022 another rank") {
+TEST_CASE("P022 a rank that differs") {
   CHECK(mistake("[{\"B\"}]") == "P022 layout [{\"B\"}]: 1 dimension; the tensor has rank 2");
   CHECK(mistake("[{}, {}, {}, {}, {}, {}, {}, {}, {}, {\"B\"}]") ==
         "P022 layout [{}, {}, {}, {}, {}, {}, {}, {}, {}, {\"B\"}]: 10 dimensions; the tensor has "
@@ -110,7 +109,7 @@ TEST_CASE("P022 another rank") {
 }
 TEST_CASE("P023 a size that the axes do not divide") {
   CHECK(mistake("[{}, {\"B\"}]") ==
-        "P023 layout [{}, {\"B\"}]: dimension 1 has size 6; it is cut into 4 pieces, which do not "
+        "P023 layout [{}, {\"B\"}]: dimension 1 has size 6; it is cut into 4 shards, which do not "
         "divide it; give the size with padding");
   CHECK(mistake("[{}, {\"B\", \"M\"}]").substr(0, 4) == "P023");
 }

@@ -1,4 +1,5 @@
-// What `partition` promises beside figures: it checks what it made, and keeps what it is given.
+// Guarantees of `partition` apart from figures: it verifies its result and keeps the data that it
+// is given.
 #include <doctest/doctest.h>
 
 #include <concepts>
@@ -21,7 +22,8 @@ constexpr auto traced = [] {
                    pt::input<float, 16, 8>("w2"));
 };
 
-/// Says that slices of dimension 0 of the operand give slices of dimension 1 of the result.
+/// An unsound tile map: it claims that slices of dimension 0 of the operand give slices of
+/// dimension 1 of the result.
 struct liar {
   static constexpr std::string_view name = "liar";
   static constexpr int operand_count = 1;
@@ -46,7 +48,7 @@ constexpr auto lied = [] {
 };
 constexpr std::string_view wrong =
     "P001 internal error: partition made a wrong device-local program: P001 internal error: op "
-    "1 (liar) has type tensor<16x4xf32>, its shape rule gives tensor<4x16xf32>; please report";
+    "1 (liar) has type tensor<16x4xf32>, its shape rule returns tensor<4x16xf32>; please report";
 
 }  // namespace
 
@@ -68,7 +70,7 @@ TEST_CASE("P001 a device-local program that does not verify") {
 }
 static_assert([] { return lied().error.message == wrong; }());
 
-TEST_CASE("P001 collectives whose axes and dimensions do not fit together") {
+TEST_CASE("P001 collectives whose axes and dimensions do not match") {
   pt::device_program d;
   d.local = pt::parse(R"(func @main(%x: tensor<8x4x2xf32>) attributes {mesh = {"B":4, "M":2}} {
   %y = all_to_all [{}, {}, {"M", "B"}] -> [{"B"}, {"M"}, {}] %x : tensor<2x2x16xf32>
@@ -89,12 +91,12 @@ TEST_CASE("P001 collectives whose axes and dimensions do not fit together") {
   const std::string moved = wrong_op("1 (all_to_all)"), permuted = wrong_op("2 (permute)");
   CHECK(with(1, 6, 2) == moved);     // "B" from dimension 2 to dimension 2
   CHECK(with(1, 7, 1) == moved);     // "M" twice
-  CHECK(with(1, 6, 3) == moved);     // a dimension that is not there
+  CHECK(with(1, 6, 3) == moved);     // a dimension that does not exist
   CHECK(with(2, 2, 1) == permuted);  // from "M" twice
-  CHECK(with(2, 4, 2) == permuted);  // an axis that is not there
+  CHECK(with(2, 4, 2) == permuted);  // an axis that does not exist
 }
 
-TEST_CASE("what partition gives outlives the program") {
+TEST_CASE("the result of partition outlives the program") {
   static_assert(std::same_as<decltype(std::declval<pt::partitioned>().input(0).name), pt::text>);
   pt::sharded_value v, w;
   {
@@ -106,7 +108,7 @@ TEST_CASE("what partition gives outlives the program") {
   CHECK(w.name == "result");
 }
 
-TEST_CASE("tactics keep the names that they are made of") {
+TEST_CASE("tactics keep copies of the names that they are made of") {
   std::string axis = "B", input = "x", name = "one that is longer than small strings are",
               both = "all";
   const auto tactic = pt::manual(axis, {{input, 0}}, name);
@@ -171,12 +173,12 @@ std::int64_t compared_names(int n) {
 }
 }  // namespace
 
-TEST_CASE("names are looked up in time that does not grow with the program") {
+TEST_CASE("looking up names takes time that does not grow with the program") {
   CHECK(compared_names(4000) <= 2 * 2 * compared_names(2000));
   CHECK(compared_names(4000) < 40 * 4000);
 }
 
-TEST_CASE("S014 an input that cannot get one more dimension") {
+TEST_CASE("S014 an input that cannot get another dimension") {
   const auto f =
       pt::trace([](auto x) { return sum(tanh(x)); }, pt::input<float, 8, 1, 1, 1, 1, 1, 1, 4>("x"));
   CHECK_THROWS_WITH_AS(
@@ -189,14 +191,17 @@ TEST_CASE("S014 an input that cannot get one more dimension") {
 }
 
 #ifndef NDEBUG
-TEST_CASE("an index outside of an array is an internal error") {
+TEST_CASE("an index out of bounds is an internal error") {
   pt::vec<int> list{1, 2, 3};
   list.pop_back();
   CHECK(list[1] == 2);
-  CHECK_THROWS_WITH_AS(list[2], "internal error: index 2 of an array of 2; please report",
-                       pt::index_error);
-  CHECK_THROWS_WITH_AS(std::as_const(list)[-1],
-                       "internal error: index -1 of an array of 2; please report", pt::index_error);
+  CHECK_THROWS_WITH_AS(
+      list[2], "internal error: index 2 is out of bounds for an array of size 2; please report",
+      pt::index_error);
+  CHECK_THROWS_WITH_AS(
+      std::as_const(list)[-1],
+      "internal error: index -1 is out of bounds for an array of size 2; please report",
+      pt::index_error);
   list.clear();
   CHECK_THROWS_AS(list.back(), pt::index_error);
   CHECK_THROWS_AS(list.front(), pt::index_error);

@@ -1,4 +1,4 @@
-// The passes over collectives: what they report, what bounds them, their mistakes.
+// The passes over collectives: their reports, the limits on them, and their errors.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -29,8 +29,8 @@ constexpr auto partition(const pt::passes& on) {
   return pt::partition(f, mesh, pt::schedule(BP, Z3), {.passes = on});
 }
 
-// 256 bytes of a gathered matrix, 64 of a row-sharded value or matrix: three arguments, a gathered
-// matrix and operand and result of a product.
+// 256 bytes of a gathered matrix and 64 of a row-sharded value or matrix: three arguments, a
+// gathered matrix, and a product's operand and result.
 constexpr std::int64_t lowest = 3 * 64 + 256 + 2 * 64;
 
 std::string message(const pt::passes& on) {
@@ -42,12 +42,12 @@ std::string message(const pt::passes& on) {
   return "no error";
 }
 
-// By the compiler, too.
+// At compile time, too.
 constexpr auto plain = [] { return partition({.share_gathers = false}); };
 constexpr auto shared = [] { return partition({.share_gathers = true}); };
 static_assert(pt::check<plain>.collectives == pt::collectives{.all_gather = 5});
 static_assert(pt::check<plain>.peak_bytes == lowest);
-// v and w between their neighbouring uses, where nothing else is gathered.
+// v and w between adjacent uses, where nothing else is gathered.
 constexpr auto alike = [] { return partition({.share_gathers = pt::shared_uses::alike}); };
 static_assert(pt::check<alike>.collectives == pt::collectives{.all_gather = 3});
 static_assert(pt::passes().share_gathers == pt::shared_uses::alike);
@@ -60,7 +60,7 @@ static_assert(pt::check<shared>.peak_bytes == lowest + 256);
 }  // namespace
 
 namespace {
-/// The collectives in a program and in those nested in it, each once.
+/// Returns the collectives in a program and in those nested in it, counting each once.
 pt::collectives written_in(const pt::program& p) {
   pt::collectives n;
   for (pt::op_id o = 0; o < p.op_count(); ++o)
@@ -75,7 +75,7 @@ pt::collectives written_in(const pt::program& p) {
   return n;
 }
 }  // namespace
-TEST_CASE("collectives as written are those of the text, with passes and without") {
+TEST_CASE("the count of collectives as written equals the text, with and without passes") {
   const auto f = pt::trace(
       [](auto x, auto w, auto v) {
         return pt::for_loop(
@@ -111,13 +111,13 @@ TEST_CASE("collectives as written are those of the text, with passes and without
     most = std::max(most, written.total());
   }
   CHECK(least < most);
-  // Without loops both are the same, and said once.
+  // Without loops both figures are equal, so the report states them once.
   const auto p = partition({});
   CHECK(p.collectives_as_written == p.collectives);
   CHECK(str(pt::explain(p)).find("written") == std::string::npos);
   CHECK(str(pt::report(p)).find("as written") == std::string::npos);
 }
-TEST_CASE("gathers are shared by uses next to each other, by those alike of them or by all") {
+TEST_CASE("gathers are shared by adjacent uses, by similar uses, or by all uses") {
   const auto f = pt::trace(
       [](auto x, auto w, auto v) {
         const auto y = matmul(matmul(x, w), pt::sort<0>(w));  // other ops: not alike
@@ -137,8 +137,8 @@ TEST_CASE("gathers are shared by uses next to each other, by those alike of them
   CHECK(neighbours.cost.peak_bytes <= none.cost.peak_bytes);
   CHECK(made(pt::shared_uses::all).collectives == pt::collectives{.all_gather = 2});
   CHECK(made(true).collectives == pt::collectives{.all_gather = 2});
-  // The report says what more sharing would save, and what it takes. (Three arguments, w gathered
-  // and sorted, and a value of 64 bytes; w is kept until y v is made.)
+  // The report states what more sharing would save, and the memory that it needs. (Three arguments,
+  // w gathered and sorted, and a value of 64 bytes; w is kept until y v is computed.)
   const auto says = [&](const pt::shared_uses& uses) {
     const std::string all = str(pt::report(made(uses)));
     const auto at = all.find("with passes share_gathers");
@@ -153,25 +153,25 @@ TEST_CASE("gathers are shared by uses next to each other, by those alike of them
         most + "3 -> 2, sent 576 -> 384 bytes, peak 768 -> 832 bytes\n");
   CHECK(says(true) == "");
 }
-TEST_CASE("gathers are shared as far as the bound of memory lets them") {
-  // Only v and w between their neighbouring uses, where nothing else is gathered.
+TEST_CASE("gathers are shared as far as the memory bound permits") {
+  // Only v and w between adjacent uses, where nothing else is gathered.
   const auto tight = partition({.memory_bound = lowest});
   CHECK(tight.collectives == pt::collectives{.all_gather = 3});
   CHECK(tight.cost.peak_bytes <= lowest);
   CHECK(tight.notes.size() == 3);
-  // w of the first use waits while v is there.
+  // The first w is kept while v is gathered.
   const auto roomy = partition({.memory_bound = lowest + 256});
   CHECK(roomy.collectives == pt::collectives{.all_gather = 2});
   CHECK(roomy.cost.peak_bytes == lowest + 256);
   CHECK(partition({.memory_bound = lowest + 255}).collectives.all_gather == 3);
-  // Where the peak does not rise, whatever it is.
+  // Sharing where the peak does not rise.
   const auto same = partition({.memory_bound = pt::passes::own_peak});
   CHECK(same.collectives == tight.collectives);
   CHECK(same.cost.peak_bytes == tight.cost.peak_bytes);
 }
 
 namespace {
-/// A device program with its gathers shared as far as its own peak allows.
+/// A device program whose gathers are shared as far as its own peak permits.
 struct sharing_in_peak {
   pt::mesh mesh;
   pt::program p;
@@ -186,7 +186,7 @@ struct sharing_in_peak {
   int gathers() const { return written_in(p).all_gather; }
 };
 }  // namespace
-TEST_CASE("a gathered value that is overwritten is kept from there on, if it is shared") {
+TEST_CASE("a gathered value that is overwritten is kept from then on, if it is shared") {
   const sharing_in_peak shared(
       R"(func @main(%x: tensor<24x8xf32>, %u: tensor<2x12x16xf32>, %i: tensor<2x24xi32>, %w: tensor<16x16xf32>) attributes {mesh = {"B":2}} {
   %x1 = all_gather [{}, {"B"}] %x : tensor<24x16xf32>
@@ -199,9 +199,10 @@ TEST_CASE("a gathered value that is overwritten is kept from there on, if it is 
   CHECK(shared.peak() == shared.before);
   CHECK(shared.gathers() == 3);
 }
-TEST_CASE("what is computed again once both of its operands are one counts against the bound") {
-  // A comparison of two values lies in memory, that of a value with itself does not: the gathered
-  // value does then as long as the last selection needs it. (y is shared all the same.)
+TEST_CASE("a value that is recomputed once its operands are one counts against the bound") {
+  // A comparison of two values is stored, a comparison of a value with itself is not. In the second
+  // case the gathered value is stored until the last selection needs it. (y is shared all the
+  // same.)
   const sharing_in_peak shared(
       R"(func @main(%x: tensor<4x8xi64>, %y: tensor<4x8xf32>, %p: tensor<8x8xf32>, %q: tensor<8x8xf32>) attributes {mesh = {"B":2}} {
   %y1 = all_gather [{"B"}, {}] %y : tensor<8x8xf32>
@@ -255,14 +256,14 @@ TEST_CASE("combined all_reduces: one note with the bytes of all") {
   CHECK(p.cost.collective_bytes == 2 * (4 * 4 + 4) * 3 / 4);
 }
 
-TEST_CASE("all_reduces that need each other are not combined") {
+TEST_CASE("all_reduces that depend on each other are not combined") {
   const auto f = pt::trace([](auto x) { return pt::sum(x / (1.0f + pt::sum(x))); },
                            pt::input<float, 8, 4>("x"));
   const auto p = pt::partition(f, mesh, pt::schedule(BP), {.passes = {.combine_below = 1000}});
   CHECK(p.collectives == pt::collectives{.all_reduce = 2});
 }
 
-TEST_CASE("weights that stay where they are take no more memory where it is bounded") {
+TEST_CASE("stationary weights take no extra memory where memory is bounded") {
   const auto f = pt::trace(
       [](auto x, auto y, auto w) {
         return std::tuple{matmul(x, w), matmul(y, w)};
@@ -273,7 +274,7 @@ TEST_CASE("weights that stay where they are take no more memory where it is boun
         pt::schedule(pt::manual("B", {{"x", 0}, {"y", 0}}), pt::manual("B", {{"w", 1}}));
     return pt::partition(f, {{"B", 4}}, tactics, {.passes = on});
   };
-  // To gather w once would be cheaper than to move x and y and both results, but not twice.
+  // Gathering w once costs less than moving x, y and both results. Gathering it twice costs more.
   const auto kept = made({.stationary_above = 1});
   CHECK(kept.collectives.all_to_all == 2);
   CHECK(made({.stationary_above = 1, .share_gathers = true}).collectives.all_gather == 1);
@@ -284,7 +285,7 @@ TEST_CASE("weights that stay where they are take no more memory where it is boun
               .cost.peak_bytes <= peak);
 }
 
-TEST_CASE("passes that cannot be had") {
+TEST_CASE("passes: invalid options are refused") {
   CHECK(message({.stationary_above = -1}) ==
         "C001 passes: stationary_above is -1 bytes; give 0 (off) or more");
   CHECK(message({.combine_below = -1}) ==
@@ -300,14 +301,14 @@ TEST_CASE("passes that cannot be had") {
     return str(pt::lower(core, o).error.message);
   };
   CHECK(refused({.fuse = false, .passes = {.place = true}}) ==
-        "C002 lower: pass place rewrites a program that is fused; fuse is false");
+        "C002 lower: pass place needs a fused program; fuse is false");
   CHECK(refused({.fuse = false, .passes = {.memory_bound = 1000}}) ==
-        "C002 lower: pass memory_bound rewrites a program that is fused; fuse is false");
+        "C002 lower: pass memory_bound needs a fused program; fuse is false");
 }
 
 namespace {
 const auto slow = data::slow_links(1e7);
-/// Two layers of products, their weights sharded along what is summed (ZeRO-3).
+/// Two layers of products whose weights are sharded along the contracted dimension (ZeRO-3).
 pt::program layers() {
   return pt::trace(
       [](auto x, auto w, auto v) { return pt::matmul(tanh(pt::matmul(tanh(x), w)), v); },
@@ -315,7 +316,7 @@ pt::program layers() {
 }
 std::string pass_text(const pt::partitioned& p) { return str(pt::report_passes(p)); }
 }  // namespace
-TEST_CASE("overlap: what is chosen takes less time, and is told") {
+TEST_CASE("overlap: the chosen program takes less time, and the report states it") {
   const auto tactics = pt::schedule(BP, pt::manual("B", {{"w", 0}, {"v", 0}}, "Z3"));
   const auto plain = pt::partition(layers(), {{"B", 4}}, tactics);
   const auto p = pt::partition(layers(), {{"B", 4}}, tactics, {.overlap = slow});
@@ -328,20 +329,20 @@ TEST_CASE("overlap: what is chosen takes less time, and is told") {
   CHECK(pass_text(p).find("early: 5 changed") != std::string::npos);
   CHECK(
       str(pt::explain(p))
-          .find("takes it in pieces, one of which it computes with while the next is on its way") !=
+          .find("receives it block by block and computes with one block while the next is sent") !=
       std::string::npos);
   const auto early = pt::partition(layers(), {{"B", 4}}, tactics,
                                    {.overlap = pt::overlap_options{.on = slow, .rings = false}});
   CHECK(early.collectives == plain.collectives);
   CHECK(pt::simulate(early.device, slow).time < pt::simulate(plain.device, slow).time);
-  // With a fast link nothing is worth a message more.
+  // On a fast link, an additional message is never worth it.
   auto fast = slow;
   fast.device.near.latency = 1;
   const auto same = pt::partition(layers(), {{"B", 4}}, tactics,
                                   {.overlap = pt::overlap_options{.on = fast, .early = false}});
   CHECK(str(pt::print(same.device)) == str(pt::print(plain.device)));
 }
-TEST_CASE("overlap: no more memory than there is, or than was needed before") {
+TEST_CASE("overlap: memory stays within the device's and within the peak before the pass") {
   const auto tactics = pt::schedule(BP, pt::manual("B", {{"w", 0}, {"v", 0}}, "Z3"));
   const std::int64_t needed = pt::partition(layers(), {{"B", 4}}, tactics).cost.peak_bytes;
   std::int64_t most = 0;
@@ -354,7 +355,7 @@ TEST_CASE("overlap: no more memory than there is, or than was needed before") {
   }
   CHECK(most > needed);
 }
-TEST_CASE("overlap: no sum goes around that has to be the same on all devices") {
+TEST_CASE("overlap: a sum that has to be equal on all devices is not sent around the ring") {
   const auto f = pt::trace([](auto x, auto w) { return pt::matmul(x, pt::tag("whole", w)); },
                            pt::input<float, 64, 8>("x"), pt::input<float, 8, 8>("w"));
   const auto made = [&](auto... tactics) {
@@ -365,7 +366,7 @@ TEST_CASE("overlap: no sum goes around that has to be the same on all devices") 
   CHECK(made(everywhere).collectives == pt::collectives{.all_gather = 1});
   CHECK(made(BP, pt::manual("B", {{"w", 0}})).collectives == pt::collectives{.permute = 3});
 }
-TEST_CASE("overlap: mistakes") {
+TEST_CASE("overlap: invalid options are refused") {
   const auto why = [](const pt::overlap_options& on) {
     try {
       (void)pt::partition(layers(), {{"B", 4}}, pt::schedule(BP), {.overlap = on});
@@ -384,7 +385,7 @@ TEST_CASE("overlap: mistakes") {
   without.device.bandwidth = 0;
   CHECK(why({.on = without}).starts_with("D001 device \"slow links\": bandwidth is missing"));
 }
-TEST_CASE("overlap: in a constant expression") {
+TEST_CASE("overlap: works in a constant expression") {
   constexpr auto step = [] {
     constexpr auto rows = pt::manual("B", {{"x", 0}}), Z3 = pt::manual("B", {{"w", 0}});
     return pt::partition(pt::trace([](auto x, auto w) { return pt::matmul(x, w); },

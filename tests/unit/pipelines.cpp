@@ -73,7 +73,7 @@ const pt::pipeline_order* const all_orders[] = {
 
 }  // namespace
 
-// The tables of Shardy:MPMD, two of its slips mended: row m1 of 1F1B, and the stages of circular.
+// The tables of Shardy:MPMD with two slips corrected: row m1 of 1F1B, and the stages of circular.
 static_assert(is_list(pt::gpipe, {3, 3, 3}, 1, "F0 F1 F2 B0 B1 B2"));
 static_assert(is_list(pt::one_f_one_b, {3, 3, 3}, 0, "F0 F1 F2 B0 B1 B2"));
 static_assert(is_list(pt::one_f_one_b, {3, 3, 3}, 1, "F0 F1 B0 F2 B1 B2"));
@@ -121,7 +121,7 @@ TEST_CASE("every order runs everything once, whatever the shape") {
           }
 }
 
-TEST_CASE("bubbles and microbatches in flight are those of the closed forms") {
+TEST_CASE("bubbles and microbatches in flight equal the closed forms") {
   const pt::pipeline_costs costs{.forward = 1, .input = 1, .weight = 1};
   for (const int p : {1, 2, 4, 8})
     for (const int m : {8, 16, 32}) {
@@ -140,7 +140,7 @@ TEST_CASE("bubbles and microbatches in flight are those of the closed forms") {
         CHECK(i.played(costs).bubble_of_ideal() == doctest::Approx(row / v));
       }
       if (m < 2 * p) continue;
-      // F + B - 2W of each stage but one, and nothing (once a mesh has begun).
+      // F + B - 2W for each stage but one, and nothing once a mesh has begun.
       CHECK(pipelined({p, p, m}, pt::zb_h1).played(costs).bubble_of_ideal() ==
             doctest::Approx((p - 1) * (1 + 1 - 1) / (3.0 * m)));
       CHECK(pipelined({p, p, m}, pt::zb_h2).played(costs).bubble_of_span() == doctest::Approx(0));
@@ -150,7 +150,7 @@ TEST_CASE("bubbles and microbatches in flight are those of the closed forms") {
     }
 }
 
-TEST_CASE("zb_v keeps as much as one_f_one_b") {
+TEST_CASE("zb_v keeps as many microbatches as one_f_one_b") {
   for (const int p : {1, 2, 3, 5, 8})
     for (const int m : {1, 2, p, 3 * p + 1}) {
       const pipelined v({p, 2 * p, m}, pt::zb_v);
@@ -185,7 +185,7 @@ double four_digits(double x) { return std::round(x * 1e4) / 1e4; }
 
 }  // namespace
 
-TEST_CASE("bubble rates are the published ones, to four digits") {
+TEST_CASE("bubble rates equal the published ones, to four digits") {
   for (const auto& row : zero_bubble) {
     CAPTURE(row.model);
     CAPTURE(row.m);
@@ -199,11 +199,11 @@ TEST_CASE("bubble rates are the published ones, to four digits") {
   }
 }
 
-TEST_CASE("the search reaches the published rates under a limit of memory") {
+TEST_CASE("the search reaches the published rates under a memory limit") {
   for (const auto& row : zero_bubble) {
     CAPTURE(row.model);
     CAPTURE(row.m);
-    // What a backward's second part needs, of what a forward keeps: 32 of 34 + 5 a s / h bytes.
+    // The second part of a backward needs 32 of the 34 + 5 a s / h bytes that a forward keeps.
     pt::pipeline_costs costs = row.costs;
     costs.kept = 32 / (34 + 5 * (row.model == 1.5 ? 24 * 1024 / 2304. : 32 * 1024 / 4096.));
     for (const int p : {1, 2}) {
@@ -211,10 +211,11 @@ TEST_CASE("the search reaches the published rates under a limit of memory") {
           pt::search_order({8, 8, row.m}, costs, {.memory = 8. * p, .changes = 50});
       REQUIRE(!found.error);
       CHECK(found.memory <= 8 * p + 1e-6);
-      // One of twelve stays behind what the integer program of the paper found: 0.0439 for 0.0433.
+      // One of the twelve rates misses that of the paper's integer program: 0.0439 instead of
+      // 0.0433.
       const double behind = p == 2 && row.model == 1.5 && row.m == 24 ? 0.0006 : 0.00005;
       CHECK(four_digits(found.bubble) <= (p == 1 ? row.zb_1p : row.zb_2p) + behind);
-      // What is said of the order is true of it.
+      // The figures that the search reports equal those of its order.
       const pipelined again({8, 8, row.m}, pt::zb_h1, found.table, {.split = true});
       REQUIRE(!again.error);
       CHECK(again.played(costs).bubble_of_span() == doctest::Approx(found.bubble));
@@ -222,7 +223,7 @@ TEST_CASE("the search reaches the published rates under a limit of memory") {
   }
 }
 
-TEST_CASE("keys, comparators and tables of a user's own") {
+TEST_CASE("a user's own keys, comparators and tables set the order") {
   const pt::pipeline_shape s{3, 3, 4};
   const pipelined expected(s, pt::one_f_one_b);
   const auto key = [](const pt::fragment_call& c) {
@@ -251,7 +252,7 @@ TEST_CASE("keys, comparators and tables of a user's own") {
               .error.message.view()
               .starts_with("O013 order: row 1 has \""));
   CHECK(pt::read_order_table({"T2_1.3 W0"}).rows[0][0].transposed == 2);
-  // What a comparator leaves open follows program order.
+  // Program order decides what a comparator leaves open.
   const pipelined open(s, pt::gpipe,
                        [](const auto& a, const auto& b) {
                          return a.mesh == 2 && b.mesh == 2 && a.transposed < b.transposed;
@@ -261,7 +262,7 @@ TEST_CASE("keys, comparators and tables of a user's own") {
   CHECK(open.list(0) == "F0 F1 F2 F3 B0 B1 B2 B3");
 }
 
-TEST_CASE("orders that cannot be") {
+TEST_CASE("invalid orders are refused") {
   const auto message = [](const pt::pipeline_shape& s, const auto& order) {
     return words(pipelined(s, pt::gpipe, order, {}).error.message);
   };
@@ -273,26 +274,26 @@ TEST_CASE("orders that cannot be") {
   CHECK(message({3, 3, 3}, pt::zb_v) ==
         "O002 order: 3 stages on 3 meshes; zb_v has two stages on each mesh");
   CHECK(message({4, 8, 6}, pt::interleaved_1f1b) ==
-        "O003 order: 6 microbatches on 4 meshes; interleaved_1f1b takes as many microbatches at a "
-        "time as there are meshes, which has to divide their number; or use circular");
+        "O003 order: 6 microbatches on 4 meshes; interleaved_1f1b needs a number of microbatches "
+        "that is divisible by the number of meshes; or use circular");
   const pt::pipeline_shape s{2, 2, 2};
   const auto backward_first = [](const pt::fragment_call& c) { return -c.transposed; };
   CHECK(message(s, backward_first) ==
         "O006 order: it contradicts the flow of data: B1 on mesh 0 waits for the result of F1 on "
-        "mesh 0, which waits for its turn behind B1 on mesh 0; let one of them take its turn "
-        "elsewhere");
+        "mesh 0, which waits for its turn after B1 on mesh 0; move one of them to another place in "
+        "the order");
   const auto both = [](const pt::fragment_call&, const pt::fragment_call&) { return true; };
   CHECK(message(s, both) ==
-        "O006 order: it contradicts itself: B1 on mesh 0 waits for its turn behind F1 on mesh 0, "
-        "which waits for its turn behind B1 on mesh 0; of two calls at most one is in front of the "
+        "O006 order: it contradicts itself: B1 on mesh 0 waits for its turn after F1 on mesh 0, "
+        "which waits for its turn after B1 on mesh 0; of two calls, only one can be before the "
         "other");
   pt::order_table table;
-  CHECK(message(s, table) == "O004 order: a table of 0 rows for 2 meshes; each mesh has one");
+  CHECK(message(s, table) == "O004 order: a table of 0 rows for 2 meshes; each mesh needs one");
   CHECK(message(s, pt::read_order_table({"F0 B0", "F0 B0", "F0 B0"})) ==
-        "O004 order: a table of 3 rows for 2 meshes; each mesh has one");
+        "O004 order: a table of 3 rows for 2 meshes; each mesh needs one");
   table.rows.resize(2, {});
   CHECK(message(s, table) ==
-        "O004 order: F0 on mesh 0 is missing in its row; each call stands there once");
+        "O004 order: F0 on mesh 0 is missing in its row; each call appears there once");
   table.rows[1].push_back({.stage = 0});
   CHECK(message(s, table) ==
         "O005 order: row 1 has F0.0, which mesh 1 does not run; it runs F0.1, B0.1, F1.1, B1.1");
@@ -301,10 +302,10 @@ TEST_CASE("orders that cannot be") {
   CHECK(message(s, table) == "O005 order: row 1 has F0.1 twice; leave one out");
   CHECK(words(pt::search_order({2, 2, 2}, {}, {.memory = 0.5}).error.message) ==
         "O012 order: no order of 2 stages and 2 microbatches on 2 meshes was found within a memory "
-        "of 0.5 activations; the least that can do is 1");
+        "of 0.5 activations; the minimum is 1");
 }
 
-TEST_CASE("a deadlock names who waits for whom") {
+TEST_CASE("a deadlock names which calls wait for which") {
   const pipelined p({3, 6, 8}, pt::circular);
   CHECK(words(pt::find_deadlock(p.g, p.lists()).message) ==
         "O007 deadlock: mesh 0 waits to send the result of F5.0 to mesh 1 (the channel holds 1, "
@@ -314,7 +315,7 @@ TEST_CASE("a deadlock names who waits for whom") {
   CHECK(!pt::find_deadlock(p.g, p.lists(), {.capacity = 2}));
   CHECK(words(pt::find_deadlock(p.g, p.lists(), {.capacity = 0}).message) ==
         "O001 channel: a capacity of 0; it holds at least one message");
-  // Two calls on mesh 0 whose results mesh 1 takes in the other order.
+  // Two calls on mesh 0 whose results mesh 1 accepts in the other order.
   pt::call_graph g;
   g.meshes = 2;
   for (const int mesh : {0, 0, 1, 1}) g.calls.push_back({.stage = mesh, .mesh = mesh});
@@ -326,7 +327,7 @@ TEST_CASE("a deadlock names who waits for whom") {
   CHECK(words(pt::find_deadlock(g, lists, {.capacity = 2, .fifo = true}).message) ==
         "O009 channel: mesh 1 takes the result of F1 from mesh 0 where the result of F0 was sent "
         "first; match messages by tag, or change the order");
-  // Two meshes, each of which wants the other's result first.
+  // Two meshes that each need the other's result first.
   g.edges = {{1, 2}, {3, 0}};
   const pt::vec<int> crossed{0, 1, 2, 3};
   CHECK(words(pt::find_deadlock(g, pt::lists_with_messages(g, crossed, pt::messages_of(g, crossed)))
@@ -338,7 +339,7 @@ TEST_CASE("a deadlock names who waits for whom") {
 
 namespace {
 
-/// Who can go on goes on, one step at a time, drawn by lot: does all come to its end?
+/// Runs all meshes, one step at a time from a random mesh on; returns true if every mesh finishes.
 bool ends(const pt::call_graph& g, const pt::mesh_lists& l, int capacity, std::mt19937& random) {
   std::vector<std::size_t> at(l.meshes.size(), 0);
   std::vector<int> held(l.meshes.size() * l.meshes.size(), 0);
@@ -375,7 +376,7 @@ bool ends(const pt::call_graph& g, const pt::mesh_lists& l, int capacity, std::m
 
 }  // namespace
 
-TEST_CASE("deadlocks of random orders and channels are those of a simulation") {
+TEST_CASE("deadlocks of random orders and channels equal those of a simulation") {
   std::mt19937 random(1);
   int dead = 0, live = 0;
   for (int round = 0; round < 2000; ++round) {
@@ -391,7 +392,7 @@ TEST_CASE("deadlocks of random orders and channels are those of a simulation") {
     }
     pt::vec<int> order;
     for (int i = 0; i < calls; ++i) order.push_back(i);
-    for (auto left = random() % 6; left > 0; --left)  // no longer a valid order, perhaps
+    for (auto left = random() % 6; left > 0; --left)  // perhaps no longer a valid order
       std::swap(order[random() % calls], order[random() % calls]);
     const auto lists = pt::lists_with_messages(g, order, pt::messages_of(g, order));
     const int capacity = 1 + static_cast<int>(random() % 3);
@@ -411,7 +412,7 @@ TEST_CASE("deadlocks of random orders and channels are those of a simulation") {
 
 namespace {
 
-/// The mistake of a pipeline of a model of x (8, 4) and w (4, 4), or "".
+/// Returns the error of a pipeline of a model of x (8, 4) and w (4, 4), or "".
 template <class Model>
 std::string pipeline_error(const Model& model, const pt::pipeline_options& options) {
   try {
@@ -429,7 +430,7 @@ constexpr auto two_products = [](const auto& x, const auto& w) {
 
 }  // namespace
 
-TEST_CASE("pipelines that cannot be") {
+TEST_CASE("invalid pipelines are refused") {
   const pt::pipeline_options good{
       .where = {.names = {{"a", "m0"}, {"b", "m1"}}}, .microbatches = 2, .batch = {{"x", 0}}};
   CHECK(pipeline_error(two_products, good) == "");
@@ -440,26 +441,24 @@ TEST_CASE("pipelines that cannot be") {
     };
     return pt::named("b", product_of_two)(pt::named("a", a)(x, w), w);
   };
-  CHECK(
-      pipeline_error(whole_batch, good) ==
-      "O120 pipeline: multiply (tensor<4x4xf32>) of \"a\" needs what reduce (tensor<f32>) of \"a\" "
-      "gives of all microbatches together; compute it outside of the parts, or from one "
-      "microbatch alone");
+  CHECK(pipeline_error(whole_batch, good) ==
+        "O120 pipeline: multiply (tensor<4x4xf32>) of \"a\" needs the result of reduce "
+        "(tensor<f32>) of \"a\" over all microbatches; compute it outside of the parts, or from "
+        "one microbatch alone");
   const auto no_batch = [](const auto& x, const auto& w) {
     const auto f = [](const auto& v) { return tanh(v); };
     return std::tuple{pt::output("w", pt::named("b", f)(pt::named("a", f)(w))),
                       pt::output("x", x + x)};
   };
   CHECK(pipeline_error(no_batch, good) ==
-        "O121 pipeline: no op of a part that is given to a mesh is computed from a microbatch");
+        "O121 pipeline: no op of a part that is assigned to a mesh is computed from a microbatch");
   const auto back_again = [](const auto& x, const auto& w) {
     return pt::named("a", product_of_two)(two_products(x, w), w);
   };
-  CHECK(
-      pipeline_error(back_again, good) ==
-      "O123 pipeline: forward of stage 0 (\"a\") needs what forward of stage 1 (\"b\") makes, and "
-      "that what forward of stage 0 (\"a\") makes, so that the stage would run twice for each "
-      "microbatch; give what comes later a stage of its own");
+  CHECK(pipeline_error(back_again, good) ==
+        "O123 pipeline: forward of stage 0 (\"a\") needs the result of forward of stage 1 (\"b\"), "
+        "which needs the result of forward of stage 0 (\"a\"), so that the stage would run twice "
+        "for each microbatch; give the later part its own stage");
   const auto with = [&](const auto& change) {
     pt::pipeline_options options = good;
     change(options);
@@ -474,8 +473,8 @@ TEST_CASE("pipelines that cannot be") {
   CHECK(with([](auto& o) { o.where.names[1].mesh = "m7"; }).substr(0, 4) == "O105");
   CHECK(with([](auto& o) { o.channels.capacity = 0; }).substr(0, 4) == "O001");
   CHECK(with([](auto& o) { o.where.names.clear(); }) ==
-        "O121 pipeline: no op of a part that is given to a mesh is computed from a microbatch");
-  // A wrong name is told, not what follows from it.
+        "O121 pipeline: no op of a part that is assigned to a mesh is computed from a microbatch");
+  // A wrong name is reported, not its consequences.
   CHECK(with([](auto& o) { o.where.names = {{"aa", "m0"}, {"bb", "m1"}}; }).substr(0, 4) == "O108");
   const pt::pipelined p = [&] {
     return pt::pipeline(
@@ -488,7 +487,7 @@ TEST_CASE("pipelines that cannot be") {
       pt::error);
 }
 
-TEST_CASE("stages without parts, and options that pipelines cannot have") {
+TEST_CASE("stages without parts and invalid options of pipelines are refused") {
   const auto error_of = [](const pt::stage_list& stages, const pt::partition_options& more) {
     try {
       (void)pt::partition(
@@ -509,8 +508,8 @@ TEST_CASE("stages without parts, and options that pipelines cannot have") {
     return true;
   };
   CHECK(error_of({{"a"}, {"b"}}, {.prove = proof}) ==
-        "O148 pipeline: prove: a function of one's own proves programs on one mesh; give pt::proof "
-        "or pt::proof_in_debug");
+        "O148 pipeline: prove: a custom proof function handles programs on one mesh only; pass "
+        "pt::proof or pt::proof_in_debug");
   CHECK(error_of({{"a"}, {"b"}}, {.prove = pt::proof}) == "");
   CHECK(error_of({{"a"}, {"b"}}, {.strict = -2}).substr(0, 4) == "S027");
   CHECK(error_of({{"a"}, {"b"}}, {.passes = {.combine_below = -1}}).substr(0, 4) == "C001");
@@ -523,7 +522,7 @@ TEST_CASE("stages without parts, and options that pipelines cannot have") {
   CHECK(error_of({}, {}) == "O138 pipeline \"PP\": it has no stages; name the parts of each");
 }
 
-TEST_CASE("sizes in messages are those of the meshes where a value is") {
+TEST_CASE("messages state the sizes of a value on its mesh") {
   const auto error_of = [](std::string_view input) {
     try {
       (void)pt::partition(
@@ -552,7 +551,7 @@ TEST_CASE("a part without a mesh may need the whole batch") {
                            .batch = {{"x", 0}}}) == "");
 }
 
-TEST_CASE("sums of what many parts make stand in each other as deep as programs are long") {
+TEST_CASE("sums over 200,000 parts, nested as deeply as the program is long, are split") {
   pt::one_microbatch one;
   pt::vec<int> mesh;
   const pt::tensor_type t{pt::dtype::f32, {}};
@@ -599,7 +598,7 @@ TEST_CASE("stages on meshes in any order") {
                          .batch = {{"x", 0}},
                          .channels = {.capacity = 4}});
   };
-  // Stage 0 on the last mesh; a mesh without a stage counts for nothing.
+  // Stage 0 is on the last mesh; a mesh without a stage does not count.
   using lines = pt::vec<pt::mesh_for>;
   const lines two{
       {"layers.0", "m1", 0}, {"layers.1", "m1", 0}, {"layers.2", "m0", 1}, {"layers.3", "m0", 1}};
@@ -614,7 +613,7 @@ TEST_CASE("stages on meshes in any order") {
       {"layers.0", "m1", 0}, {"layers.1", "m0", 1}, {"layers.2", "m0", 2}, {"layers.3", "m1", 3}};
   CHECK(planned(pt::zb_v, back).stages == 4);
   CHECK_THROWS_WITH_AS(planned(pt::zb_v, around),
-                       "O124 pipeline: stage 2 lies on mesh \"m1\"; zb_v has it on \"m0\"",
+                       "O124 pipeline: stage 2 is on mesh \"m1\"; zb_v has it on \"m0\"",
                        pt::error);
   CHECK(planned(pt::circular, back).stages == 4);
 }
@@ -642,7 +641,7 @@ TEST_CASE("simulated calls of a pipeline, on equal and on unequal devices") {
     CHECK(equal.times.busy[m] == doctest::Approx(calls));
   }
   CHECK(equal.times.total > equal.times.ideal());
-  // An activation of a microbatch, 1024 x 512 binary32, over the link beyond the node.
+  // A microbatch's activation, 1024 x 512 binary32, over the link between nodes.
   const double seconds = 1024 * 512 * 4 / (pt::a100_80.far.bandwidth * pt::a100_80.link_part);
   for (int m = 0; m < static_cast<int>(equal.lists.messages.size()); ++m) {
     const auto& each = equal.lists.messages[m];
@@ -655,7 +654,7 @@ TEST_CASE("simulated calls of a pipeline, on equal and on unequal devices") {
   CHECK(unequal.times.busy[0] == doctest::Approx(equal.times.busy[0]));
   CHECK(unequal.times.busy[1] > 1.5 * equal.times.busy[1]);
   CHECK(words(pt::simulate(p, pt::device{}).error.message).substr(0, 4) == "D001");
-  // A device without nodes sends by the link that it has; one without a link does not.
+  // A device without nodes sends over its only link; a device without a link is refused.
   const double near = pt::simulate(p, pt::tpu_v3).times.total;
   CHECK(near > 0);
   CHECK(near < 1);
@@ -665,7 +664,7 @@ TEST_CASE("simulated calls of a pipeline, on equal and on unequal devices") {
         "D002");
 }
 
-TEST_CASE("memory of meshes: what waits for later calls") {
+TEST_CASE("memory of meshes includes values that wait for later calls") {
   const pt::program f = pt::trace(
       [](const auto& x, const auto& w) {
         const auto [loss, g] =
@@ -686,10 +685,10 @@ TEST_CASE("memory of meshes: what waits for later calls") {
   const auto peaks = [&](const pt::pipeline_order& order, int microbatches) {
     return pt::memory_of(planned(order, microbatches, two));
   };
-  // A quarter of x, the weight; of x its slices are kept as a stack, too.
+  // A quarter of x, and the weight; the slices of x are kept as a stack, too.
   const std::int64_t weight = 16 * 16 * 4, batch = 1024 / 4 * 16 * 4;
   CHECK(peaks(pt::gpipe, 8)[0].arguments == batch + weight);
-  // What waits on the second mesh: with GPipe an activation of each microbatch, with 1F1B one.
+  // Activations that wait on the second mesh: one per microbatch with GPipe, one in all with 1F1B.
   for (const int n : {8, 16, 32}) {
     const std::int64_t activation = 1024 / n / 2 * 16 * 4;
     CAPTURE(n);
@@ -704,8 +703,7 @@ TEST_CASE("memory of meshes: what waits for later calls") {
       planned(pt::gpipe, 8, {{"m0", {{"B", 4}}}, {"m1", {{"B", 2}}, little.named("small")}}),
       "O134 pipeline: a device of mesh \"m1\" needs 44036 bytes while it runs B0, 1024 of them "
       "arguments; its device \"small\" has 20000; more microbatches, an order that keeps fewer of "
-      "them, or more "
-      "sharding takes less",
+      "them, or more sharding needs less",
       pt::error);
 }
 
@@ -754,7 +752,7 @@ TEST_CASE("units merged by names and by a predicate") {
   CHECK(pt::merged(p, last_stage).order_of("m1") == q.order_of("m1"));
   CHECK(pt::merged(two_layer_step(pt::zb_h1), {{{"b"}, {"b", 1}}}).order_of("m1") ==
         "FBW0 FBW1 FBW2 FBW3");
-  // All forward calls first: a merged call stands where the first of its calls stood.
+  // All forward calls first: a merged call takes the place of its first call.
   CHECK(pt::merged(two_layer_step(pt::gpipe, 2), last_stage).order_of("m1") == "FB0 FB1");
 }
 
@@ -774,14 +772,14 @@ TEST_CASE("tables of texts order split backwards and several stages of a mesh") 
                        "O005 order: row 1 has W1, which mesh \"m1\" does not run; it runs F0.1, "
                        "B0.1, F1.1, B1.1",
                        pt::error);
-  CHECK_THROWS_WITH_AS(in_order(false, pt::read_order_table({"F0 F1 B0 B1", "F0 B0 X"})),
-                       "O013 order: row 1 has \"X\", which is no call; write F, B or W with a "
-                       "microbatch, like F3, and behind a dot the stage where a mesh has several, "
-                       "like F3.1",
-                       pt::error);
+  CHECK_THROWS_WITH_AS(
+      in_order(false, pt::read_order_table({"F0 F1 B0 B1", "F0 B0 X"})),
+      "O013 order: row 1 has \"X\", which is not a call; write F, B or W with a microbatch, like "
+      "F3, and after a dot the stage if a mesh has several, like F3.1",
+      pt::error);
 }
 
-TEST_CASE("units outside of the loop are absorbed where nothing lies between them") {
+TEST_CASE("units outside the loop are absorbed if no call runs between them") {
   const pt::pipelined p = two_stages::partitioned({}, two_stages::PP, two_stages::BP);
   const pt::pipelined q = pt::absorbed(p);
   const auto outside = [](const pt::pipelined& of, int mesh) {
@@ -789,8 +787,8 @@ TEST_CASE("units outside of the loop are absorbed where nothing lies between the
     for (const auto& u : of.units) n += !u.inside && u.piece.mesh == mesh;
     return n;
   };
-  // On m0 what prepares the batch and the update have all microbatches between them; on m1 the
-  // loss and the update are one call.
+  // On m0, all microbatches run between the preparation of the batch and the update. On m1, the
+  // loss and the update become one call.
   CHECK(outside(p, 0) == 2);
   CHECK(outside(q, 0) == 2);
   CHECK(outside(p, 1) == 2);
@@ -803,25 +801,25 @@ TEST_CASE("units outside of the loop are absorbed where nothing lies between the
         q.units.size());
 }
 
-TEST_CASE("units that cannot be merged") {
+TEST_CASE("units that cannot be merged are refused") {
   const pt::pipelined p = two_layer_step(pt::one_f_one_b);
   using rules = pt::vec<pt::merge_rule>;
-  CHECK(
-      merge_error(p, rules{{{"a"}, {"a", 1}}}) ==
-      "O126 merge: forward of stage 0 (\"a\") and backward of stage 0 (\"a\"(1)) cannot be one "
-      "call: backward of stage 0 (\"a\"(1)) needs what backward of stage 1 (\"b\"(1)) makes, "
-      "backward of stage 1 (\"b\"(1)) needs what forward of stage 0 (\"a\") makes; leave the rule "
-      "out");
+  CHECK(merge_error(p, rules{{{"a"}, {"a", 1}}}) ==
+        "O126 merge: forward of stage 0 (\"a\") and backward of stage 0 (\"a\"(1)) cannot be one "
+        "call: backward of stage 0 (\"a\"(1)) needs the result of backward of stage 1 (\"b\"(1)), "
+        "backward of stage 1 (\"b\"(1)) needs the result of forward of stage 0 (\"a\"); leave the "
+        "rule out");
   CHECK(merge_error(p, rules{{{"c"}, {"a", 1}}}) ==
         "O127 merge: no unit runs \"c\"; known: a, b; did you mean \"a\"?");
   CHECK(merge_error(p, rules{{{"a"}, {"b"}}}) ==
         "O128 merge: forward of stage 0 (\"a\") runs on mesh \"m0\" and forward of stage 1 (\"b\") "
-        "on mesh \"m1\"; what is to be one call runs on one mesh");
+        "on mesh \"m1\"; a merged call runs on one mesh");
   CHECK(merge_error(p, rules{{{"a", 0, 0}, {"a", 0, 4}}}) ==
-        "O129 merge: microbatch 4 of \"a\"; they count from 0 to 3, and -1 is each");
+        "O129 merge: microbatch 4 of \"a\"; microbatches are numbered from 0 to 3, and -1 means "
+        "each one");
 }
 
-// Calls of several microbatches as one; which of them is left to the rules.
+// Calls of several microbatches become one; the rules decide which call that is.
 static_assert(pt::merged(two_layer_step(pt::gpipe), [](const auto& a, const auto& b) {
                 return a.transposed == b.transposed && a.microbatch / 2 == b.microbatch / 2;
               }).order_of("m0") == "F0+F1 F2+F3 B0+B1 B2+B3");
@@ -836,7 +834,7 @@ TEST_CASE("calls of several microbatches merged by names and by a predicate") {
   CHECK(q.units.size() == p.units.size());
   CHECK(q.lists.messages.size() == p.lists.messages.size());
   CHECK(pt::prove(q).proved);
-  // Merged once more: calls that are one stay so, whatever becomes of units.
+  // Merged once more: calls that are one stay one, even if their units are merged.
   const pt::pipelined both = pt::merged(q, rules{{{"b"}, {"b", 1}}});
   CHECK(both.order_of("m0") == "F0+F1 B0 F2 B1 F3 B2 B3");
   CHECK(both.order_of("m1") == "FB0 FB1 FB2 FB3");
@@ -847,7 +845,7 @@ TEST_CASE("calls of several microbatches merged by names and by a predicate") {
   CHECK(more.order_of("m1") == "FB0+FB1 FB2+FB3");
   CHECK(more.joint_functions.size() == 2);  // both calls of m1 have one function
   for (const auto& f : more.joint_functions) CHECK(!pt::verify(f.whole.device));
-  // Of some microbatches only: no unit is merged.
+  // For some microbatches only: no unit is merged.
   const pt::pipelined some = pt::merged(p, [](const auto& a, const auto& b) {
     return a.mesh == 1 && a.microbatch == b.microbatch && b.microbatch != 2;
   });
@@ -858,21 +856,21 @@ TEST_CASE("calls of several microbatches merged by names and by a predicate") {
         std::string_view::npos);
 }
 
-TEST_CASE("microbatches that would wait for themselves are not merged") {
+TEST_CASE("microbatches are not merged if they would wait for themselves") {
   using rules = pt::vec<pt::merge_rule>;
   const pt::pipelined p = two_layer_step(pt::one_f_one_b);
   CHECK(merge_error(p, rules{{{"a", 0, 1}, {"a", 1, 1}}}) ==
-        "O126 merge: F1.0 and B1.0 cannot be one call: B1.0 needs what B1.1 makes, B1.1 needs what "
-        "F1.0 makes; leave the rule out");
+        "O126 merge: F1.0 and B1.0 cannot be one call: B1.0 needs the result of B1.1, B1.1 needs "
+        "the result of F1.0; leave the rule out");
   CHECK(merge_error(p, rules{{{"a", 0, 0}, {"a", 1, 1}}, {{"a", 0, 1}, {"a", 1, 0}}}) ==
-        "O126 merge: F0.0 and B1.0 cannot be one call: B1.0 needs what B1.1 makes, B1.1 needs what "
-        "F1.0 makes, F1.0 is one call with B0.0, B0.0 needs what B0.1 makes, B0.1 needs what F0.0 "
-        "makes; leave the rule out");
+        "O126 merge: F0.0 and B1.0 cannot be one call: B1.0 needs the result of B1.1, B1.1 needs "
+        "the result of F1.0, F1.0 is one call with B0.0, B0.0 needs the result of B0.1, B0.1 needs "
+        "the result of F0.0; leave the rule out");
 }
 
 namespace {
 
-/// Two stages of two layers each: their backwards need what lies between these.
+/// Two stages of two layers each: their backwards need the values between the layers.
 constexpr pt::pipelined deep_step(const pt::pipeline_order& order, int microbatches = 4) {
   const auto step = [](const auto& x, const auto& w) {
     const auto layers = [](const auto& a, const auto& b) {
@@ -896,8 +894,8 @@ constexpr pt::pipelined deep_step(const pt::pipeline_order& order, int microbatc
 
 static_assert(pt::rematerialized(deep_step(pt::one_f_one_b, 2)).order_of("m0") == "F0 F1 B0 B1");
 
-TEST_CASE("what a stage makes again is no work of the model") {
-  // On devices, and with meshes as one device each; a split backward makes it again in both parts.
+TEST_CASE("recomputation in a stage does not count as work of the model") {
+  // On devices, and with meshes as one device each. A split backward recomputes in both parts.
   const auto sharded = [](const pt::pipeline_order& order) {
     const pt::pipelined p = deep_step(order, 8);
     return pt::partition(
@@ -920,18 +918,18 @@ TEST_CASE("what a stage makes again is no work of the model") {
     }
 }
 
-TEST_CASE("stages that run their forward again keep what it takes") {
+TEST_CASE("stages that rerun their forward keep only its operands") {
   for (const auto* order : {&pt::one_f_one_b, &pt::gpipe, &pt::zb_h1}) {
     const pt::pipelined p = deep_step(*order, 8), q = pt::rematerialized(p);
     CHECK(q.order_of("m0") == p.order_of("m0"));
     CHECK(q.order_of("m1") == p.order_of("m1"));
     CHECK(q.lists.messages.size() == p.lists.messages.size());
     for (const auto& u : q.units) CHECK(!pt::verify(u.device.local));
-    // The forward of the first stage gives the second what it sends, and keeps nothing.
+    // The forward of the first stage sends its result to the second and keeps nothing.
     for (const auto& u : q.units)
       if (u.inside && u.transposed == 0 && u.piece.stage == 0) CHECK(u.piece.outputs.size() == 1);
   }
-  // With GPipe all microbatches are in flight: of three activations one is kept, as it was taken.
+  // With GPipe all microbatches are in flight: one of three activations is kept, the stage's input.
   const pt::pipelined p = deep_step(pt::gpipe, 8);
   const std::int64_t activation = 1024 / 8 * 16 * 4;
   const auto before = pt::memory_of(p), after = pt::memory_of(pt::rematerialized(p));

@@ -1,4 +1,4 @@
-// Where ops come from, through every rewrite; nested programs of any depth.
+// The source op of each op, through every rewrite; nested programs of any depth.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -23,7 +23,7 @@ constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
 constexpr auto Z3 = pt::manual("B", {{"w", 0}}, "Z3");
 constexpr auto MB = pt::microbatch(2, {{"x", 0}});
 
-/// A training step; with a loop inside its backward pass runs through a nested program.
+/// A training step; if `loop` is true, its backward pass runs through a nested program.
 pt::program step(bool loop) {
   const auto model = [=](auto x, auto w) {
     return pt::grad(
@@ -59,8 +59,8 @@ pt::vec<pt::op_node> all_ops(const pt::program& p) {
   return list;
 }
 
-/// Every op of the device-local program comes from an op of the source. It is the same op, or one
-/// that was added for its sake; each op of the source that is no name stands there.
+/// Checks that every op of the device-local program names an op of the source: the same op, or the
+/// op for which it was added. Each op of the source that is not a name occurs there.
 void check_sources(const pt::partitioned& p) {
   const auto source = all_ops(p.source);
   std::vector<int> same(source.size(), 0);
@@ -83,7 +83,7 @@ void check_sources(const pt::partitioned& p) {
 
 }  // namespace
 
-TEST_CASE("every op of the device-local program knows its op of the source") {
+TEST_CASE("every op of the device-local program knows its source op") {
   for (const bool loop : {false, true}) {
     check_sources(pt::partition(step(loop), mesh, pt::schedule(BP, Z3)));
     check_sources(pt::partition(step(loop), mesh, pt::schedule(BP, Z3, MB)));
@@ -96,7 +96,7 @@ TEST_CASE("every op of the device-local program knows its op of the source") {
       pt::partition(uneven, mesh, pt::schedule(pt::manual("B", {{"x", 0}}, pt::uneven::pad))));
 }
 
-TEST_CASE("ops are numbered as they are read, and keep their numbers") {
+TEST_CASE("ops are numbered as they are parsed, and keep their numbers") {
   pt::program p = step(true);
   int number = 0;
   for (const auto& n : all_ops(p)) {
@@ -119,14 +119,14 @@ TEST_CASE("ops are numbered as they are read, and keep their numbers") {
   CHECK(derivatives > 4);
 }
 
-TEST_CASE("explain names with microbatches what it names without") {
+TEST_CASE("explain with microbatches names the same ops as without") {
   for (const bool loop : {false, true}) {
     const auto without = pt::partition(step(loop), mesh, pt::schedule(BP, Z3));
     const auto with = pt::partition(step(loop), mesh, pt::schedule(BP, Z3, MB));
     std::string expected = lines(without);
     std::string found = lines(with);
     CHECK(expected.find("(backward of ") != std::string::npos);
-    // Apart from how often they run.
+    // Apart from the number of times that they run.
     for (std::string* text : {&expected, &found})
       for (std::size_t at = text->find("  x"); at != std::string::npos; at = text->find("  x", at))
         text->replace(at, text->find("  ", at + 3) - at, "");

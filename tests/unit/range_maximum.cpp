@@ -1,4 +1,4 @@
-// The greatest of a range after additions to ranges, against a plain list.
+// The maximum of a range after additions to ranges, compared with a plain list.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace pt = partita;
 
-TEST_CASE("range_maximum: as a plain list, in logarithmic work") {
+TEST_CASE("range_maximum equals a plain list, in logarithmic work") {
   std::uint64_t state = 7;
   const auto below = [&](int n) {
     state = state * 6364136223846793005u + 1442695040888963407u;

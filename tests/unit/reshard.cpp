@@ -1,7 +1,7 @@
-// From layout to layout: what is chosen against a shortest path over all layouts of small meshes.
+// Resharding from layout to layout, compared with a shortest path over all layouts of small meshes.
 //
-// The oracle knows nothing of how a way is searched for: it makes all layouts, all steps between
-// them that exist, each with the bytes that a device sends, and lets Dijkstra's algorithm run.
+// The oracle shares no code with the search: it builds all layouts and all steps between them, with
+// the bytes that a device sends in each, and runs Dijkstra's algorithm.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -56,10 +56,10 @@ std::vector<axes_of_dims> all_layouts(const setting& s) {
   return all;
 }
 
-/// Bytes of the one step from a to b, or -1.
+/// Returns the bytes that a device sends in the single step from a to b, or -1 if no step exists.
 std::int64_t one_step(const setting& s, const axes_of_dims& a, const axes_of_dims& b) {
-  std::vector<int> given, taken;  // axes that a has behind what it shares with b, and the reverse
-  bool both = false;              // of one dimension?
+  std::vector<int> given, taken;  // axes after the common ones: of a, and of b
+  bool both = false;              // true if a dimension has both
   std::int64_t members = 1;
   bool same_pieces = true;
   for (std::size_t d = 0; d < a.size(); ++d) {
@@ -86,7 +86,7 @@ std::int64_t one_step(const setting& s, const axes_of_dims& a, const axes_of_dim
   return best;
 }
 
-/// By layout: the fewest bytes on the way there, and the largest piece on such a way.
+/// The distance to a layout: the minimum of bytes sent, and the largest block on such a way.
 struct distance {
   std::int64_t sent = INT64_MAX, most = INT64_MAX;
   bool operator<(const distance& o) const { return sent != o.sent ? sent < o.sent : most < o.most; }
@@ -124,7 +124,7 @@ axes_of_dims from_layout(const pt::layout& l, int rank) {
   return made;
 }
 
-/// Which piece a device has along each dimension.
+/// Returns the block that a device has along each dimension.
 std::vector<std::int64_t> place(const setting& s, const pt::layout& l,
                                 const std::vector<std::int64_t>& at) {
   std::vector<std::int64_t> p(static_cast<std::size_t>(s.shape.rank), 0);
@@ -147,7 +147,7 @@ std::vector<std::vector<std::int64_t>> devices(const setting& s) {
   }
   return list;
 }
-/// Does a permute give every device the piece that it has afterwards?
+/// True if a permute gives every device the block that it has afterwards.
 bool permutes_rightly(const setting& s, const pt::collective& what, const pt::layout& before,
                       const pt::layout& after) {
   for (const auto& to : devices(s)) {
@@ -218,7 +218,7 @@ void compare(const setting& s, totals& sum) {
       sum.ours += ours.sent;
       sum.best += best[k].sent;
       const std::int64_t ends = std::max(s.bytes(all[i]), s.bytes(all[k]));
-      // A larger piece than both ends have only where that is cheaper.
+      // A block larger than at both ends is permitted only where that sends fewer bytes.
       sum.larger += ours.most > ends && best[k].most <= ends;
       if (ours.sent == 0 && best[k].sent == 0) continue;
       const double ratio = best[k].sent == 0
@@ -255,7 +255,7 @@ void check(const pt::mesh& m, std::int64_t extent) {
 
 }  // namespace
 
-TEST_CASE("reshard: no way sends less, over all pairs of layouts of small meshes") {
+TEST_CASE("reshard sends the minimum of bytes for all pairs of layouts of small meshes") {
   check({{"A", 2}}, 16);
   check({{"A", 3}}, 18);
   check({{"A", 4}}, 16);

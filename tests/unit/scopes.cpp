@@ -1,4 +1,4 @@
-// Scopes: where the model wrote an op, in reports and errors.
+// Scopes: the part of the model that an op comes from, in reports and errors.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -13,7 +13,7 @@ namespace pt = partita;
 namespace nn = partita::nn;
 using unit::str;
 
-/// `op in the gradient of layers.0.mlp` for each op that has a place.
+/// Returns `op in the gradient of layers.0.mlp` for each op that has a scope.
 std::string places(const pt::program& p) {
   pt::text out;
   pt::ir_detail::for_each_op(p, [&](const pt::op_node& n) {
@@ -41,7 +41,7 @@ constexpr bool scopes_are_no_parts() {
 }
 static_assert(scopes_are_no_parts());
 
-/// Two layers with a weight in common; with names or without.
+/// Two layers with a common weight, with or without names.
 template <class Layer, class Mlp>
 pt::program two_layers(const Layer& layer, const Mlp& mlp) {
   return pt::trace(
@@ -69,7 +69,7 @@ pt::program without() {
 
 }  // namespace
 
-TEST_CASE("ops are of scopes in scopes, derivatives of those of what they derive") {
+TEST_CASE("scopes nest; a derivative has the scope of the op that it differentiates") {
   const auto p = pt::trace(
       [](auto x) {
         return pt::grad(
@@ -107,7 +107,7 @@ TEST_CASE("functions of nn are scopes, in loops too") {
   CHECK(places(p).find("exp in body.softmax\n") != std::string::npos);
 }
 
-TEST_CASE("scopes change nothing") {
+TEST_CASE("scopes do not change the program") {
   CHECK(str(pt::print(with_scopes())) == str(pt::print(without())));
   const pt::mesh mesh{{"B", 2}, {"M", 2}};
   const auto of = [&](const pt::program& f) {
@@ -118,7 +118,7 @@ TEST_CASE("scopes change nothing") {
         str(pt::print(of(without()).device.local)));
 }
 
-TEST_CASE("explain and conflicts say where") {
+TEST_CASE("explain and conflicts name the scope") {
   const pt::mesh mesh{{"B", 2}, {"M", 2}};
   const auto p = pt::partition(
       with_scopes(), mesh,
@@ -135,7 +135,7 @@ all_reduce <"B">  %x21  512 bytes  x1  MP  add(%x13, %x20) leaves a sum over "B"
   CHECK(report.find("(dot_general in layers.1.mlp) along \"B\": ") != std::string::npos);
 }
 
-TEST_CASE("a mistake says where it was made") {
+TEST_CASE("an error names the scope of its op") {
   const auto line = [](unsigned n) { return "scopes.cpp:" + std::to_string(n); };
   constexpr unsigned mlp = __LINE__ + 3, body = __LINE__ + 29;
   const auto model = [](auto x, auto w) {
@@ -151,7 +151,7 @@ TEST_CASE("a mistake says where it was made") {
         "S101 matmul: contracted extents differ: dimension 1 of lhs tensor<4x8xf32> has size 8, "
         "dimension 0 of rhs tensor<7x8xf32> has size 7 (in layers.3.mlp, " +
             line(mlp) + ")");
-  // Not where it was not made.
+  // An error outside a scope names none.
   CHECK(thrown([&] {
           pt::trace(
               [](auto x, auto w) {
@@ -161,7 +161,7 @@ TEST_CASE("a mistake says where it was made") {
         }) ==
         "S101 matmul: contracted extents differ: dimension 1 of lhs tensor<4x8xf32> has size 8, "
         "dimension 0 of rhs tensor<7x8xf32> has size 7");
-  // In a loop, of which it becomes a mistake.
+  // The error of an op in a loop's body becomes an error of the loop.
   const auto in_loop = [](auto x, auto w) {
     return pt::for_loop(
         0, 3,

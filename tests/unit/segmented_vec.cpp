@@ -1,4 +1,4 @@
-// Elements of a segmented array stay where they are.
+// Elements of a segmented array keep their address.
 #include <doctest/doctest.h>
 
 #include <partita/support/segmented_vec.hpp>
@@ -32,7 +32,7 @@ struct nested {
 
 }  // namespace
 
-TEST_CASE("elements of a segmented array stay where they are") {
+TEST_CASE("elements of a segmented array keep their address") {
   for (std::size_t reserved : {0, 1, 7, 8, 9, 64, 1000}) {
     CHECK(stays<int>(reserved, 5000));
     CHECK(stays<nested>(reserved, 5000));

@@ -36,7 +36,7 @@ std::string layout_of(const char* name, const Tactics&... tactics) {
   return "?";
 }
 
-// Over both axes, in one tactic, known to the compiler.
+// Over both axes, in one tactic, at compile time.
 constexpr auto both = [] {
   return pt::partition(traced(), mesh, pt::schedule(pt::shard({{"x", {"B"}}, {"w", {{}, "M"}}})));
 };
@@ -53,16 +53,16 @@ TEST_CASE("layouts are given by dimension, major to minor") {
   CHECK(layout_of("x", pt::shard({{"x", {"B:(1)2", "B:(2)2"}}})) == R"([{"B":(1)2}, {"B":(2)2}])");
   CHECK(layout_of("x", pt::shard({{"x", pt::replicated}, {"h", {{"B", "M"}}}})) == "[{}, {}]");
   CHECK(layout_of("x", pt::shard({{"h", {{"B", "M"}}}})) == R"([{"B", "M"}, {}])");
-  // What is not named is left to later tactics.
+  // Later tactics decide about axes and dimensions that are not named.
   CHECK(layout_of("x", pt::shard({{"x", {{}, "M"}}}), pt::manual("B", {{"x", 0}})) ==
         R"([{"B"}, {"M"}])");
 }
-TEST_CASE("a value lies one way, and what is made of it another") {
+TEST_CASE("a value has one layout, and a tag of it another") {
   CHECK(layout_of("y", pt::shard({{"x", {{"B", "M"}}}, {"y", {{"M", "B"}}}})) ==
         R"([{"M", "B"}, {}])");
   CHECK(layout_of("x", pt::shard({{"x", {{"B", "M"}}}, {"y", {{"M", "B"}}}})) ==
         R"([{"B", "M"}, {}])");
-  // An input that is an output, too, leaves in another layout if it is tagged.
+  // An input that is also an output leaves in another layout if it is tagged.
   const auto f = pt::trace([](auto x) { return pt::output("y", pt::tag("y", x)); },
                            pt::input<float, 8, 8>("x"));
   const auto p =
@@ -70,14 +70,14 @@ TEST_CASE("a value lies one way, and what is made of it another") {
   CHECK(p.input("x").local_shape == pt::shape{2, 4});
   CHECK(p.output("y").local_shape == pt::shape{4, 2});
 }
-TEST_CASE("next states lie as their inputs") {
+TEST_CASE("next states have the layout of their inputs") {
   const auto f = pt::trace([](auto w, auto x) { return pt::output("w", w - x); },
                            pt::input<float, 8, 8>("w"), pt::input<float, 8, 8>("x"));
   const auto p =
       pt::partition(f, mesh, pt::schedule(pt::shard({{"w", {"B", "M"}}, {"x", {"M", "B"}}})));
   CHECK(p.output("w").local_shape == pt::shape{2, 4});
 }
-TEST_CASE("mistakes in layouts") {
+TEST_CASE("invalid layouts are refused") {
   const auto mistake = [](const auto&... tactics) {
     return thrown([&] { (void)pt::partition(traced(), mesh, pt::schedule(tactics...)); });
   };
@@ -86,17 +86,15 @@ TEST_CASE("mistakes in layouts") {
         "S034 shard \"L\": \"x\" [16, 8] is given the axes of 3 dimensions; it has 2");
   CHECK(
       mistake(pt::shard({{"x", {"B", "B"}}}, "L")) ==
-      "S004 shard \"L\": \"x\" is given axis \"B\" twice, for dimensions 0 and 1; leave out one of "
-      "the two");
+      "S004 shard \"L\": \"x\" uses axis \"B\" twice, for dimensions 0 and 1; remove one of them");
   CHECK(
       mistake(pt::shard({{"x", {{"M", "B", "B"}}}}, "L")) ==
-      "S004 shard \"L\": \"x\" is given axis \"B\" twice, for dimensions 0 and 0; leave out one of "
-      "the two");
+      "S004 shard \"L\": \"x\" uses axis \"B\" twice, for dimensions 0 and 0; remove one of them");
   CHECK(mistake(pt::shard({{"w", {{"B", "M"}, "B"}}})).substr(0, 4) == "S004");
   CHECK(mistake(pt::shard({{"z", {"B"}}}, "L")).substr(0, 53) ==
         "S006 shard \"L\": no input, tag or output is named \"z\" ");
   CHECK(mistake(pt::shard({{"x", {"B"}}, {"x", {"M"}}}, "L")) ==
         "S007 shard \"L\": two entries are named \"x\"");
   CHECK(mistake(pt::shard({{"x", {{"B", "B", "B", "B", "B"}, {"B", "B", "B", "B"}}}}, "L")) ==
-        "S033 shard \"L\": \"x\" is given more than 8 axes, which is what a mesh may have");
+        "S033 shard \"L\": \"x\" has more than 8 axes, the maximum of a mesh");
 }

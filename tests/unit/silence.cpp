@@ -1,4 +1,4 @@
-// What does nothing, or something else than it seems to ask for, is said in the report.
+// Reports note every tactic that does nothing, or not what it seems to request.
 #include <doctest/doctest.h>
 
 #include <string_view>
@@ -29,20 +29,19 @@ pt::vec<pt::text> notes(const Model& model) {
 
 static_assert(twice().tactics[0].notes.empty());
 static_assert(twice().tactics[1].notes[0] ==
-              "it changes nothing; a tactic of this name stands before it");
+              "it changes nothing; an earlier tactic has the same name");
 static_assert(pt::clamped_indices(source()).empty());
 
-TEST_CASE("a tactic that changes nothing says so, and whether it stands there twice") {
+TEST_CASE("a tactic that changes nothing is noted, and whether it occurs twice") {
   const pt::partitioned p = pt::partition(source(), mesh, pt::schedule(rows, nothing, rows));
   REQUIRE(p.tactics.size() == 3);
   CHECK(p.tactics[0].notes.empty());
   REQUIRE(p.tactics[1].notes.size() == 1);
   CHECK(p.tactics[1].notes[0] == "it changes nothing");
-  CHECK(
-      says(pt::report(p), "  note: it changes nothing; a tactic of this name stands before it\n"));
+  CHECK(says(pt::report(p), "  note: it changes nothing; an earlier tactic has the same name\n"));
 }
 
-TEST_CASE("a tactic that places what others have not is not idle") {
+TEST_CASE("a tactic that places names which others have not placed is not idle") {
   const auto columns = pt::manual("M", {{"x", 1}}, "rows");  // the name alone makes no note
   const pt::partitioned p = pt::partition(source(), mesh, pt::schedule(rows, columns));
   CHECK(p.tactics[1].notes.empty());
@@ -89,13 +88,13 @@ TEST_CASE("constant indices that are clamped are noted") {
   CHECK(says(rows_of(-2, 3)[0], ": index -2 along dimension 0 of tensor<8x4xf32> is clamped to 0"));
 }
 
-TEST_CASE("indices that are computed or given are not noted") {
+TEST_CASE("indices that are computed or passed in are not noted") {
   const pt::program p = pt::trace([](auto x, auto i) { return pt::take<0>(x, i); },
                                   pt::input<float, 8, 4>("x"), pt::input<std::int32_t, 3>("i"));
   CHECK(pt::clamped_indices(p).empty());
 }
 
-TEST_CASE("at most so many are shown") {
+TEST_CASE("the number of notes is limited") {
   const pt::program p = pt::trace(
       [](auto x) {
         const auto i = pt::literal<std::int32_t>(x, {9}), zero = pt::literal<std::int32_t>(x, {0});

@@ -1,4 +1,4 @@
-// Sizes at and beyond 64 bits: one error, never a wrapped number; costs that stop at the limit.
+// Sizes at and beyond 64 bits: one error and never a wrapped number; costs that stop at the limit.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t huge = std::int64_t{1} << 40;
 constexpr std::int64_t most = INT64_MAX;
 
-/// The mistake in a program that is built by hand from f32 inputs of these shapes.
+/// Returns the error of a program that is built by hand from f32 inputs of these shapes.
 std::string built(const std::vector<pt::shape>& inputs, auto f) {
   pt::builder b;
   std::vector<pt::value_id> ids;
@@ -41,7 +41,7 @@ static_assert(pt::shape{huge, huge}.elements() == pt::saturated);
 static_assert(pt::tensor_type{pt::dtype::f64, {pt::max_elements}}.bytes() == most / 16 * 8);
 static_assert(pt::shape{pt::max_elements}.fits() && !pt::shape{pt::max_elements + 1}.fits());
 
-TEST_CASE("M005 more devices than are counted") {
+TEST_CASE("M005 more devices than a mesh can have") {
   CHECK(str(pt::validate(pt::mesh{{"a", huge}, {"b", huge}}).message) ==
         "M005 mesh: {\"a\":1099511627776, \"b\":1099511627776} has more than 2^59 - 1 devices, the "
         "most that are supported");
@@ -83,7 +83,7 @@ TEST_CASE("S118 results with too many elements") {
   CHECK(code(built(many, [](auto& b, auto& x) {
           pt::ops::concatenate(b, {x.data(), x.size()}, 0);
         })) == "S118");
-  // 2^64 elements are not none.
+  // 2^64 elements do not count as 0.
   CHECK(code(built({{}}, [](auto& b, auto& x) {
           const auto y = pt::ops::broadcast_in_dim(b, x[0], {1LL << 32, 1LL << 32}, {});
           pt::ops::reshape(b, y, {0, 3});
@@ -128,7 +128,7 @@ TEST_CASE("S118 amounts that overflow") {
         })) == "S118");
 }
 
-TEST_CASE("flops of the greatest windows are found, and soon") {
+TEST_CASE("flops of the largest windows are found quickly") {
   constexpr std::int64_t limit = pt::op::window_limit;
   CHECK(pt::window_dim{3, 1, 1, 1, 1, 1}.pairs(4) == 10);
   CHECK(pt::window_dim{limit, 1, 1, 1, limit - 1, 0}.pairs(limit) == limit * limit);
@@ -137,14 +137,14 @@ TEST_CASE("flops of the greatest windows are found, and soon") {
   CHECK(pt::window_dim{limit, 1, 1, limit, limit, limit}.pairs(1LL << 58) >= 0);
 }
 
-TEST_CASE("an op of the greatest sizes has its derivative") {
+TEST_CASE("an op of the largest sizes has a derivative") {
   const auto f = pt::trace(
       [](auto x) { return pt::grad([](auto y) { return pt::sum(roll<INT64_MIN, 0>(y) * y); }, x); },
       pt::input<float, 6>("x"));
   CHECK(!f.error);
 }
 
-TEST_CASE("costs stop at the limit and say so") {
+TEST_CASE("costs stop at the limit and the report notes it") {
   std::string in =
       "%y = exp(%c) : tensor<1048576xf32>\nreturn %y : tensor<1048576xf32>\n} : "
       "tensor<1048576xf32>\n";
@@ -166,8 +166,8 @@ TEST_CASE("costs stop at the limit and say so") {
   CHECK(str(figure) == ">= 2^63 - 1");
 }
 
-TEST_CASE("memory is exact while it is beyond the limit for a while, and stops there") {
-  // Ten values of 2^62 bytes live at once; then one.
+TEST_CASE("memory that exceeds the limit for a while stays exact, then stops there") {
+  // Ten values of 2^62 bytes are live at once, then one.
   const std::string type = "tensor<576460752303423487xf64>";
   std::string in = "func @main(%x: " + type + ") {\n";
   for (int i = 0; i < 10; ++i) in += "%v" + std::to_string(i) + " = exp(%x) : " + type + "\n";
@@ -199,13 +199,13 @@ TEST_CASE("S118 padding over huge axes") {
         "S118 tile: dimension 1 of \"x\" has size 6; padded for axis \"b\" of size 262144, "
         "tensor<549755813888x262144x8xf32> has more than 2^59 - 1 elements, the most that a tensor "
         "can have");
-  // What belongs to the dimension counts, not only the value that is named.
+  // The note covers the whole dimension, not only the value that the tactic names.
   const auto g = pt::trace([](auto x, auto y) { return matmul(x, y); }, pt::input<float, 4, 6>("x"),
                            pt::input<float, 6, 1 << 20>("y"));
   CHECK(code(thrown([&] { pt::partition(g, mesh, pt::schedule(pad("a", 0))); })) == "S118");
 }
 
-TEST_CASE("texts about axes without small divisors end") {
+TEST_CASE("texts about axes without small divisors terminate") {
   const auto f = pt::trace([](auto x) { return exp(x); }, pt::input<float, 4, 1>("x"));
   const pt::mesh mesh{{"a", 288230376151711717}};  // a prime
   CHECK(code(thrown([&] {
@@ -218,7 +218,7 @@ TEST_CASE("texts about axes without small divisors end") {
         })) == "S004");
 }
 
-TEST_CASE("programs of the greatest sizes are partitioned, and reports say where figures stop") {
+TEST_CASE("programs of the largest sizes are partitioned, and reports state where figures stop") {
   constexpr std::int64_t n = 1 << 28, k = 1 << 29;
   const auto f = pt::trace(
       [](auto x, auto w1, auto w2) {

@@ -27,7 +27,7 @@ pt::partitioned of_many_inputs(int n) {
   b.p.outputs.push_back({sum, b.p.intern("y")});
   return pt::partition(b.p, mesh, std::vector{pt::manual("B", {{"p", 0}})});
 }
-/// Bytes in the last line of `explain`: "  all             x3  64 bytes".
+/// Returns the bytes in the last line of `explain`: "  all             x3  64 bytes".
 std::int64_t explained_bytes(const pt::partitioned& p) {
   const std::string all = str(pt::explain(p));
   const std::size_t end = all.rfind(" bytes"), begin = all.rfind(' ', end - 1);
@@ -49,7 +49,7 @@ TEST_CASE("a summary holds any number of inputs, and outlives the program") {
   CHECK(t.name == "Z3");
 }
 
-TEST_CASE("one list of figures at compile time and at run time") {
+TEST_CASE("the figures at compile time and at run time are one list") {
   const auto p = three();
   const pt::summary s = pt::summarize(p);
 #define PARTITA_SAME(member, ...) CHECK(s.member == pt::check<three>.member);
@@ -68,13 +68,13 @@ TEST_CASE("one list of figures at compile time and at run time") {
   static_assert(last.name == "Z3" && last.actions == 3);
 }
 
-TEST_CASE("texts made by the compiler are those of a run") {
+TEST_CASE("texts made at compile time equal those at run time") {
   static_assert(pt::check<two>.collectives.total() == 1);
   CHECK(str(pt::explain<two>()) == str(pt::explain(two())));
   CHECK(str(pt::explain<three>()) == str(pt::explain(three())));
   CHECK(str(pt::diff<two, three>()) == str(pt::diff(two(), three())));
   CHECK(str(pt::diff<three, three>()) == "no difference\n");
-  // Within limits that are too small for the words, and for the rest.
+  // With limits that are too small, first for the texts, then for the rest.
   CHECK(str(pt::explain<three, pt::summary_limits{.collectives = 1}>()) ==
         str(pt::explain(three())));
   CHECK(str(pt::diff<two, three, pt::summary_limits{1, 1, 1, 1}>()) ==
@@ -83,7 +83,7 @@ TEST_CASE("texts made by the compiler are those of a run") {
         pt::shape{8, 2});
 }
 
-TEST_CASE("explain and cost count the same bytes, of branches those of the greatest") {
+TEST_CASE("explain and cost count the same bytes, and those of the largest branch") {
   const auto model = [](auto i, auto x, auto w1, auto w2) {
     const auto thrice = [&](const auto& h) {
       return pt::for_loop(
@@ -131,7 +131,7 @@ int count(const std::string& text, std::string_view what) {
 }
 }  // namespace
 
-TEST_CASE("a report tries to settle as many conflicts as it shows, each once") {
+TEST_CASE("a report tries to settle each conflict that it shows, once") {
   const auto p = torn_pairs(40);
   CHECK(p.core.conflicts.size() == 40);
   const std::string few = str(pt::report(p, 5)), all = str(pt::report(p, 100));
@@ -143,9 +143,10 @@ TEST_CASE("a report tries to settle as many conflicts as it shows, each once") {
                  "manual(\"B\", {{\"q39\", 1}}) as") != all.npos);
   CHECK(str(pt::settle(p, p.core.conflicts[0]))
             .starts_with("would be settled by manual(\"B\", {{\"p0\", 0}})"));
-  // Work: one conflict is settled once, however many tactics leave it open.
+  // Work: a conflict is settled once, however many tactics leave it open.
   pt::report_detail::settler settle(p, 1);
   CHECK(count(str(settle(p.core.conflicts[0])), "would be settled") == 1);
   CHECK(str(settle(p.core.conflicts[0])) == str(pt::settle(p, p.core.conflicts[0])));
-  CHECK(str(settle(p.core.conflicts[1])) == "what would settle it is tried for 1 conflicts only");
+  CHECK(str(settle(p.core.conflicts[1])) ==
+        "actions that settle it are searched for 1 conflicts only");
 }

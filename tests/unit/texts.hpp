@@ -1,4 +1,4 @@
-/// Texts as the tests compare them.
+/// Texts in the form that the tests compare.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace unit {
 
 inline std::string str(std::string_view t) { return std::string(t); }
 
-/// What a callable throws, or "no error".
+/// Returns the message that a callable throws, or "no error".
 std::string thrown(auto f) {
   try {
     f();

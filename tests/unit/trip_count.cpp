@@ -1,4 +1,4 @@
-// The trip count of a `while`: its counter, bound and step, and the notes of figures if it is
+// The trip count of a `while`: its counter, bound and step, and the notes on figures if it is
 // unknown.
 #include <doctest/doctest.h>
 
@@ -22,7 +22,7 @@ pt::program read(const std::string& text) {
   return p;
 }
 
-/// A loop around one product, as the parts of its text that count.
+/// A loop around one product, given by the parts of its text that decide the trip count.
 struct loop_text {
   std::string type = "i32", first = "0", bound = "7", step = "1";
   std::string condition = "compare(%j, %n) {lt}", next = "add(%i, %one)";
@@ -56,7 +56,7 @@ struct loop_text {
   }
 };
 
-/// The trip count of the loop of a program, wherever it is nested; -1: unknown.
+/// Returns the trip count of the loop of a program, wherever it is nested, or -1 if it is unknown.
 std::int64_t trips_in(const pt::program& p, pt::span<const pt::known_integer> inputs = {}) {
   for (pt::op_id o = 0; o < p.op_count(); ++o) {
     if (p.op(o).region_count == 0) continue;
@@ -82,8 +82,9 @@ std::string reason(const loop_text& l) {
 }
 std::string compare(const std::string& direction) { return "compare(%j, %n) {" + direction + '}'; }
 
-/// The number of first, first + step, ... that hold; -1: more than the type has numbers. `wraps`:
-/// true if one of the additions up to there leaves the type.
+/// Returns the number of first, first + step, ... for which the condition holds, or -1 if that
+/// exceeds the number of values of the type. `wraps` becomes true if one of the additions up to
+/// there overflows the type.
 template <class T>
 int count(pt::ops::direction d, int first, int step, int bound, bool& wraps) {
   const auto holds = [&](int x) {
@@ -143,7 +144,7 @@ void check_all(pt::dtype t) {
 
 }  // namespace
 
-TEST_CASE("trips are those of a count, for all directions, steps and bounds of a byte") {
+TEST_CASE("trip counts equal those of counting, for all directions, steps and bounds of a byte") {
   check_all<std::int8_t>(pt::dtype::i8);
   check_all<std::uint8_t>(pt::dtype::u8);
 }
@@ -173,7 +174,7 @@ TEST_CASE("the counter, the bound and the step are found in a program") {
                   .condition = compare("ne")}) == 1);
 }
 
-TEST_CASE("a loop that stops for another reason, or never, is unknown, and says why") {
+TEST_CASE("a loop that stops for another reason, or never, has an unknown count and a reason") {
   CHECK(reason({.condition = "compare(%j, %m) {lt}"}) ==
         "the bound that its condition compares with is not a constant");
   for (const char* next : {"add(%i, %i)", "add(%i, %l)", "multiply(%i, %one)"})
@@ -187,7 +188,7 @@ TEST_CASE("a loop that stops for another reason, or never, is unknown, and says 
   CHECK(reason({.type = "f32"}) == "its condition is not a comparison of integers");
 }
 
-TEST_CASE("constants reach a loop through loops and calls around it") {
+TEST_CASE("constants reach a loop through surrounding loops and calls") {
   // A call of a loop: its bound and its step are arguments, which pass through another loop.
   const auto nested = [](const std::string& bound) {
     return R"(func @main(%x: tensor<4xf32>, %k: tensor<i32>) {
@@ -235,7 +236,7 @@ TEST_CASE("constants reach a loop through loops and calls around it") {
   CHECK(core.nested.scopes.back().trips == 12);
 }
 
-TEST_CASE("figures multiply by known trips, and count one iteration of the others") {
+TEST_CASE("figures multiply by known trip counts, and count one iteration of other loops") {
   const std::int64_t once = 8 * 8 * 8 * 2 + 2;  // the product, the comparison, the counter
   const pt::mesh mesh{{"B", 4}};
   const auto B = pt::manual("B", {{"x", 0}});
@@ -272,7 +273,7 @@ TEST_CASE("figures multiply by known trips, and count one iteration of the other
         "note: all_gather counts one iteration of 1 loop of unknown length\n");
 }
 
-TEST_CASE("a loop of unknown length in a loop, a branch, or around one") {
+TEST_CASE("a loop of unknown length inside a loop, inside a branch, and around a loop") {
   using T = pt::tensor<float, 4>;
   const auto doubling = [](auto x) {
     return pt::while_loop([](auto h) { return sum(h) < 100.0f; }, [](auto h) { return h + h; }, x);
@@ -299,5 +300,5 @@ TEST_CASE("a loop of unknown length in a loop, a branch, or around one") {
       },
       pt::input<float, 4>("x"));
   CHECK(pt::estimate(around).unknown.loops == 1);
-  CHECK(pt::estimate(around).flops == 5 * 4 + 5);  // five times four sums, and the condition
+  CHECK(pt::estimate(around).flops == 5 * 4 + 5);  // four sums and the condition, five times
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr pt::tensor_type f32(const pt::shape& s) { return {pt::dtype::f32, s}; }
 
-/// A structure that outlives the lists it was made of.
+/// A structure that outlives the lists that it was made of.
 constexpr pt::ops::gather_dimensions rows() {
   return {.offset_dims = {1, 2},
           .collapsed_slice_dims = {0},
@@ -38,11 +38,11 @@ static_assert(braces_work());
 
 }  // namespace
 
-TEST_CASE("lists of dimensions stand in braces") {
+TEST_CASE("lists of dimensions are written in braces") {
   CHECK(braces_work());
   pt::builder b;
   const auto x = pt::ops::parameter(b, "x", f32({2, 3}));
-  // More than a tensor has dimensions.
+  // More dimensions than a tensor can have.
   const pt::ops::dot_dimensions many{
       {}, {}, {0, 1, 0, 1, 0, 1, 0, 1, 0}, {0, 1, 0, 1, 0, 1, 0, 1, 0}};
   CHECK(pt::ops::dot_general(b, x, x, many) == -1);

@@ -1,5 +1,6 @@
 // The law of wires: every operand and result of an op with nested programs, and every input and
-// output of these, is an end of exactly one wire, whose ends are the same tensor or slices of it.
+// output of these, is an end of exactly one wire. The ends of a wire are the same tensor or slices
+// of it.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -16,7 +17,7 @@ using unit::str;
 
 namespace {
 
-/// An end, and the type that it has without the leading dimensions that only it has.
+/// An end of a wire, and its type without the leading dimensions that only this end has.
 struct seen_end {
   std::string name;
   pt::tensor_type type;
@@ -49,7 +50,7 @@ seen_end look_at(const pt::program& p, pt::op_id o, const pt::wire_end& e) {
   return s;
 }
 
-/// All ends that an op must have, by name.
+/// Returns all ends that an op must have, by name.
 std::set<std::string> all_ends(const pt::program& p, pt::op_id o) {
   std::set<std::string> names;
   const auto add = [&](auto kind, int region, int count) {
@@ -64,7 +65,7 @@ std::set<std::string> all_ends(const pt::program& p, pt::op_id o) {
   return names;
 }
 
-/// The first breach of the law by this op; "" if there is none.
+/// Returns the first violation of the law by this op, or "".
 std::string breach(const pt::program& p, pt::op_id o, const pt::wire_list& list) {
   std::set<std::string> missing = all_ends(p, o);
   for (const pt::wire& w : list.wires) {
@@ -79,7 +80,7 @@ std::string breach(const pt::program& p, pt::op_id o, const pt::wire_list& list)
   return missing.empty() ? "" : *missing.begin() + " is no end";
 }
 
-/// Checks all ops of a program and of those nested in it; notes which it has met.
+/// Checks all ops of a program and of those nested in it, and adds the op definitions to `met`.
 void check_wires(const pt::program& p, std::set<const pt::op_def*>& met) {
   REQUIRE_MESSAGE(!p.error, str(p.error.message));
   for (pt::op_id o = 0; o < p.op_count(); ++o) {
@@ -99,7 +100,7 @@ void check_wires(const pt::program& p, std::set<const pt::op_def*>& met) {
 constexpr auto x = pt::input<float, 8, 4>("x");
 constexpr auto w = pt::input<float, 4, 4>("w");
 
-/// Constants, carried values that change or stay, slices, and stacked results; in both directions.
+/// Constants, carried values that change or stay, slices, and stacked results, in both directions.
 constexpr auto scans = [](auto x, auto w) {
   const auto step = [&](auto carried, auto slices) {
     const auto [row, scale] = slices;
@@ -115,7 +116,7 @@ constexpr auto scans = [](auto x, auto w) {
          sum(std::get<1>(more));
 };
 
-/// Branches with arguments and captures, in a call in a loop, of what passed a barrier.
+/// Branches with arguments and captures, in a call in a loop, on values that passed a barrier.
 constexpr auto branches = [](auto given, auto weights) {
   const auto [x, w] = pt::optimization_barrier(std::tuple{given * 2, weights});
   const auto y = pt::for_loop(
@@ -152,7 +153,7 @@ constexpr auto with_gradient(const F& f) {
 
 }  // namespace
 
-TEST_CASE("every op with nested programs: each end in one wire, whose ends are alike") {
+TEST_CASE("every op with nested programs: each end is in one wire, whose ends match") {
   std::set<const pt::op_def*> met;
   const pt::program programs[] = {pt::trace(scans, x, w), pt::trace(branches, x, w),
                                   pt::trace(repeats, x, w), pt::trace(with_gradient(scans), x, w),
@@ -170,7 +171,7 @@ TEST_CASE("every op with nested programs: each end in one wire, whose ends are a
   }
 }
 
-TEST_CASE("wires that break their law are found") {
+TEST_CASE("wires that violate their law are found") {
   const pt::program p = pt::trace(scans, x, w);
   pt::op_id o = 0;
   while (!p.is(o, pt::op_role::control)) ++o;

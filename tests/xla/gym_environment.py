@@ -32,7 +32,7 @@ def check(holds, *what):
 
 
 def shape_of(x):
-    """The shape of nested lists or of an array."""
+    """Returns the shape of nested lists or of an array."""
     if hasattr(x, "shape"):
         return x.shape
     return (len(x), *(shape_of(x[0]) if x else ())) if isinstance(x, list) else ()
@@ -51,7 +51,7 @@ def looks_right(env, seen, info):
 
 
 def play(module, seed):
-    """An episode of legal actions; each is checked."""
+    """Plays an episode of legal actions and checks each."""
     env, draw = module.PartitionEnv(command), random.Random(seed)
     seen, info = env.reset(seed=seed)
     looks_right(env, seen, info)
@@ -80,10 +80,10 @@ def play(module, seed):
 
 
 def features(seen):
-    """For each action: its number, and the current use of its axis, by the ops it slices and by all ops."""
+    """Returns per action its index, and how the ops that it tiles, and all ops, currently use its axis."""
     rows, nodes = [], seen["nodes"]
     for action, mine in enumerate(seen["actions"]):
-        at = 6 + 3 * int(mine[0])  # the columns of its axis
+        at = 6 + 3 * int(mine[0])  # the columns of the action's axis
         members = [nodes[node] for a, node in seen["members"] if a == action]
         part = lambda rows, column: sum(float(row[column] > 0) for row in rows) / max(len(rows), 1)
         one = [float(action == a) for a in range(len(seen["actions"]))]
@@ -92,7 +92,7 @@ def features(seen):
 
 
 def learnt(seed, episodes=150, steps=3):
-    """A linear policy over these features, by policy gradient: mean returns of the first third of episodes and the last."""
+    """Trains a linear policy by policy gradient; returns mean returns of the first and last third of episodes."""
     env, draw, returns, mean = partita_gym.PartitionEnv(command, steps=steps), random.Random(seed), [], 0.0
     weights = [0.0] * len(features(env.reset()[0])[0])
     for _ in range(episodes):
@@ -122,7 +122,7 @@ def learns():
 
 
 def without_gymnasium():
-    """The same class where gymnasium is not installed."""
+    """Returns the class as it is without gymnasium."""
     hidden, sys.modules["gymnasium"] = sys.modules.get("gymnasium"), None
     plain = importlib.reload(partita_gym)
     check(plain.gymnasium is None and plain.Base is object, "gymnasium is hidden")

@@ -1,4 +1,4 @@
-"""Functions that examples/jax/partita_jit.py partitions, against jax.jit, on eight CPU devices.
+"""Compares functions that examples/jax/partita_jit.py partitions with jax.jit, on eight CPU devices.
 
     PARTITA=build/examples/partita python jax_functions.py [TEST]...
 
@@ -36,7 +36,7 @@ def check(holds, *what):
 
 
 def same(mine, theirs, bound=BOUND):
-    """Checks for the same tree and types, and for numbers that differ by rounding only."""
+    """Checks that trees and types are equal, and that numbers differ only by rounding."""
     check(jax.tree.structure(mine) == jax.tree.structure(theirs), jax.tree.structure(mine), jax.tree.structure(theirs))
     for (path, a), b in zip(jax.tree.leaves_with_path(mine), jax.tree.leaves(theirs)):
         where = jax.tree_util.keystr(path)
@@ -89,7 +89,7 @@ def forward(params, tokens):
 
 
 def train(state, tokens, *, rate=0.1, clip=None):
-    """A step of gradient descent with momentum: the next state, and the loss."""
+    """A step of gradient descent with momentum; returns the next state and the loss."""
     def loss(params):
         chosen = jax.nn.log_softmax(forward(params, tokens)[:, :-1])
         return -jnp.take_along_axis(chosen, tokens[:, 1:, None], 2).mean()
@@ -114,7 +114,7 @@ Z3 = ManualPartition({"state": FIRST_DIVISIBLE_DIM}, axis="B", name="Z3")
 
 
 def train_under(schedule, mesh=MESH, kv_heads=HEADS, tokens=TOKENS, steps=2, **options):
-    """Some steps, each with the results of the previous one, against those of jax.jit."""
+    """Compares consecutive training steps with those of jax.jit."""
     mine = theirs = state_of(parameters(kv_heads))
     step = partita_jit.jit(train, schedule, mesh, **options)
     for _ in range(steps):
@@ -138,7 +138,7 @@ def test_transformer_bp_mp_z3():
 
 
 def test_grouped_query_attention():
-    """Two groups over eight devices: the axis is split, and layouts have parts of it."""
+    """Two groups over eight devices: the axis is split, and layouts have sub-axes."""
     heads = ManualPartition({"state.params.layers": {"*.wq": 1}}, axis="M", name="MP")
     step, state = train_under([heads], mesh={"M": 8}, kv_heads=2)
     axes = [axis for x in jax.tree.leaves(state) for axis in x.sharding.mesh.axis_names]
@@ -295,7 +295,7 @@ def test_random_keys():
 
 
 def test_devices_and_shardings():
-    """A mesh of chosen devices, and arguments with any layout."""
+    """A mesh of selected devices, and arguments with any layout."""
     devices = np.array(jax.devices())[::-1].reshape(2, 4)
     mesh = jax.sharding.Mesh(devices, ("B", "M"))
     f = lambda x, w: jnp.tanh(x @ w)

@@ -17,8 +17,8 @@ namespace {
 
 static_assert(pt::BackendExecutable<pt::xla::executable>);
 
-/// What XLA may differ by, relative to the largest element of an output: kernels round in other
-/// places, and sums of 16-bit floats over devices are rounded at each step.
+/// The allowed difference, relative to the largest element of an output: XLA's kernels round in
+/// other places, and sums of 16-bit floats over devices are rounded at each step.
 double tolerance(pt::dtype t) {
   return t == pt::dtype::bf16 ? 0.05 : t == pt::dtype::f16 ? 0.01 : pt::is_floating(t) ? 1e-4 : 0;
 }

@@ -1,11 +1,11 @@
-"""Public models (bench/jax_models.py) at small size, from text, held against XLA on one device.
+"""Compares public models (bench/jax_models.py) at small size, read from text, with XLA on one device.
 
     PARTITA=build/examples/partita python public_models.py [MODEL | MODEL:SCHEDULE]...
 
-Of each step of training: `partita --run` of the source; for each schedule on a mesh B=4, M=2 the emulated program, and
-what XLA makes of the program of one device on eight. All of it in float64, in which the text is written again, so that
-no rounding hides a fault: the greatest difference is to be 1e-9 of the greatest number of a result (at least 1). Exit
-status 77: a package is not there.
+For each training step the script runs the source with `partita --run`. For each schedule on a mesh B=4, M=2 it runs the
+emulated program, and the program of one device by XLA on eight devices. All runs are in float64, to which the script
+converts the text, so that rounding hides no fault. The maximum difference must be below 1e-9, relative to the maximum
+magnitude of a result (at least 1). Exit status 77: a package is missing.
 """
 import os
 import re
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-# (What is compared is what XLA makes of the modules; machine code is made fast, not good.)
+# Only results are compared, so machine code is compiled quickly, without optimization.
 os.environ["XLA_FLAGS"] = ("--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
                            "--xla_cpu_use_fusion_emitters=false")
 os.environ["JAX_ENABLE_X64"] = "1"
@@ -32,7 +32,7 @@ BOUND = 1e-9
 
 
 def in_float64(module):
-    """The text, with float64 for float32 (constants whose bits are written, too)."""
+    """Replaces float32 by float64 in the text, also in constants that are written as bits."""
     def one(found):
         bits = np.array(int(found[1], 16), np.uint32).view(np.float32).astype(np.float64).view(np.uint64)
         return f"dense<0x{int(bits):016X}> : {found[2]}"
@@ -55,7 +55,7 @@ class Model(xla_models.Model):
         self.expected = [np.asarray(pieces[0]) for pieces in results]
 
     def run_by_partita(self, folder, *words):
-        """The greatest difference of what `partita --run` makes of the arguments."""
+        """Returns the maximum difference of the results of `partita --run`."""
         np.savez(os.path.join(folder, "in.npz"), **{f"a{i}": np.asarray(x) for i, x in enumerate(self.leaves)})
         xla_models.partita(folder, *words, "--run", "in.npz", "--out", "out.npz")
         with np.load(os.path.join(folder, "out.npz")) as made:
@@ -63,7 +63,7 @@ class Model(xla_models.Model):
                        for i, whole in enumerate(self.expected) if whole.size)
 
     def differences(self, schedules):
-        """Of each way to run it."""
+        """Yields the maximum difference of each way to run the model."""
         with tempfile.TemporaryDirectory() as folder:
             self.write(folder)
             yield "evaluated", self.run_by_partita(folder)
@@ -84,7 +84,7 @@ def main(wanted):
         began = time.time()
         model = Model(name)
         for way, difference in model.differences([schedule] if schedule else model.schedules):
-            right = difference <= BOUND  # (not so of NaN)
+            right = difference <= BOUND  # False for NaN
             bad += not right
             print(f"{name}, {way}: {difference:.1e}{'' if right else ' DIFFERS'}, {time.time() - began:.0f} s", flush=True)
     return 1 if bad else 0

@@ -1,12 +1,13 @@
-"""Functions in JAX, read from every text that JAX prints of them, against what JAX computes.
+"""Compares functions in JAX, read from every text form that JAX prints, with the results of JAX.
 
     PARTITA=build/examples/partita python read_functions.py [NAME | models]...
 
 Each function is printed by jax.jit(f).lower, by jax.export, and both again in the generic form. Ops that JAX does not
 print are included here as text, which XLA runs. `partita --run` evaluates each text. Integers must be equal. The
 difference of floating-point numbers, relative to the maximum of the result (at least 1), must be below 1e-5 (for f16
-and bf16 below 1e-2, for f64 below 1e-12). NaN, infinities and signs of zero must match those of JAX. `models`: the
-public models (bench/jax_models.py) at small size are the same program in both forms. Exit status 77: JAX is missing.
+and bf16 below 1e-2, for f64 below 1e-12). NaN, infinities and signs of zero must match those of JAX. `models` checks
+that the public models (bench/jax_models.py) at small size are the same program in both forms. Exit status 77: JAX is
+missing.
 """
 import os
 import subprocess
@@ -172,14 +173,14 @@ FUNCTIONS = {
 # ---- Texts -------------------------------------------------------------------------------------
 
 def text_of(body, results, *types):
-    """A module with a function of arguments %a, %b, ... of these types."""
+    """Returns a module with a function whose arguments %a, %b, ... have these types."""
     arguments = ", ".join(f"%{'abcde'[i]}: {'tensor<' + t + '>'}" for i, t in enumerate(types))
     to = ", ".join(f"tensor<{t}>" for t in results.split())
     return f"func.func @main({arguments}) -> ({to}) {{\n{body}\n}}\n"
 
 
 def one(op, to, *types):
-    """The same for one op: its name, and its attributes after a space."""
+    """Returns a module with one op, given its name and, after a space, its attributes."""
     name, _, attributes = op.partition(" ")
     given = ", ".join(f"%{'abcde'[i]}" for i in range(len(types)))
     kinds = ", ".join(f"tensor<{t}>" for t in types)
@@ -199,7 +200,7 @@ COMPARED = "#chlo<comparison_direction LT>"
 
 
 def with_region(op, attributes, region, to, *types):
-    """An op whose program uses %s, twice the constant 0.25, and %z, which is 0."""
+    """Returns a module with an op whose region uses %s, twice the constant 0.25, and %z, which is 0."""
     kinds = ", ".join(f"tensor<{t}>" for t in types)
     given = ", ".join(f"%{'abcde'[i]}" for i in range(len(types)))
     return (f"  %q = stablehlo.constant dense<2.500000e-01> : tensor<f32>\n"
@@ -233,7 +234,7 @@ ROWS = ("indices_are_sorted = false, unique_indices = false, scatter_dimension_n
 
 
 def captured(op, attributes, region, to, *types):
-    """A function of the op, whose program uses a scalar that follows from a constant outside."""
+    """Returns a module with an op whose region uses a scalar computed from a constant outside."""
     return text_of(with_region(op, attributes, region.replace("SCALAR", "%s"), to, *types), to, *types)
 
 
@@ -291,7 +292,7 @@ def folded(x, s):
 
 
 def with_scalar(op, attributes, region, to, *types):
-    """A function of the op whose program uses the last argument."""
+    """Returns a module with an op whose region uses the last argument."""
     last = "%" + "abcde"[len(types)]
     return text_of(with_region(op, attributes, region.replace("SCALAR", last), to, *types), to, *types, "f32")
 
@@ -312,8 +313,8 @@ def ragged(*dimensions):
 
 
 HALF = np.float32(0.5)
-# Texts that XLA does not run: programs that use other values than constants from outside, ragged products, and
-# dimensions by number. Each has a text, its meaning, and arguments.
+# Texts that XLA does not run: regions that capture values other than constants, ragged products, and dimensions by
+# number. Each entry has a text, its meaning, and arguments.
 MEANT = {
     "scalar_map": (with_scalar("map", "dimensions = array<i64: 0, 1>", GROWN, "6x8xf32", "6x8xf32", "6x8xf32"),
                    lambda x, y, s: x + y + s * x * y, X, Y, HALF),
@@ -374,7 +375,7 @@ def by_xla(text, arguments):
 
 
 def texts_of(name):
-    """For each form the text; and the arguments and results."""
+    """Returns the text of each form, the arguments and the results."""
     if name in MEANT:
         text, f, *arguments = MEANT[name]
         return {"text": text, "text, generic": generic(text)}, arguments, [f(*arguments)]
@@ -382,7 +383,7 @@ def texts_of(name):
         text, *arguments = TEXTS[name]
         return {"text": text, "text, generic": generic(text)}, arguments, by_xla(text, arguments)
     f, *arguments = FUNCTIONS[name]
-    # (Otherwise constants are arguments of jit.)
+    # Without this, constants become arguments of jit.
     jitted = jax.jit(f, keep_unused=True)
     forms = {"lower": jitted.lower(*arguments).as_text(),
              "export": export.export(jitted)(*arguments).mlir_module()}
@@ -418,7 +419,7 @@ def evaluated(folder, text, arguments):
 
 
 def models(folder):
-    """The number of public models that differ in the generic form."""
+    """Returns the number of public models that differ in the generic form."""
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
     try:
         import jax_models

@@ -1,4 +1,4 @@
-"""Functions with regions, from JAX to XLA: each is lowered, read, evaluated and written by us, and run by XLA.
+"""Checks functions with regions from JAX to XLA: reads, evaluates and writes each, and runs it by XLA.
 
     python regions.py WRITE_MODULES     the program write_modules
 
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-jax.config.update("jax_enable_x64", False)  # (the default of JAX's users)
+jax.config.update("jax_enable_x64", False)  # JAX's default
 INF = np.inf
 
 
@@ -31,7 +31,7 @@ def least_and_greatest(a, b):
 
 
 def tensorflow_argmax(a, b):
-    """As TensorFlow writes it: the position is chosen by another comparison."""
+    """Argmax as TensorFlow writes it: another comparison selects the position."""
     better, equal = a[0] >= b[0], a[0] == b[0]
     first = jnp.where(equal, jnp.minimum(a[1], b[1]), jnp.where(better, a[1], b[1]))
     return jnp.where(better, a[0], b[0]), first
@@ -50,7 +50,7 @@ def argmax_without_nan(a, b):
 
 
 def join_moments(a, b):
-    """Number, mean and sum of squared differences."""
+    """Combines (count, mean, sum of squared differences) of two samples."""
     n, d = a[0] + b[0], b[1] - a[1]
     m = jnp.where(n == 0, 1., n)
     return n, a[1] + d * b[0] / m, a[2] + b[2] + d * d * a[0] * b[0] / m
@@ -69,7 +69,7 @@ def argmax_from(f, value, position, start=0):
 
 
 def with_special(x):
-    """Some elements are zeros of both signs, NaN of both signs, and infinities."""
+    """Replaces some elements by zeros and NaNs of both signs, and infinities."""
     special = jnp.asarray(np.array([0., -0., np.nan, np.copysign(np.nan, -1), INF, -INF], np.float32))
     return x.at[:, :6].set(jnp.broadcast_to(special, (x.shape[0], 6)))
 
@@ -98,7 +98,7 @@ FUNCTIONS = {
     "argmax_of_others": (argmax_from(jax_argmax, -INF, 0, 3), X),
     "argmax_without_nan": (argmax_from(argmax_without_nan, -INF, 0), X),
     "argmax_special": (lambda x: (jnp.argmax(with_special(x), 1), jnp.argmin(with_special(x), 1)), X),
-    # (Along the dimension that is not sharded: XLA's all_reduce of a minimum loses NaN on CPUs.)
+    # Along the unsharded dimension, since XLA's all_reduce of a minimum loses NaN on CPUs.
     "extremes_special": (lambda x: (jnp.max(with_special(x), 1), jnp.min(with_special(x), 1),
                                     lax.cummax(with_special(x), 1), lax.cummin(with_special(x), 1)), X),
     "moments": (lambda x: lax.reduce((jnp.ones_like(x), x, jnp.zeros_like(x)), (np.float32(0),) * 3, join_moments, (0,)), X),

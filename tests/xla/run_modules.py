@@ -1,13 +1,12 @@
 """Runs the modules that write_modules wrote under XLA and compares their results with ours.
 
     python run_modules.py FOLDER
-    python run_modules.py --write PROGRAM ops|collectives|random|models     into a folder that is removed again
+    python run_modules.py --write PROGRAM ops|collectives|random|models     in a temporary folder
 
-A module with several replicas runs on as many CPU devices, each with its pieces; one with several partitions, of the
-whole with shardings, is partitioned by XLA, and runs likewise. Integers are to be equal; of
-floating-point numbers the difference, relative to the greatest number of the result (at least 1), is bounded by the
-roundings of a sum of some hundred numbers in another order. Prints what differs, and the number of modules. Exit
-status 77: JAX is not there, nothing was run.
+A module with several replicas runs on as many CPU devices, each with its shards. XLA partitions a global module with
+shardings, and then runs it likewise. Integers must be equal. The difference of floating-point numbers, relative to the
+maximum magnitude of the result (at least 1), must be within the rounding of a sum of some hundred numbers in another
+order. Prints the modules that differ and the number of modules. Exit status 77: JAX is missing, and nothing was run.
 """
 import glob
 import os
@@ -17,10 +16,10 @@ import sys
 import tempfile
 import time
 
-# (What is compared is what XLA makes of the modules; machine code is made fast, not good.)
+# Only results are compared, so machine code is compiled quickly, without optimization.
 os.environ["XLA_FLAGS"] = ("--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0 "
                            "--xla_llvm_disable_expensive_passes=true")
-if "models" in sys.argv:  # (A third of the time; -1 to a negative power is 0 there.)
+if "models" in sys.argv:  # saves two thirds of the time; but -1 to a negative power is 0 with it
     os.environ["XLA_FLAGS"] += " --xla_cpu_use_fusion_emitters=false"
 os.environ["JAX_PLATFORMS"] = "cpu"
 try:
@@ -49,7 +48,7 @@ def load(text, devices, partitioned=False):
 
 
 def run(executable, devices, arguments):
-    """arguments: for each the list of its pieces, one per device; gives results likewise."""
+    """Runs an executable. Arguments and results are lists of shards, one per device."""
     mesh = jax.sharding.Mesh(np.array(devices), ("devices",))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("devices"))
     given = []
@@ -62,7 +61,7 @@ def run(executable, devices, arguments):
 
 
 def types_of(signature):
-    """Shapes and element types in the text of a list of arguments or results."""
+    """Returns the shapes and element types in the text of a list of arguments or results."""
     return [(tuple(int(n) for n in dims.split("x")[:-1]), element)
             for dims, element in re.findall(r"tensor<((?:\d+x)*)(\w+)>", signature)]
 
@@ -73,7 +72,7 @@ def array(data, name, element):
 
 
 def piece(whole, start, shape):
-    """What a device has of an array; places behind its end hold zeros."""
+    """Returns a device's shard, padded with zeros, and the slices of it that are not padding."""
     out = np.zeros(shape, whole.dtype)
     there = tuple(slice(s, min(s + n, e)) for s, n, e in zip(start, shape, whole.shape))
     part = whole[there]
@@ -132,7 +131,7 @@ def check_all(folder):
     for path in paths:
         try:
             faults = check(path)
-        except Exception as e:  # what XLA says of a module that it does not take
+        except Exception as e:  # XLA refuses the module
             faults = [f"{path}: {' '.join(str(e).split())[:400]}"]
         bad += bool(faults)
         print(*faults, sep="\n", end="\n" if faults else "", flush=True)

@@ -1,11 +1,11 @@
-"""Carries out pipelines that write_modules wrote: each function is compiled by XLA, each mesh has its own CPU devices,
-and the results are compared with what the unpartitioned step gives.
+"""Runs pipelines that write_modules wrote, and compares the results with those of the unpartitioned step. XLA compiles
+each function; each mesh has its own CPU devices.
 
     python run_pipelines.py FOLDER
-    python run_pipelines.py --write PROGRAM                   into a folder that is removed again
+    python run_pipelines.py --write PROGRAM                   in a temporary folder
 
-A runtime in small: it knows of a pipeline only NAME.json and the modules. What a function is given for good is dropped,
-so that whoever uses it again fails. Exit status 77: JAX is not there, nothing was run.
+This is a minimal runtime: it knows a pipeline only from NAME.json and the modules. It drops values that a function
+consumes, so that a later use of them fails. Exit status 77: JAX is missing, and nothing was run.
 """
 import glob
 import json
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-import run_modules  # (exits without JAX)
+import run_modules  # exits without JAX
 import numpy as np
 import jax
 
@@ -33,7 +33,7 @@ class Mesh:
         self.devices = jax.devices()[data["first_device"]:data["first_device"] + self.count]
 
     def place(self, device, name):
-        """Where a device stands along an axis, or along a part of one: `"B":(2)4`."""
+        """Returns the coordinate of a device along an axis or a sub-axis such as `"B":(2)4`."""
         axis, pre, size = re.fullmatch(r'"(.*?)"(?::\((\d+)\)(\d+))?', name).groups()
         for other, length in reversed(self.axes):
             at, device = device % length, device // length
@@ -43,7 +43,7 @@ class Mesh:
         return 0, 1
 
     def start(self, device, buffer):
-        """Where the piece of a device starts."""
+        """Returns the offsets of a device's shard."""
         out = []
         for names, extent in zip(buffer["layout"], buffer["piece"]):
             number = 0
@@ -74,7 +74,7 @@ class Run:
         self.folder = folder
 
     def function(self, number, mesh):
-        """Compiled for the devices of its first mesh; a CPU device is like another."""
+        """Returns a function, compiled for the devices of its first mesh; all CPU devices are alike."""
         if self.functions[number] is None:
             text = open(f"{self.folder}/{number}.mlir").read()
             self.functions[number] = (run_modules.load(text, mesh.devices), mesh.devices)

@@ -1,11 +1,11 @@
-"""Transformers whose layers run in a scan, beside the same layers unrolled.
+"""Compares transformers whose layers run in a scan with the same layers unrolled.
 
     PARTITA=build/examples/partita python scanned_models.py [lax | flax]...
 
 For plain `lax.scan` and flax's `nn.scan`, for the forward pass, the gradient, the gradient with checkpointed layers and
 the one with dropout, under BP, BP+MP and BP+MP+Z3 on a mesh B=4, M=2:
   * FLOPs, bytes sent and collectives (times trips) equal those of the unrolled model,
-  * the simulated time of a step is 0.95 to 1.08 of it: a scan stores the residuals that the unrolled step computes again,
+  * the simulated time of a step is 0.95 to 1.08 of it: a scan stores residuals that the unrolled step recomputes,
   * the module that `partita --emit local` writes, run by XLA on eight devices, and the emulated program compute what JAX
     computes (in float64, within 1e-9 of the largest number of a result; dropout in float32, within 1e-5).
 Exit status 77: a package is missing.
@@ -82,7 +82,7 @@ def stacked_parameters(framework):
 
 
 def layers_of(framework, form, scanned):
-    """(h, parameters, key) -> h."""
+    """Returns a function (h, parameters, key) -> h."""
     layer = {"lax": lax_layer, "flax": flax_layer}[framework]
     each = jax.checkpoint(layer) if form == "checkpointed" else layer
 

@@ -1,13 +1,13 @@
-// Writes modules with their arguments and what our own run of them gives, for run_modules.py:
-//
-//   write_modules FOLDER ops|collectives|random|models|pipelines [FIRST LAST]
-//   write_modules FOLDER modules FROM     those in another folder, read and written again
-//
-// NAME.mlir with NAME.npz: arguments a0, a1, ... and results r0, r1, ... as whole arrays. Of a
-// program for one device of a mesh also sa0, ..., sr0, ...: where the pieces of each device start,
-// one row per device; of a whole program with shardings also ta0, ..., tr0, ...: the shapes of
-// pieces. Of a pipeline NAME.json with NAME.npz, and NAME/FUNCTION.mlir for each function: its
-// number.
+/// Writes modules with their arguments and the results of our own run, for run_modules.py:
+///
+///   write_modules FOLDER ops|collectives|random|models|pipelines [FIRST LAST]
+///   write_modules FOLDER modules FROM     reads modules from another folder, writes them again
+///
+/// NAME.mlir comes with NAME.npz: arguments a0, a1, ... and results r0, r1, ... as global arrays.
+/// For a program for one device of a mesh, NAME.npz also has sa0, ..., sr0, ...: the start of each
+/// device's blocks, one row per device. For a global program with shardings it also has ta0, ...,
+/// tr0, ...: the shapes of blocks. A pipeline is NAME.json with NAME.npz, and NAME/FUNCTION.mlir
+/// for each function, by its number.
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -48,7 +48,7 @@ void fail(const std::string& name, std::string_view why) {
   ++failed;
 }
 
-/// Where the pieces of each device start: a row per device.
+/// Returns the start of each device's blocks: a row per device.
 pt::array starts_of(const pt::mesh& m, const pt::layout& l, const pt::shape& piece) {
   const pt::stablehlo_detail::device_numbers numbers(m);
   const std::int64_t devices = m.devices();
@@ -89,7 +89,7 @@ void write_source(const std::string& name, const pt::program& p, const arrays& g
 void write_source(const std::string& name, const pt::program& p, const arrays& given) {
   write_source(name, p, given, pt::evaluate(p, given));
 }
-/// Arguments, results, and where the pieces of both lie.
+/// Returns arguments, results, and the starts of the blocks of both.
 std::vector<pt::named_array> pieces(const pt::device_program& d, const arrays& given,
                                     const pt::results& made) {
   std::vector<pt::named_array> data;
@@ -105,12 +105,12 @@ std::vector<pt::named_array> pieces(const pt::device_program& d, const arrays& g
   }
   return data;
 }
-/// `made`: what the source program gives.
+/// `made`: the results of the source program.
 void write_local(const std::string& name, const pt::device_program& d, const arrays& given,
                  const pt::results& made) {
   write(name, pt::write_stablehlo(d), pieces(d, given, made));
 }
-/// The whole with shardings.
+/// Writes the global program with shardings.
 void write_annotated(const std::string& name, const pt::partitioned& p, const arrays& given,
                      const pt::results& made) {
   auto data = pieces(p.device, given, made);
@@ -170,7 +170,7 @@ void write_ops() {
   some.write();
 }
 
-// ---- Modules of others -----------------------------------------------------------------------
+// ---- Modules of other programs ---------------------------------------------------------------
 
 /// Writes NAME.mlir with NAME.npz, its arguments. Also writes them for two devices, each with a
 /// block of the first argument along its first dimension.
@@ -196,7 +196,7 @@ void write_modules_of(const std::string& from) {
 
 // ---- Every collective ------------------------------------------------------------------------
 
-/// Eight devices, with an axis in two parts; each device has a piece of dimension 0 of its own.
+/// Eight devices, with an axis in two parts; each device has a different block of dimension 0.
 class collectives_together {
  public:
   using dtype = pt::dtype;
@@ -205,7 +205,7 @@ class collectives_together {
   collectives_together() { start(); }
   ~collectives_together() { write(); }
 
-  /// `what` on a piece of this shape.
+  /// Adds `what` on a block of this shape.
   void add(const pt::collective& what, dtype element, std::int64_t low = -9,
            std::int64_t high = 9) {
     const tensor_type from{element, {2, 8, 4}};
@@ -272,7 +272,7 @@ class collectives_together {
     start();
   }
 };
-/// The axes in this order; where the collective cuts or joins, all along dimension `dim`.
+/// The axes in this order; a collective that cuts or joins does so along dimension `dim`.
 pt::collective along(pt::collective::kind_type kind, std::initializer_list<int> axes,
                      int dim = pt::no_dim) {
   pt::collective what;
@@ -383,7 +383,7 @@ struct model {
     const auto parts = pt::partition(p, mesh, pt::schedule(tactics...));
     write_local(name + "_" + schedule, parts.device, given, made);
   }
-  /// With shardings of arguments, results, and what the schedule decided inside.
+  /// With shardings of arguments, results, and inner values that the schedule decided.
   template <class... Tactics>
   void annotated_on(const std::string& schedule, const pt::mesh& mesh,
                     const Tactics&... tactics) const {

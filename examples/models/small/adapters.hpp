@@ -1,4 +1,4 @@
-/// Adapters of low rank: weights are frozen, their adapters are trained.
+/// Low-rank adapters (LoRA): the weights are frozen, and their adapters are trained.
 ///
 /// Source    Hu et al. (LoRA), arXiv:2106.09685
 #pragma once

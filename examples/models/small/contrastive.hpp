@@ -1,4 +1,4 @@
-/// A contrastive loss: images and their texts, each against all of the other kind.
+/// A contrastive loss: compares each image with all texts, and each text with all images.
 ///
 /// Source    Radford et al. (CLIP), arXiv:2103.00020
 #pragma once
@@ -39,7 +39,7 @@ constexpr auto gradients = [] {
 };
 
 constexpr pt::mesh mesh{{"B", 4}};
-/// Each device has the logits of its images.
+/// Each device has the logits of its shard of the images.
 constexpr auto rows = pt::manual("B", {{"logits", 0}}, "rows");
 constexpr auto BP = pt::manual("B", {{"images", 0}, {"texts", 0}}, "BP");
 

@@ -1,5 +1,5 @@
-/// A diffusion transformer: it predicts noise; scale and shift of its norms follow from the step of
-/// the diffusion.
+/// A diffusion transformer that predicts noise. The time of the diffusion determines the scale and
+/// shift of its norms.
 ///
 /// Source    Peebles and Xie (DiT), arXiv:2212.09748; Ho et al., arXiv:2006.11239
 #pragma once
@@ -34,24 +34,24 @@ struct parameters {
                            (out_matrix, out));
 };
 
-/// (batch) -> (batch, 2 frequencies): sines and cosines.
+/// Returns sines and cosines: (batch) -> (batch, 2 frequencies).
 constexpr auto waves = [](const auto& t) {
   const auto i = pt::convert<float>(
       pt::iota<std::int32_t, 1>(t, pt::extent<batch>{}, pt::extent<frequencies>{}));
   const auto angle = pt::expand_dims<1>(t) * exp(i * -1.5);
   return pt::concatenate<1>(sin(angle), cos(angle));
 };
-/// One of the six vectors of an example: (batch, 6, width) -> (batch, 1, width).
+/// Returns one of the six vectors of each example: (batch, 6, width) -> (batch, 1, width).
 template <std::int64_t I>
 constexpr auto vector = [](const auto& c) { return pt::slice<1, I, I + 1>(c); };
 
-/// Mean 0, variance 1, then scaled and shifted by the example.
+/// Normalizes x to mean 0 and variance 1, then applies the scale and shift of each example.
 constexpr auto modulated = [](const auto& x, const auto& scale, const auto& shift) {
   const auto centered = x - pt::keep_last(pt::mean<2>(x));
   const auto variance = pt::keep_last(pt::mean<2>(centered * centered));
   return centered * pt::rsqrt(variance + 1e-5) * (1 + scale) + shift;
 };
-/// x (batch, tokens, width), c (batch, width) -> as x.
+/// x (batch, tokens, width), c (batch, width) -> (batch, tokens, width).
 constexpr auto block = [](const layer& p, const auto& x, const auto& c) {
   const auto by = pt::einsum<"bd,dpw->bpw">(pt::nn::silu(c), p.condition);
   const auto h = modulated(x, vector<0>(by), vector<1>(by));
@@ -62,7 +62,8 @@ constexpr auto block = [](const layer& p, const auto& x, const auto& c) {
   const auto g = modulated(y, vector<3>(by), vector<4>(by));
   return y + vector<5>(by) * matmul(pt::nn::gelu(matmul(g, p.up)), p.down);
 };
-/// Mean squared error of the noise; x, noise (batch, tokens, channels), t (batch) in [0, 1].
+/// Mean squared error of the predicted noise; x, noise (batch, tokens, channels), t (batch) in [0,
+/// 1].
 constexpr auto loss = [](const parameters& p, const auto& x, const auto& noise, const auto& t) {
   const auto kept = pt::expand_dims<2>(pt::expand_dims<1>(cos(t)));
   const auto added = pt::expand_dims<2>(pt::expand_dims<1>(sin(t)));

@@ -1,4 +1,4 @@
-/// A mixture of experts: tokens go to the device of their expert and come back.
+/// A mixture of experts: each token goes to its expert's device, and the result comes back.
 ///
 /// Source    Fedus et al. (Switch Transformer), arXiv:2101.03961
 #pragma once
@@ -21,14 +21,14 @@ struct parameters {
                            (up_matrices, up), (down_matrices, down));
 };
 
-/// 1 where an integer is the position along a new last dimension.
+/// One-hot encodes integers along a new last dimension of size N.
 template <std::int64_t N>
 constexpr auto one_hot = [](const auto& i) {
   const auto at = pt::iota<std::int32_t, 2>(i, pt::extent<1>{}, pt::extent<1>{}, pt::extent<N>{});
   return pt::convert<float>(pt::equal(pt::expand_dims<2>(pt::convert<std::int32_t>(i)), at));
 };
 
-/// x (group, token, width) -> the same. A token goes to one expert, if that has room in its group.
+/// x (group, token, width) -> the same. A token goes to one expert if it has capacity in the group.
 constexpr auto layer = [](const parameters& p, const auto& x) {
   const auto h = pt::nn::rms_norm(x, p.norm);
   const auto chances = pt::nn::softmax(matmul(h, p.router));
@@ -62,7 +62,8 @@ constexpr auto gradients = [] {
 
 constexpr pt::mesh mesh{{"E", 4}};
 constexpr auto DP = pt::manual("E", {{"x", 0}, {"y", 0}}, "DP");
-/// Groups on one side, experts on the other. Cotangents follow their tags.
+/// Expert parallelism: values are sharded by groups outside the experts and by experts inside.
+/// Cotangents have the layouts of the tags.
 constexpr auto EP = pt::manual(
     "E",
     {{"params.up", 0}, {"params.down", 0}, {"sent", 1}, {"arrived", 0}, {"made", 0}, {"back", 1}},

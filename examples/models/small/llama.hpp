@@ -73,7 +73,7 @@ constexpr auto MP = pt::manual("M",
                                 {"params.layers.*.gate", 1},
                                 {"params.layers.*.up", 1}},
                                "MP");
-/// Between attention and MLP, activations are sharded along the sequence.
+/// Sequence parallelism: activations between attention and MLP are sharded along the sequence.
 constexpr auto SP = pt::manual("M", {{"residual", 1}}, "SP");
 constexpr auto Z3 = pt::manual(
     "B", {{"params", pt::first_divisible_dim}, {"opt_state", pt::first_divisible_dim}}, "Z3");

@@ -1,5 +1,5 @@
-/// Attention over a sequence in parts: by heads in between (Ulysses), or with keys and values that
-/// go around (ring).
+/// Attention over a sharded sequence: resharded by heads for the attention (Ulysses), or with
+/// sharded queries and all keys and values (ring).
 ///
 /// Source    Jacobs et al. (DeepSpeed Ulysses), arXiv:2309.14509; Liu et al., arXiv:2310.01889
 #pragma once
@@ -50,7 +50,7 @@ constexpr auto gradients = [] {
 constexpr pt::mesh mesh{{"S", 4}};
 constexpr auto SP = pt::manual("S", {{"x", 1}, {"y", 1}}, "SP");
 constexpr auto ulysses = pt::manual("S", {{"rows", 1}, {"heads", 2}}, "Ulysses");
-/// Each device has its rows of queries, and needs all keys and values.
+/// Each device has a shard of the queries, and needs all keys and values.
 constexpr auto queries = pt::manual("S", {{"heads.0", 1}}, "queries");
 
 }  // namespace small::long_attention

@@ -1,4 +1,4 @@
-/// A gated recurrence, a loop over time.
+/// A gated recurrent network: a loop over time.
 ///
 /// Source    Cho et al. (GRU), arXiv:1406.1078
 #pragma once
@@ -20,7 +20,7 @@ struct parameters {
   BOOST_HANA_DEFINE_STRUCT(parameters, (in_matrix, in), (recurrent_matrix, recurrent),
                            (bias_vectors, bias), (out_matrix, out));
 };
-/// Gate G of three: (rows, 3, hidden) -> (rows, hidden).
+/// Returns gate G of three: (rows, 3, hidden) -> (rows, hidden).
 template <std::int64_t G>
 constexpr auto gate = [](const auto& x) { return pt::squeeze<1>(pt::slice<1, G, G + 1>(x)); };
 

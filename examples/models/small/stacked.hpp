@@ -1,4 +1,4 @@
-/// Layers whose parameters are stacked, and scanned.
+/// Layers whose parameters are stacked in one tensor; a loop scans over them.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct stack {
   BOOST_HANA_DEFINE_STRUCT(stack, (up_matrices, up), (down_matrices, down), (scales, scale));
 };
 
-/// x (rows, width); each layer adds to it.
+/// Each layer is residual; x has shape (rows, width).
 constexpr auto loss = [](const stack& p, const auto& x) {
   const auto [h, none] = pt::scan(
       [](auto c, const auto& layer) {

@@ -1,4 +1,4 @@
-/// A linear recurrence whose decay and input depend on what is read, channel by channel.
+/// A state-space model: a linear recurrence per channel whose decay and input depend on the data.
 ///
 /// Source    Gu and Dao (Mamba), arXiv:2312.00752
 #pragma once
@@ -24,10 +24,10 @@ struct parameters {
                            (state_matrix, write), (out_matrix, out));
 };
 
-/// log(1 + exp(x))
+/// Returns log(1 + exp(x)).
 constexpr auto softplus = [](const auto& x) { return log1p(exp(x)); };
 
-/// x (steps, rows, width) -> the same. A channel has `states` numbers that decay.
+/// x (steps, rows, width) -> the same. Each channel has `states` decaying state variables.
 constexpr auto layer = [](const parameters& p, const auto& x) {
   const auto u = pt::nn::silu(matmul(x, p.in));  // (t, r, i)
   const auto rate = softplus(matmul(matmul(u, p.low), p.rate));
@@ -59,7 +59,7 @@ constexpr auto gradients = [] {
 
 constexpr pt::mesh mesh{{"B", 2}, {"M", 2}};
 constexpr auto BP = pt::manual("B", {{"x", 1}, {"y", 1}}, "BP");
-/// Channels; what decides on them is summed over all.
+/// Shards the channels. The rates and the states' inputs and outputs are sums over all channels.
 constexpr auto MP = pt::manual(
     "M", {{"params.in", 1}, {"params.gate", 1}, {"params.rate", 1}, {"params.decay", 0}}, "MP");
 

@@ -1,7 +1,7 @@
-/// What the small models share: steps of training, and gradients alone.
+/// Shared parts of the small models: training steps, and gradients without an optimizer.
 ///
-/// A model is a struct of parameters and a loss of them and a batch; its sizes are as small as
-/// they can be without losing what it communicates.
+/// A model is a struct of parameters and a loss that takes the parameters and a batch. Its sizes
+/// are as small as possible while it still has the collectives of the real model.
 #pragma once
 
 #include <tuple>
@@ -12,8 +12,8 @@ namespace small {
 
 namespace pt = partita;
 
-/// A step of gradient descent: inputs "params" and those of the batch; outputs the next "params",
-/// and "loss".
+/// Traces a step of gradient descent: inputs "params" and those of the batch; outputs the next
+/// "params", and "loss".
 template <pt::Tree Params, class Loss, class... Batch>
 constexpr pt::program trace_step(const Loss& loss, const pt::input_spec<Batch>&... batch) {
   return pt::trace(
@@ -23,7 +23,7 @@ constexpr pt::program trace_step(const Loss& loss, const pt::input_spec<Batch>&.
       },
       pt::input<Params>("params"), batch...);
 }
-/// A step of Adam, with its state as input and output "opt_state".
+/// Traces a step of Adam, with its state as the input and output "opt_state".
 template <pt::Tree Params, class Loss, class... Batch>
 constexpr pt::program trace_adam_step(const Loss& loss, const pt::input_spec<Batch>&... batch) {
   return pt::trace(
@@ -35,8 +35,8 @@ constexpr pt::program trace_adam_step(const Loss& loss, const pt::input_spec<Bat
       },
       pt::input<Params>("params"), pt::input("opt_state", pt::adam_state_for(Params{})), batch...);
 }
-/// Gradients: inputs "params" and those of the batch; outputs "grad", a tree as "params", and
-/// "loss".
+/// Traces gradients: inputs "params" and those of the batch; outputs "grad", a tree like "params",
+/// and "loss".
 template <pt::Tree Params, class Loss, class... Batch>
 constexpr pt::program trace_gradients(const Loss& loss, const pt::input_spec<Batch>&... batch) {
   return pt::trace(

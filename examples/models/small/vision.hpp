@@ -1,4 +1,4 @@
-/// A vision transformer: patches of images are tokens.
+/// A vision transformer; its tokens are patches of images.
 ///
 /// Source    Dosovitskiy et al., arXiv:2010.11929
 #pragma once
@@ -37,7 +37,7 @@ struct parameters {
 constexpr auto normalized = [](const norm& p, const auto& x) {
   return pt::nn::layer_norm(x, p.scale, p.bias);
 };
-/// One of queries, keys and values: (batch, patches, 3, heads, key) -> (batch, patches, heads,
+/// Returns queries, keys or values: (batch, patches, 3, heads, key) -> (batch, patches, heads,
 /// key).
 template <std::int64_t I>
 constexpr auto part = [](const auto& x) { return pt::squeeze<2>(pt::slice<2, I, I + 1>(x)); };
@@ -49,7 +49,7 @@ constexpr auto block = [](const layer& p, const auto& x) {
   const auto y = x + pt::einsum<"bshk,hkd->bsd">(attended, p.out);
   return y + matmul(pt::nn::gelu(matmul(normalized(p.ln2, y), p.up)), p.down);
 };
-/// Mean cross entropy of the classes of images (batch, side, side, colors).
+/// Mean cross entropy of the predicted classes; images (batch, side, side, colors), labels (batch).
 constexpr auto loss = [](const parameters& p, const auto& images, const auto& labels) {
   const auto grid = pt::conv<pt::conv_options{.strides = {patch, patch}}>(images, p.embed);
   const auto tokens =

@@ -46,6 +46,7 @@ class basic_sharded_state {
                       std::shared_ptr<const std::vector<std::string>> inputs)
       : values_(std::move(values)), inputs_(std::move(inputs)) {}
 
+  /// Returns all values.
   const std::vector<Array>& values() const { return values_; }
   /// Returns the value of this name.
   const Array& operator[](std::string_view name) const {
@@ -54,6 +55,7 @@ class basic_sharded_state {
     for (const auto& each : values_) names.push_back(each.name);
     throw error(concat("R004 results: no value named \"", name, "\"; ", known_names(name, names)));
   }
+  /// Returns the value of this name, or null.
   const Array* find(std::string_view name) const {
     for (const auto& each : values_)
       if (each.name == name) return &each;
@@ -68,11 +70,12 @@ class basic_sharded_state {
       if (!(*inputs_)[i].empty()) s.values_[i].name = (*inputs_)[i];
     return s;
   }
+  /// True if value i is one for an input: placed, loaded, or the next value of one.
+  bool passes_on(std::size_t i) const { return inputs_ == nullptr || !(*inputs_)[i].empty(); }
   /// Returns the value for an input; null if the state lacks it.
   const Array* for_input(std::string_view name) const {
     for (std::size_t i = 0; i < values_.size(); ++i)
-      if (values_[i].name == name && (inputs_ == nullptr || !(*inputs_)[i].empty()))
-        return &values_[i];
+      if (values_[i].name == name && passes_on(i)) return &values_[i];
     return nullptr;
   }
   /// True if a run accepts the state: one that `next()` returned, or that was placed or loaded.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -35,8 +36,6 @@ concept BackendExecutable = requires(const E& run, const typename E::state& s, c
   { run.whole(s["name"]) } -> std::same_as<array>;
 };
 
-namespace backend_detail {
-
 /// Base of the executables of backends. `Array` is a sharded array with `name`, `global`, `local`
 /// and `sharding`. `Backend` is the derived class; it has a `label` for messages and these members:
 ///
@@ -46,7 +45,7 @@ namespace backend_detail {
 ///   filled(slot, make)    the slot with the shards that make(shard_request) returns
 ///   run(arrays)           one run: by input, an array; returns a state of the outputs
 template <class Backend, class Array>
-class stateful {
+class stateful_executable {
  public:
   using state = basic_sharded_state<Array>;
 
@@ -106,11 +105,15 @@ class stateful {
     for (const int i : reused_inputs(self().source()))
       inputs->emplace_back(i >= 0 ? std::string(self().source().input_name(i)) : std::string());
     next_inputs_ = std::move(inputs);
+    for (std::size_t i = 0; i < self().slots().size(); ++i)
+      input_numbers_.emplace(self().slots()[i].name, static_cast<int>(i));
   }
   /// By output: the name of the input whose next value it is, or empty.
   const std::shared_ptr<const std::vector<std::string>>& next_inputs() const {
     return next_inputs_;
   }
+  /// By name; the names are those of the slots.
+  const std::unordered_map<std::string_view, int>& input_numbers() const { return input_numbers_; }
 
  private:
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -156,12 +159,13 @@ class stateful {
         throw error(concat("J005 ", Backend::label,
                            ": the argument holds the outputs of a run; pass its next(), ",
                            "the state for the next run"));
-      for (const Array& v : s.values())
-        if (const int i = find(v.name); i >= 0 && s.for_input(v.name) == &v) {
-          run_detail::need_input_type("value of a state", v.name, v.global,
-                                      e_.slots()[at(i)].global);
-          put(i, v);
-        }
+      for (std::size_t k = 0; k < s.values().size(); ++k) {
+        const Array& v = s.values()[k];
+        const int i = s.passes_on(k) ? find(v.name) : -1;
+        if (i < 0) continue;
+        run_detail::need_input_type("value of a state", v.name, v.global, e_.slots()[at(i)].global);
+        put(i, v);
+      }
     }
     void add(const results& r) {
       for (int k = 0; k < r.size(); ++k) {
@@ -197,7 +201,7 @@ class stateful {
       return std::move(given_);
     }
     /// Returns a state of the inputs that have arguments.
-    sharded_state placed() {
+    state placed() {
       settle();
       std::vector<Array> list;
       for (std::size_t i = 0; i < have_.size(); ++i)
@@ -207,9 +211,8 @@ class stateful {
 
    private:
     int find(std::string_view name) const {
-      for (int i = 0; i < e_.source().input_count(); ++i)
-        if (e_.source().input_name(i) == name) return i;
-      return -1;
+      const auto found = e_.input_numbers().find(name);
+      return found == e_.input_numbers().end() ? -1 : found->second;
     }
     void put(int i, Array v) {
       given_[at(i)] = std::move(v);
@@ -236,7 +239,7 @@ class stateful {
   };
 
   std::shared_ptr<const std::vector<std::string>> next_inputs_;
+  std::unordered_map<std::string_view, int> input_numbers_;
 };
 
-}  // namespace backend_detail
 }  // namespace partita

@@ -1,4 +1,4 @@
-/// Sums that a loop carries: a value that starts from zero and to which each iteration adds.
+/// Sums that a loop carries: a value that starts at zero and grows by one term per iteration.
 #pragma once
 
 #include <partita/support/vec.hpp>
@@ -10,32 +10,33 @@
 
 namespace partita {
 
-/// `sum = carried + added` in the body of a loop, where `carried` starts from zero and is used for
-/// nothing else, and `sum` is only what the next iteration finds.
+/// An accumulation `sum = carried + added` in the body of a loop. `carried` starts at zero and has
+/// no other use; `sum` is used only as the next iteration's `carried`.
 ///
-/// Law       the result is linear in all that is added: to finish a pending sum behind the loop
-///           gives the same as to finish what is added in every iteration.
+/// Law       The result is linear in the added terms, so a pending sum may be finished once after
+///           the loop instead of in every iteration.
 struct accumulation {
   op_id add = -1, wire = -1;
-  int added = 0;  ///< which operand of `add` it is
+  int added = 0;  ///< the index of the added term among the operands of `add`
   value_id start = -1, result = -1;
 };
 
 namespace core_detail {
 
-/// Is a value zero in all places: a constant, or one that is spread out?
+/// True if every element of a value is zero: a zero constant, or a broadcast of one.
 constexpr bool is_zero(const program& p, value_id v) {
   while (p.op(p.producer(v)).def->id == def<op::broadcast_in_dim>.id)
     v = p.operand(p.producer(v), 0);
   return p.is_zero(v);
 }
-/// Do iterations of an op with nested programs find what those before them left?
+/// True if the iterations of an op with nested programs pass values on to the next iteration.
 constexpr bool is_loop(const op_def& d) {
   return d.id == def<op::scan>.id || d.id == def<op::while_loop>.id;
 }
 
 }  // namespace core_detail
 
+/// Returns all accumulations in a program. Cost: linear in the wires of its loops.
 constexpr vec<accumulation> accumulations(const core_program& c) {
   vec<accumulation> list;
   const program& p = c.p;
@@ -50,7 +51,7 @@ constexpr vec<accumulation> accumulations(const core_program& c) {
       a.wire = u.op;
       a.start = p.operand(u.op, u.operand);
       value_id carried = -1;
-      bool seen = false;  // by the condition of the loop
+      bool seen = false;  // true if the loop's condition reads the carried value
       for (value_id v = wire.result; v < wire.result + wire.result_count; ++v) {
         const int scope = c.nested.value_scope[v];
         if (scope == body)

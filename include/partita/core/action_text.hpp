@@ -1,7 +1,7 @@
 /// The action log as text, and its replay.
 ///
 /// Source    PartIR, section 3: `tile <%x, 0, "B">; propagate; // BP tactic`
-/// Differs   a policy for uneven dimensions stands behind the axis: `tile<%x, 0, "B", pad>`
+/// Differs   A policy for uneven dimensions follows the axis: `tile<%x, 0, "B", pad>`
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace partita {
 
-/// `tile<%x, 0, "B">`; a sub-axis is `"A":(1)4`.
+/// Prints one action, such as `tile<%x, 0, "B">`. A sub-axis prints as `"A":(1)4`.
 constexpr void print_action(text& out, const action& a, const value_names& names,
                             const named_axes& axes) {
   switch (a.kind) {
@@ -34,7 +34,8 @@ constexpr void print_action(text& out, const action& a, const value_names& names
   }
 }
 
-/// One line per tactic: its actions, separated by "; ". `source` is the program before any action.
+/// Returns the action log with one line per tactic, actions separated by "; ". `source` is the
+/// program before any action.
 constexpr text print_actions(const core_program& c, const program& source) {
   text out;
   const value_names names(flat_program(source).p);
@@ -49,8 +50,8 @@ constexpr text print_actions(const core_program& c, const program& source) {
 /// Applies the actions of a text to a fresh core program of the same source and mesh. Each line
 /// counts as one tactic.
 ///
-/// Errors    S008 cannot read, S001 unknown axis, S006 unknown value, S021 and S022 no such
-///           sub-axis, and those of the actions
+/// Errors    S008 unreadable text, S001 unknown axis, S006 unknown value, S021 and S022 no such
+///           sub-axis, and the errors of the actions
 constexpr failure replay(core_program& c, const program& source, std::string_view script) {
   failure f;
   const value_names names(flat_program(source).p);
@@ -82,7 +83,7 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     }
     if (verb != "tile" && verb != "atomic") {
       f.record("S008", "replay: cannot read the action text: \"", verb,
-               "\" is none of tile, atomic, propagate");
+               "\" is not an action; tile, atomic or propagate expected");
       break;
     }
     expect("<%");
@@ -101,7 +102,7 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     if (verb == "tile") {
       scanner in(until(","));
       if (!in.integer(dim) || !in.done() || dim < 0 || dim > max_dim)
-        f.record("S008", "replay: \"", in.all(), "\" is no dimension");
+        f.record("S008", "replay: \"", in.all(), "\" is not a dimension");
       expect(", ");
     }
     expect("\"");

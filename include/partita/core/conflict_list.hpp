@@ -1,4 +1,4 @@
-/// Conflicts in the order of execution, which change op by op.
+/// Conflicts in execution order, updated op by op.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,18 @@
 
 namespace partita {
 
-/// A conflict that was found, or is one no more.
+/// A conflict that appeared or was resolved.
 struct conflict_change {
   conflict what;
+  /// True if the conflict appeared, false if it was resolved.
   bool found = true;
 };
 
-/// The conflicts that are open, those of an op together.
+/// The open conflicts; those of one op are adjacent.
 class conflict_list {
   struct node {
     conflict what;
-    int before = -1, behind = -1;
+    int previous = -1, next = -1;
   };
 
  public:
@@ -27,7 +28,7 @@ class conflict_list {
     constexpr iterator(const node* nodes, int at) : nodes_(nodes), at_(at) {}
     constexpr const conflict& operator*() const { return nodes_[at_].what; }
     constexpr iterator& operator++() {
-      at_ = nodes_[at_].behind;
+      at_ = nodes_[at_].next;
       return *this;
     }
     constexpr bool operator!=(const iterator& other) const { return at_ != other.at_; }
@@ -44,17 +45,17 @@ class conflict_list {
   /// Cost: i steps.
   constexpr const conflict& operator[](std::size_t i) const {
     int at = first_;
-    while (i-- > 0) at = nodes_[at].behind;
+    while (i-- > 0) at = nodes_[at].next;
     return nodes_[at].what;
   }
-  /// Calls f(conflict) for those of one op.
+  /// Calls f(conflict) for each conflict of one op.
   template <class F>
   constexpr void for_each_of(op_id o, const F& f) const {
-    for (int at = first_of(o); is_of(at, o); at = nodes_[at].behind) f(nodes_[at].what);
+    for (int at = first_of(o); is_of(at, o); at = nodes_[at].next) f(nodes_[at].what);
   }
 
-  /// The conflicts of an op are these now; `previous` is the last op before it that has some, or
-  /// -1. What has changed is appended to `log`. Cost: linear in the op's conflicts.
+  /// Replaces the conflicts of op `o` by `now` and appends the differences to `log`. `previous` is
+  /// the last op before `o` that has conflicts, or -1. Cost: linear in the op's conflicts.
   constexpr void replace(op_id o, op_id previous, vec<conflict> now, vec<conflict_change>& log) {
     const std::size_t logged = log.size();
     for_each_of(o, [&](const conflict& old) {
@@ -73,12 +74,12 @@ class conflict_list {
     }
     if (log.size() == logged) return;
     for (int at = first_of(o); is_of(at, o);) {
-      const int behind = nodes_[at].behind;
+      const int next = nodes_[at].next;
       remove(at);
-      at = behind;
+      at = next;
     }
     int last = previous < 0 ? -1 : first_of(previous);
-    while (last >= 0 && is_of(nodes_[last].behind, previous)) last = nodes_[last].behind;
+    while (last >= 0 && is_of(nodes_[last].next, previous)) last = nodes_[last].next;
     if (static_cast<std::size_t>(o) >= first_of_.size())
       first_of_.resize(static_cast<std::size_t>(o) + 1, -1);
     first_of_[o] = -1;
@@ -90,8 +91,8 @@ class conflict_list {
 
  private:
   vec<node> nodes_;
-  vec<int> unused_;    ///< of nodes_
-  vec<int> first_of_;  ///< by op: its first one, or -1
+  vec<int> unused_;    ///< indices of free elements of `nodes_`
+  vec<int> first_of_;  ///< by op: the index of its first conflict, or -1
   int first_ = -1;
   std::size_t size_ = 0;
 
@@ -99,9 +100,9 @@ class conflict_list {
     return static_cast<std::size_t>(o) < first_of_.size() ? first_of_[o] : -1;
   }
   constexpr bool is_of(int at, op_id o) const { return at >= 0 && nodes_[at].what.op == o; }
-  constexpr int& link_behind(int at) { return at < 0 ? first_ : nodes_[at].behind; }
-  /// Gives its number. `before`: behind which one; -1: the first.
-  constexpr int insert(const conflict& k, int before) {
+  constexpr int& link_after(int at) { return at < 0 ? first_ : nodes_[at].next; }
+  /// Inserts a conflict after number `previous` (-1: at the front) and returns its number.
+  constexpr int insert(const conflict& k, int previous) {
     int at = static_cast<int>(nodes_.size());
     if (unused_.empty()) {
       nodes_.push_back({});
@@ -109,17 +110,17 @@ class conflict_list {
       at = unused_.back();
       unused_.pop_back();
     }
-    const int behind = link_behind(before);
-    nodes_[at] = {k, before, behind};
-    link_behind(before) = at;
-    if (behind >= 0) nodes_[behind].before = at;
+    const int next = link_after(previous);
+    nodes_[at] = {k, previous, next};
+    link_after(previous) = at;
+    if (next >= 0) nodes_[next].previous = at;
     ++size_;
     return at;
   }
   constexpr void remove(int at) {
     const node n = nodes_[at];
-    link_behind(n.before) = n.behind;
-    if (n.behind >= 0) nodes_[n.behind].before = n.before;
+    link_after(n.previous) = n.next;
+    if (n.next >= 0) nodes_[n.next].previous = n.previous;
     unused_.push_back(at);
     --size_;
   }

@@ -13,21 +13,22 @@
 
 namespace partita {
 
-/// A program under partitioning. Only `tile`, `atomic` and `propagate` change anything; no action
-/// removes a loop. An action costs what it changes.
+/// A program under partitioning. Only `tile`, `atomic` and `propagate` change it, and no action
+/// removes a loop. The cost of an action is proportional to what it changes.
 ///
-/// Where a `tile` pads a dimension, the program becomes one of larger types (see padding.hpp), in
-/// which everything is even; `true_shape` tells what the source says.
+/// A `tile` that pads a dimension replaces the program by one with larger types (see padding.hpp),
+/// in which every axis divides what it slices; `true_shape` returns the shapes of the source.
 class core_program : public loop_program {
  public:
   constexpr core_program() = default;
   constexpr core_program(const program& source, const partita::mesh& m, core_options options = {})
       : loop_program(source, m, options) {}
 
-  /// Ops run on meshes on which axes have different sizes; said before the first action.
+  /// Records that axes have different sizes on the meshes that ops run on. Call it before the first
+  /// action.
   constexpr void set_sizes(uneven_axes sizes) { graph_.sizes = static_cast<uneven_axes&&>(sizes); }
-  /// Becomes what its loops mean on one of those meshes, of which `row` has the sizes; for ops that
-  /// run there. No action may follow.
+  /// Specializes the loops to one of those meshes, whose sizes are in `row`; only ops that run
+  /// there remain valid. No action may follow.
   constexpr void be_on_row(int row) {
     const uneven_axes sizes = graph_.sizes;
     for (int a = 0; a < max_axes; ++a)
@@ -38,18 +39,19 @@ class core_program : public loop_program {
         state_.local[map.ops[o].begin + f] = map.at(o, f).size / pieces_of(o, f);
   }
 
-  /// The syntax in which messages give advice: that of the tactics.
+  /// The syntax in which messages give advice: the one in which the tactics were written.
   constexpr syntax advice() const { return state_.options.advice; }
   constexpr void set_advice(syntax s) { state_.options.advice = s; }
 
-  /// The actions from here on are those of a tactic.
+  /// Attributes the following actions to tactic `number`.
   constexpr void start_tactic(int number) { state_.tactic = number; }
-  /// Of the next one that has a name for messages.
+  /// Attributes the following actions to the next tactic, which messages call `name`.
   constexpr void start_tactic(std::string_view name) {
     state_.tactic = static_cast<int>(state_.tactic_names.size());
     state_.tactic_names.push_back(name);
   }
-  /// The number of an axis or sub-axis, which it keeps; see named_axes::find for the errors.
+  /// Returns the number of an axis or sub-axis, which never changes; named_axes::find lists the
+  /// errors.
   constexpr int axis(std::string_view name, std::string_view who, failure& f) {
     return state_.named.find(name, who, f);
   }
@@ -57,15 +59,15 @@ class core_program : public loop_program {
 
   /// Tiles a value along a dimension over a named axis: `tile<%value, dim, "axis">`.
   ///
-  /// A parameter or tag gets one more loop. Any other value is passed through a `tiling` op that
-  /// keeps the loops it already has (deep tiling, appendix B.1.2). Tiling again what is tiled so
-  /// already changes nothing. Of an axis that is split its parts tile, major to minor; those that
-  /// tile the dimension already stay.
+  /// A parameter or tag gets one more loop. Any other value is passed through a `tiling` op, which
+  /// keeps the loops the value already has (deep tiling, appendix B.1.2). Repeating a tiling
+  /// changes nothing. If the axis is split, its parts tile the dimension, major to minor, except
+  /// those that already do.
   ///
-  /// If the axis does not divide what is left of the dimension, `policy` says what happens.
+  /// `policy` decides what happens if the axis does not divide the dimension's local size.
   /// Errors    S002 dimension out of range, S003 size does not divide, S004 axis used twice, S023
   ///           the axis is split otherwise, S024 one tactic pads what another one refuses to pad,
-  ///           S118 padded, a tensor has too many elements
+  ///           S118 the padded tensor has too many elements
   constexpr failure tile(value_id v, int dim, int axis, uneven policy = uneven::unsaid) {
     failure f;
     value_id target = holder(v);
@@ -77,7 +79,7 @@ class core_program : public loop_program {
     }
     f = check_split(axis);
     if (f) return f;
-    const layout have = made(target);
+    const layout have = produced_layout(target);
     const bool own = has_own_nest(target);
     axis_list missing;
     for (int a : parts(axis)) {
@@ -90,7 +92,7 @@ class core_program : public loop_program {
                  " along axis ", axis_text(common(axis, a)), ", by ", introduced(*old),
                  "; it cannot be sliced on dimension ", dim, " too; ", ways_out(v, dim, *old));
       } else if (on < 0) {
-        f.record("S004", "tile: \"", describe(v), "\" is kept whole along axis ",
+        f.record("S004", "tile: \"", describe(v), "\" is kept replicated along axis ",
                  axis_text(common(axis, a)), ", by ", introduced(*old),
                  "; no action undoes an earlier one; ", ways_out(v, dim, *old));
       }
@@ -128,14 +130,15 @@ class core_program : public loop_program {
     return f;
   }
 
-  /// Makes room for loops of a value's own, as `tile` and `atomic` do where it has none, without
-  /// any: then neither inserts an op.
+  /// Gives a value a nest of its own, without loops, as `tile` and `atomic` would; afterwards
+  /// neither inserts an op for it.
   constexpr void hold(value_id v) {
     const value_id target = holder(v);
     if (!has_own_nest(target)) edit().insert_tiling(target, target);
   }
 
-  /// Keeps a value whole along a named axis: `atomic<%value, "axis">`, the `any` loop of section 8.
+  /// Keeps a value replicated along a named axis: `atomic<%value, "axis">`, the `any` loop of
+  /// section 8.
   ///
   /// Errors    S005 already sliced along the axis, S023 the axis is split otherwise
   constexpr failure atomic(value_id v, int axis) {
@@ -143,7 +146,7 @@ class core_program : public loop_program {
     f = check_split(axis);
     if (f) return f;
     value_id target = holder(v);
-    const layout have = made(target);
+    const layout have = produced_layout(target);
     const bool own = has_own_nest(target);
     bool all = true;
     for (int a : parts(axis)) {
@@ -165,12 +168,12 @@ class core_program : public loop_program {
 
   /// Introduces loops wherever exactly one tile-map entry matches, to a fixed point.
   ///
-  /// The order is that of whole sweeps over the program, forward then backward, until nothing
-  /// changes; ops whose surroundings did not change are skipped, which gives the same program.
+  /// Ops are visited in full sweeps over the program, forward then backward, until nothing changes.
+  /// Ops whose surroundings did not change are skipped, which does not affect the result.
   ///
-  /// Then, for the first op that an axis is too large for, since it slices a dimension of which the
-  /// op's factor is only a part (a reshape), the axis is split into the part that fits and the
-  /// rest, and propagation goes on. It ends since a mesh has at most `max_axes` axes.
+  /// Then, if an axis is too large for an op because the op's factor is only a part of the
+  /// dimension it slices (a reshape), the axis is split into the part that fits and the rest, and
+  /// propagation continues. This ends because a mesh has at most `max_axes` axes.
   constexpr void propagate() {
     state_.actions.push_back({action_kind::propagate, -1, -1, -1, tactic});
     core_detail::propagation(edit(), graph_.order).run();
@@ -179,12 +182,12 @@ class core_program : public loop_program {
  private:
   constexpr core_detail::core_editor edit() { return {*this, graph_, state_}; }
 
-  /// Errors    S003: the missing parts of an axis do not divide what is left of a dimension
+  /// Records S003: the missing parts of an axis do not divide a dimension's local size.
   constexpr void does_not_divide(failure& f, value_id v, value_id target, int dim, int axis,
                                  const axis_list& missing) const {
     const std::int64_t whole = true_shape(target)[dim], size = p.type(target).shape[dim];
     const op_id maker = p.producer(target);
-    const std::int64_t left = size / pieces_at(maker, made(target), dim);
+    const std::int64_t left = size / pieces_at(maker, produced_layout(target), dim);
     std::int64_t pieces = 1;
     text before, which, part, where;
     if (size != whole)
@@ -217,9 +220,10 @@ class core_program : public loop_program {
              in_syntax(advice(), "uneven::pad", "\"pad\" at the end of the tactic"));
   }
 
-  /// Can axes be split so that a named axis consists of axes?
+  /// Checks that axes can be split so that a named axis is a product of axes.
   ///
-  /// Errors    S023 it does not fit to the parts that are there, or there would be too many
+  /// Errors    S023 it overlaps an existing part, or the mesh would have too many axes; O130 the
+  ///           axis has different sizes on different meshes
   constexpr failure check_split(int axis) const { return check_split(named.at(axis)); }
   constexpr failure check_split(const sub_axis& s) const {
     failure f;
@@ -248,21 +252,21 @@ class core_program : public loop_program {
     }
     return f;
   }
-  /// Splits axes so that a named axis consists of axes.
+  /// Splits axes so that a named axis is a product of axes.
   constexpr void refine(int axis) {
     const sub_axis s = named.at(axis);
     std::int64_t major = 0;
     for (int a = mesh.cut_by(s, major); a >= 0; a = mesh.cut_by(s, major)) edit().split(a, major);
   }
 
-  /// Who put a loop there: `tactic 1 ("BP")`, `propagation in tactic 1 ("BP")`.
+  /// Names the origin of a loop: `tactic 1 ("BP")`, `propagation in tactic 1 ("BP")`.
   constexpr text introduced(const loop& l) const {
     text out = l.asked ? "" : "propagation in ";
     if (l.tactic == tactic) return out << "this tactic";
     return out << describe_tactic(l.tactic);
   }
-  /// What to do where a loop is in the way of an action (of `tile` along `dim`): another order
-  /// helps against propagation only.
+  /// Returns advice for the case that a loop prevents an action (a `tile` along `dim`, or `atomic`
+  /// with no_dim). Reordering tactics only helps if propagation introduced the loop.
   constexpr text ways_out(value_id v, int dim, const loop& in_the_way) const {
     text out;
     if (in_the_way.asked)
@@ -273,7 +277,7 @@ class core_program : public loop_program {
       out << "put it into an earlier tactic";
     if (dim == no_dim) return out;
     const nest taken = nest_of(p.producer(holder(v)));
-    const std::int64_t left = p.type(v).shape[dim] / made(holder(v)).pieces(mesh, dim);
+    const std::int64_t left = p.type(v).shape[dim] / produced_layout(holder(v)).pieces(mesh, dim);
     for (int other = 0; other < mesh.whole_rank(); ++other) {
       const sub_axis whole = mesh.whole_axis(other);
       bool free = whole.size > 1 && left % whole.size == 0;
@@ -290,14 +294,15 @@ class core_program : public loop_program {
     return out << ", or give the mesh another axis";
   }
 
-  /// Ops that may get a loop on request, because the loop changes nothing but the layout.
+  /// True for values whose producer may get loops on request, because its loops change only the
+  /// layout.
   constexpr bool has_own_nest(value_id v) const {
     const op_role role = p.op(p.producer(v)).def->role;
     return role == op_role::parameter || role == op_role::tag || role == op_role::tiling;
   }
 
-  /// Makes a dimension and all that belong to it larger; see padding.hpp. `pieces`: how many the
-  /// dimension is to have.
+  /// Enlarges a dimension and all dimensions of its class (see padding.hpp) so that it can be cut
+  /// into `pieces` shards.
   constexpr failure widen(value_id v, int dim, int axis, std::int64_t pieces) {
     failure f;
     const core_detail::dimension_class the_class(*this, v, dim, pieces);
@@ -308,7 +313,7 @@ class core_program : public loop_program {
                  describe_tactic(tactic), " pads it for axis ", axis_text(named.at(axis)),
                  " of size ", named.size(axis), ", ", describe_tactic(r.tactic),
                  " refuses to pad dimension ", r.dim, " of \"", describe(r.value),
-                 "\", which is as large as it; choose one policy for both");
+                 "\", which grows with it; choose one policy for both");
         return f;
       }
     core_detail::padder padder(*this, edit(), the_class, pieces);
@@ -327,9 +332,9 @@ class core_program : public loop_program {
     value_id value;
     int dim;
   };
-  /// Makes the positions of windows larger that slide over a dimension, or that over which those
-  /// slide whose positions it has, where the pieces do not divide them; and so on. What another
-  /// tactic refuses to pad stays as it is, and whole.
+  /// Enlarges the window positions that slide over a dimension, or the dimension under windows
+  /// whose positions it counts, if `pieces` does not divide them, and continues from there. A
+  /// dimension that another tactic refuses to pad keeps its size and stays unsharded.
   constexpr void widen_windows(dimension of, int axis, std::int64_t pieces, vec<dimension>& seen) {
     for (const dimension& each : seen)
       if (each.value == of.value && each.dim == of.dim) return;
@@ -348,7 +353,7 @@ class core_program : public loop_program {
       }
     }
   }
-  /// The present tactic refuses to pad this dimension.
+  /// Records that the current tactic refuses to pad this dimension.
   constexpr failure refuse(value_id v, value_id target, int dim) {
     failure f;
     const std::int64_t size = true_shape(target)[dim], padded = p.type(target).shape[dim];

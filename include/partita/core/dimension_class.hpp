@@ -1,4 +1,4 @@
-/// Dimensions that grow together when one of them is padded.
+/// Dimensions that must grow together when one of them is padded.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace partita::core_detail {
 
-/// A dimension, and all that factors of tile maps tie to it, from op to op.
+/// A dimension and all dimensions that the factors of tile maps tie to it, across ops.
 ///
-/// All sizes of the class, of dimensions and of factors, are multiples of `count`, and grow in one
-/// ratio. A dimension that is composed of several factors (reshape) grows by its most major one:
-/// what is behind the end comes last on both sides. So this is done only if the factor has at least
-/// as many positions as pieces are wanted. Cost: linear in the ops that have a dimension of the
-/// class.
+/// Every size in the class, of a dimension or a factor, is a multiple of `count`, and all grow by
+/// the same ratio. A dimension composed of several factors (reshape) grows by its most major
+/// factor, so that padding is last on both sides of the op. This requires that the factor has at
+/// least `pieces` positions. Cost: linear in the ops that have a dimension of the class.
 class dimension_class {
  public:
-  using dim_set = std::uint8_t;  ///< bit per dimension
+  using dim_set = std::uint8_t;  ///< one bit per dimension
   static constexpr dim_set bit(int dim) { return static_cast<dim_set>(1u << dim); }
-  /// A factor of an op whose ends grow each by itself, and the end that is of the class.
+  /// A factor whose dimensions grow separately, and the dimension (`value`, `dim`) that is in the
+  /// class.
   struct loose_factor {
     op_id op;
     int factor;
@@ -46,43 +46,42 @@ class dimension_class {
   }
 
   constexpr std::int64_t count() const { return count_; }
-  /// With a dimension of the class.
+  /// The values that have a dimension in the class.
   constexpr const vec<value_id>& values() const { return values_.numbers(); }
   constexpr bool contains(value_id v, int dim) const {
     const int i = values_.find(v);
     return i >= 0 && (dims_[i] & bit(dim)) != 0;
   }
-  /// The dimensions of the class that the op that makes the value cannot make larger.
+  /// The dimensions in the class that the producer of the value cannot enlarge.
   constexpr dim_set made_small(value_id v) const {
     const int i = values_.find(v);
     return i < 0 ? dim_set{0} : made_small_[i];
   }
   constexpr bool made_small(value_id v, int dim) const { return (made_small(v) & bit(dim)) != 0; }
-  /// One may occur several times.
+  /// The factors in the class; a factor may occur several times.
   constexpr const vec<tied_factor>& factors() const { return factors_; }
-  /// Of windows that slide over a dimension of the class, or to whose positions it belongs: those
-  /// that the other one is not tied by.
+  /// Factors of windows that slide over a dimension in the class, or whose positions it counts, and
+  /// that do not tie the other dimension to it.
   constexpr const vec<loose_factor>& loose() const { return loose_; }
-  /// The factor of the class that a dimension of an operand (-1 - r: of result r) of an op grows
-  /// by; or -1.
+  /// The factor in the class by which a dimension of an operand (-1 - r: of result r) grows, or -1.
   constexpr int factor_of(op_id o, int end, int dim) const {
     bool part = false;
     const int f = growing_factor(o, end, dim, part);
     return f < 0 || (part && parts_.find(c_.map.ops[o].begin + f) < 0) ? -1 : f;
   }
-  /// The scalar that has to stand behind the end of an operand of an op, whose range is this when
-  /// it slides over more elements; or -1: the identity of the combiner.
-  constexpr value_id fill_behind(op_id o, const halo_range& r) const {
+  /// The scalar that must pad an operand of an op when the op slides over more elements, as range
+  /// `r` states; -1 for the combiner's identity.
+  constexpr value_id padding_fill(op_id o, const halo_range& r) const {
     if (r.fill_operand < 0) return -1;
     const value_id fill = p_.operand(o, r.fill_operand);
     return p_.is_zero(c_.source_of(fill)) ? -1 : fill;
   }
-  /// Is such a scalar, which is no constant, made behind an op?
+  /// True if such a scalar is computed after op `o` and is not a constant.
   constexpr bool is_later(value_id fill, op_id o) const {
     const op_id maker = p_.producer(fill);
     return !p_.op(maker).def->constant && c_.order.position(maker) > c_.order.position(o);
   }
-  /// The loops along a factor with a halo, when their op slides over more elements.
+  /// The halo loops along a factor after its op slides over more elements.
   constexpr halo_cut stretched(op_id o, int f) const {
     const auto given = p_.attrs(o);
     vec<std::int64_t> attrs(given.begin(), given.end());
@@ -98,9 +97,9 @@ class dimension_class {
   const program& p_;
   std::int64_t pieces_, count_;
   number_set values_;
-  vec<dim_set> dims_;        ///< by place in values_: its dimensions of the class
-  vec<dim_set> made_small_;  ///< by place in values_
-  number_set parts_;         ///< factors of the class that are the most major part of a dimension
+  vec<dim_set> dims_;        ///< by index in `values_`: its dimensions in the class
+  vec<dim_set> made_small_;  ///< by index in `values_`
+  number_set parts_;  ///< factors in the class that are the most major of several in a dimension
   vec<member> open_;
   vec<tied_factor> factors_;
   vec<loose_factor> loose_;
@@ -122,9 +121,9 @@ class dimension_class {
     for (int i = 0; i < n.operand_count; ++i) f(i, p_.operand(o, i));
     for (int r = 0; r < n.result_count; ++r) f(-1 - r, n.result + r);
   }
-  /// The factor that a dimension of an operand (-1 - r: of result r) grows by; or -1. `part`: one
-  /// of its dimensions has other factors too. Once a minor one is sliced, the major one is sliced
-  /// down to single positions, and stays so.
+  /// The factor by which a dimension of an operand (-1 - r: of result r) grows, or -1. `part` is
+  /// set if one of its dimensions has other factors too. Once loops slice a minor factor, the major
+  /// factor is already sliced to single positions and stays so.
   constexpr int growing_factor(op_id o, int end, int dim, bool& part) const {
     const auto& row = c_.map.ops[o];
     int found = 0;
@@ -150,29 +149,31 @@ class dimension_class {
   constexpr bool can_stretch(op_id o, int f) const {
     const halo_cut larger = stretched(o, f);
     for (int k = 0; k < max_halo_operands; ++k)
-      if (const value_id fill = fill_behind(o, larger.ranges[k]);
+      if (const value_id fill = padding_fill(o, larger.ranges[k]);
           fill >= 0 && !is_ordered(fill, p_.producer(p_.operand(o, k))))
         return false;
     return larger.possible;
   }
-  /// Is it known which of the two comes first?
+  /// True if the execution order of the scalar and op `o` is known.
   constexpr bool is_ordered(value_id fill, op_id o) const {
     const op_id maker = p_.producer(fill);
     return p_.op(maker).def->constant || (c_.order.is_settled(maker) && c_.order.is_settled(o));
   }
-  /// Do ends of an op grow apart? If the other one, in the same ratio, would not have the
-  /// pieces, or has grown so already.
+  /// True if the dimensions of a factor grow separately: growing the other dimension by the same
+  /// ratio would not make it divisible, or they already grew separately.
   constexpr bool is_loose(op_id o, int f, bool may_be) const {
     const factor& of = c_.map.at(o, f);
     if (!of.halo || c_.inserted(o) == padding_record::kind::trim) return false;
     if (c_.grows_apart(c_.map.ops[o].begin + f)) return true;
     return may_be && greatest_common_divisor(of.size, count_) < pieces_ && stretched(o, f).apart;
   }
-  /// Takes in what an op ties to a dimension of one of its ends.
+  /// Adds the dimensions that an op ties to a dimension of one of its operands or results; returns
+  /// false if it ties none.
   constexpr bool spread(op_id o, int end, int dim) {
     bool part = false;
     const int f = growing_factor(o, end, dim, part);
-    if (f < 0 || c_.map.at(o, f).size == 0) return false;  // (of nothing, nothing grows)
+    if (f < 0 || c_.map.at(o, f).size == 0)
+      return false;  // (a dimension without elements does not grow)
     const value_id at = end < 0 ? p_.op(o).result - 1 - end : p_.operand(o, end);
     const std::int64_t now = p_.type(at).shape[dim], before = true_size(at, dim);
     if (is_loose(o, f, part && now == before)) {

@@ -1,4 +1,4 @@
-/// The one way to change a core program: what actions, propagation and padding are made of.
+/// The editor: the primitives with which actions, propagation and padding change a core program.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace partita::core_detail {
 
-/// Keeps graph and state in step: every op has a nest, every factor its positions, every value its
-/// uses; and whoever may see a change is to be visited by the next propagation.
+/// Keeps graph and state consistent: every op has a nest, every factor a local size, every value
+/// its uses. Every op that a change may affect is marked for the next propagation.
 class core_editor {
  public:
   constexpr core_editor(const loop_program& c, core_graph& graph, partition_state& state)
@@ -19,11 +19,12 @@ class core_editor {
 
   // ---- Loops ------------------------------------------------------------------------------------
 
-  /// An op is to be visited again.
+  /// Marks an op to be visited again.
   constexpr void mark(op_id o) { state_.waiting.insert(graph_.order, o); }
-  /// One more loop around an op, over a factor or `any_factor`, which the ops around it may see;
-  /// the op itself is not marked. (The loop is the innermost: nothing changes for those that have
-  /// one over its axis, nor for the op that makes an operand before all that use this have one.)
+  /// Adds a loop over a factor or `any_factor` around an op and marks the neighbouring ops; the op
+  /// itself is not marked. The new loop is the innermost one. Ops that already have a loop over its
+  /// axis are not affected, and the producer of an operand only once all users of that operand have
+  /// one.
   constexpr void add_loop(op_id o, const loop& l) {
     push_loop(o, l);
     const op_order& order = graph_.order;
@@ -38,7 +39,7 @@ class core_editor {
     };
     const use* const all_uses = graph_.all_uses();
     const auto all_have_it = [&](const use_range& range) {
-      if (range.count > few_uses) return true;  // that is seen when the op is visited
+      if (range.count > few_uses) return true;  // checked when the op is visited
       for (int i = 0; i < range.count; ++i)
         if ((axes[all_uses[range.begin + i].op] >> l.axis & 1) == 0) return false;
       return true;
@@ -53,7 +54,8 @@ class core_editor {
       for (int i = 0; i < range.count; ++i) tell(uses[i].op);
     }
   }
-  /// Loops over the parts of a named axis that have none yet: an action asks for them.
+  /// Adds the missing loops over the parts of a named axis and records that an action requested all
+  /// of them.
   constexpr void add_loops(op_id o, int axis, int f) {
     for (int a : c_.parts(axis)) {
       if (c_.nest_of(o).find(a) == nullptr)
@@ -62,8 +64,8 @@ class core_editor {
         state_.nests.ask_for(o, a);
     }
   }
-  /// The loops by which `like` is made, for one of the results of op `o`; `factor_for(dim)` says
-  /// over which factor. Nobody is told: the op is new.
+  /// Adds to new op `o` the loops with which `like` is produced, for one of its results;
+  /// `factor_for(dim)` returns the factor. Marks nothing.
   template <class F>
   constexpr void slice_like(op_id o, const layout& have, value_id like, const F& factor_for) {
     for (const auto& e : have) {
@@ -78,7 +80,7 @@ class core_editor {
       push_loop(o, l);
     }
   }
-  /// Splits an axis into a major part of this size and the rest, and all loops over it. Cost:
+  /// Splits an axis, and all loops over it, into a major part of size `major` and the rest. Cost:
   /// linear in the program.
   constexpr void split(int axis, std::int64_t major) {
     state_.changes.push_back(-1);
@@ -90,34 +92,34 @@ class core_editor {
 
   // ---- Ops --------------------------------------------------------------------------------------
 
-  /// `%v` becomes `%vt = loop ... { yield slice ... %v }` for all uses; it is sliced as `like`.
-  /// Gives %vt. Cost: linear in the uses.
+  /// Replaces all uses of `%v` by `%vt = loop ... { yield slice ... %v }`, sliced like `like`, and
+  /// returns %vt. Cost: linear in the uses.
   constexpr value_id insert_tiling(value_id v, value_id like) {
-    const layout have = c_.made(like);
+    const layout have = c_.produced_layout(like);
     const op_id o = graph_.insert_tiling(v);
     set_marks(o, op_marks(graph_.p.op(graph_.p.producer(v)).marks));
-    take_in(o);
+    register_op(o);
     slice_like(o, have, like, [](int dim) { return dim; });
     const value_id t = graph_.p.op(o).result;
     state_.changes.push_back(o);
     for (const auto& u : graph_.uses(t)) state_.changes.push_back(u.op);
     return t;
   }
-  /// Appends an op with one result; `add_factors` adds its tile map. It is put in order, and its
-  /// uses are found, by `finish`.
+  /// Appends an op with one result; `add_factors` adds its tile map. Its place in the execution
+  /// order and its uses are set later, see `insert_after` and `index_uses`.
   template <class F>
   constexpr op_id append(const op_def& def, span<const value_id> operands,
                          span<const std::int64_t> attrs, const tensor_type& type, int scope,
                          const F& add_factors) {
     const op_id o = graph_.append(def, operands, attrs, type, scope);
     add_factors(graph_, o);
-    take_in(o);
+    register_op(o);
     mark(o);
     return o;
   }
-  /// For whose sake an op is there.
+  /// Records the origin of an op.
   constexpr void set_marks(op_id o, const op_marks& marks) { graph_.p.op(o).marks = marks; }
-  /// An operand becomes another value.
+  /// Replaces an operand.
   constexpr void set_operand(const use& u, value_id v) {
     graph_.p.operand_list[graph_.p.op(u.op).operand_begin + u.operand] = v;
   }
@@ -127,26 +129,26 @@ class core_editor {
   constexpr void set_extent(value_id v, int dim, std::int64_t extent) {
     graph_.p.types[v].shape[dim] = extent;
   }
-  /// A factor has so many positions now.
+  /// Sets the number of positions of a factor.
   constexpr void set_size(op_id o, int f, std::int64_t size) {
     graph_.map.at(o, f).size = size;
     state_.local[graph_.map.ops[o].begin + f] = size / c_.pieces_of(o, f);
     mark(o);
   }
-  /// Dimensions grow from now on.
+  /// Begins to pad the program; every value's current shape becomes its true shape.
   constexpr void start_padding() {
     ++graph_.edits;
     graph_.padding.start(graph_.p);
   }
   constexpr padding_marks& padding() { return graph_.padding; }
-  /// The program's results that were one value are another one.
+  /// Replaces one value by another among the program's results.
   constexpr void move_outputs(value_id from, value_id to) {
     graph_.returned.move(graph_.p, from, to);
   }
-  constexpr void insert_behind(op_id o, op_id added) { graph_.order.insert_behind(o, added); }
-  constexpr op_id place_behind(op_id o) const { return graph_.place_behind(o); }
-  /// See core_graph::become. (Operands stand elsewhere in the program's list: all is looked at
-  /// anew.)
+  constexpr void insert_after(op_id o, op_id added) { graph_.order.insert_after(o, added); }
+  constexpr op_id insertion_point(op_id o) const { return graph_.insertion_point(o); }
+  /// See core_graph::become. Operands move in the program's operand list, so every op counts as
+  /// changed.
   constexpr void become(op_id o, const op_def& other, value_id more,
                         const vec<std::int64_t>& attrs) {
     graph_.become(o, other, more, attrs);
@@ -157,7 +159,7 @@ class core_editor {
   constexpr void index_uses(const vec<value_id>& values, op_id first, const vec<use>& added) {
     graph_.index_uses(values, first, added);
   }
-  /// How an op lies on the mesh, or what uses its operands and results, has changed.
+  /// Records that the loops of an op, or the uses of its operands or results, have changed.
   constexpr void note_change(op_id o) { state_.changes.push_back(o); }
 
  private:
@@ -174,8 +176,8 @@ class core_editor {
     if (l.factor != any_factor)
       state_.local[graph_.map.ops[o].begin + l.factor] /= c_.size(o, l.axis);
   }
-  /// The op that was appended last has no loops.
-  constexpr void take_in(op_id o) {
+  /// Registers the op appended last, without loops.
+  constexpr void register_op(op_id o) {
     state_.nests.add_ops(1);
     const auto& row = graph_.map.ops[o];
     for (int f = 0; f < row.count; ++f) state_.local.push_back(graph_.map.at(o, f).size);

@@ -1,4 +1,4 @@
-/// A program and those nested in it as one graph, in which loops can be introduced.
+/// Flattens a program with nested programs into one graph, in which loops can be introduced.
 #pragma once
 
 #include <partita/core/loops.hpp>
@@ -11,12 +11,14 @@ namespace partita {
 
 namespace op {
 
-/// A wire of an op with nested programs: what comes in (operands of the op, outputs of nested
-/// programs) and where it goes (inputs of nested programs, results of the op) lies alike.
+/// A wire of an op with nested programs. It ties together the values that enter it (operands of the
+/// op, outputs of nested programs) and leave it (inputs of nested programs, results of the op); all
+/// of them have the same layout.
 ///
-/// Attributes: number of leading dimensions that only this end has, per operand and per result.
+/// Attributes: for each operand and result, the number of its leading dimensions that the others
+/// lack.
 ///
-/// Tile map  ([i], [i]) -> ([i], [i]), the leading dimensions whole
+/// Tile map  ([i], [i]) -> ([i], [i]), the leading dimensions unsharded
 struct wire {
   static constexpr std::string_view name = "wire";
   static constexpr op_role role = op_role::wire;
@@ -37,14 +39,14 @@ struct wire {
 
 }  // namespace op
 
-/// A program whose nested programs stand in line.
+/// A program whose nested programs are inlined.
 ///
-/// An op with nested programs (or with wires alone) becomes its wires, then a marker (the op
-/// itself, without operands and results), then the ops of the nested programs. The graph has cycles
-/// where values are carried around a loop; propagation does not mind.
+/// An op with nested programs (or only wires) becomes its wires, then a marker (the op itself,
+/// without operands and results), then the ops of the nested programs. The graph has cycles where
+/// values are carried around a loop; propagation handles them.
 struct flat_program {
   program p;
-  vec<int> scope;        ///< by op: the nested program it belongs to; 0 is the whole program
+  vec<int> scope;        ///< by op: the nested program it belongs to; 0 is the top-level program
   vec<int> value_scope;  ///< by value
 
   struct scope_info {
@@ -59,16 +61,19 @@ struct flat_program {
   struct control_info {
     op_id marker = -1;
     int first_scope = 0, scope_count = 0;
-    bool branches = false;  ///< does only one of the nested programs run?
+    bool branches = false;  ///< true if only one of the nested programs runs
     vec<use> operands;      ///< operands of wires
     vec<value_id> results;  ///< results of wires
   };
   vec<scope_info> scopes;
   vec<control_info> controls;
-  vec<int> control;  ///< by op: which of `controls` a wire or a marker is of, or -1; see control_of
-  /// By op: the op of the source that it is, or stands in. Empty: the same.
+  /// By op: the index in `controls` of the op that a wire or marker belongs to, or -1; see
+  /// control_of.
+  vec<int> control;
+  /// By op: the source op that it is, or is nested in. Empty: the same number.
   vec<op_id> source_op;
-  vec<value_id> value_of;  ///< by value of the source, not of nested programs. Empty: the same.
+  /// By value of the source, not of nested programs. Empty: the same number.
+  vec<value_id> value_of;
 
   constexpr flat_program() = default;
   constexpr explicit flat_program(const program& source) {
@@ -87,7 +92,7 @@ struct flat_program {
     copy.interface();
     value_of = static_cast<vec<value_id>&&>(copy.renamed);
   }
-  /// The op with nested programs that a wire or a marker is of; null for other ops.
+  /// The op with nested programs that a wire or marker belongs to; null for other ops.
   constexpr const control_info* control_of(op_id o) const {
     const bool known = at(o) < control.size() && control[o] >= 0;
     return known ? &controls[control[o]] : nullptr;
@@ -101,20 +106,20 @@ struct flat_program {
   }
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  /// The product, or the greatest number that a count can have.
+  /// The product, saturated at the maximum number of runs.
   static constexpr std::int64_t times(std::int64_t a, std::int64_t b) {
     constexpr std::int64_t most = std::int64_t{1} << 40;
     return b > 0 && a > most / b ? most : a * b;
   }
 
-  /// What was appended last belongs to a nested program.
+  /// Assigns everything appended since the last call to nested program `in`.
   constexpr void belongs_to(int in) {
     scope.resize(p.ops.size(), in);
     control.resize(p.ops.size(), -1);
     value_scope.resize(p.types.size(), in);
   }
 
-  /// Appends the ops of a program; its inputs are renamed already, unless it is the whole one.
+  /// Appends the ops of a program. The inputs of a nested program are renamed already.
   constexpr void add(const program& q, int in, program_copier& copy) {
     for (op_id o = 0; o < q.op_count(); ++o) {
       if (q.is(o, op_role::parameter) && in != 0) continue;
@@ -147,7 +152,8 @@ struct flat_program {
       take_marks(out.op, v);
     }
   }
-  /// A wire of an op that is not in the source comes from the op that makes what passes.
+  /// If a wire belongs to an op that is not in the source, takes the marks of the op that produces
+  /// value `v`.
   constexpr void take_marks(op_id wire, value_id v) {
     if (p.op(wire).marks.source < 0) p.op(wire).marks = p.op(p.producer(v)).marks;
   }
@@ -187,7 +193,7 @@ struct flat_program {
           operands.push_back(copy.renamed[q.operand(o, e.index)]);
         } else if (e.kind == wire_end::output) {
           scopes[k.first_scope + e.region].outputs[e.index] = here;
-          operands.push_back(-1);  // comes with the nested program
+          operands.push_back(-1);  // filled in with the nested program
         } else {
           continue;
         }

@@ -1,4 +1,4 @@
-/// The graph in which loops are introduced: what partitioning asks, and does not change.
+/// The graph in which loops are introduced: the data that partitioning reads but rarely changes.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace partita {
 
-/// Which values are results of the program, and which ones.
+/// Maps values to the program outputs they are.
 class output_list {
  public:
   constexpr output_list() = default;
@@ -26,14 +26,15 @@ class output_list {
       first = i;
     }
   }
-  /// Is a value a result of the program?
+  /// True if a value is an output of the program.
   constexpr bool operator[](value_id v) const { return first_[v] >= 0; }
   constexpr bool operator[](std::size_t v) const { return first_[v] >= 0; }
-  /// The first result of the program that a value is, or -1.
+  /// The first output that is this value, or -1.
   constexpr int first(value_id v) const { return first_[v]; }
 
   constexpr void add_value() { first_.push_back(-1); }
-  /// The outputs of `p` that were one value are another one, which was none. Cost: linear in them.
+  /// Replaces value `from` by `to`, which is not an output yet, in the outputs of `p`. Cost: linear
+  /// in the outputs replaced.
   constexpr void move(program& p, value_id from, value_id to) {
     for (int i = first_[from]; i >= 0; i = next_[i]) p.outputs[i].value = to;
     first_[to] = first_[from];
@@ -41,21 +42,23 @@ class output_list {
   }
 
  private:
-  vec<int> first_;  ///< by value: an output, or -1
-  vec<int> next_;   ///< by output: the next one that is the same value
+  vec<int> first_;  ///< by value: its first output, or -1
+  vec<int> next_;   ///< by output: the next output that is the same value
 };
 
 /// Axes that have different sizes on the meshes that ops run on.
 struct uneven_axes {
-  std::uint8_t axes = 0;    ///< bits: those that have; the others are as the mesh says
-  vec<std::int64_t> sizes;  ///< by row, a size for each of max_axes axes; row 0: of no mesh alone
-  vec<std::int64_t>
-      least;        ///< as `sizes`: the greatest common divisor of those of the row's meshes
-  vec<int> row;     ///< by op
-  vec<text> names;  ///< of meshes, for messages; row 1 + m has the sizes of mesh m
-  vec<std::uint64_t> meshes;  ///< by row: bits, the meshes that it is of
-  /// `2 on mesh "m0", 4 on mesh "m1"`, of a single one `on mesh "m0"`: the size of an axis where an
-  /// op runs, for messages.
+  std::uint8_t axes = 0;  ///< bit set of these axes; the other axes have the mesh's size
+  /// By row, for each of max_axes axes: the least common multiple of its sizes on the row's meshes.
+  /// Row 0 is for all meshes, row 1 + m for mesh m, further rows for the sets that ops run on.
+  vec<std::int64_t> sizes;
+  /// Indexed like `sizes`: the gcd of the sizes on the row's meshes.
+  vec<std::int64_t> least;
+  vec<int> row;               ///< by op
+  vec<text> names;            ///< of meshes, for messages
+  vec<std::uint64_t> meshes;  ///< by row: bit set of its meshes
+  /// Describes the size of an axis where an op runs, for messages: `2 on mesh "m0", 4 on mesh
+  /// "m1"`, or `on mesh "m0"` for a single mesh.
   constexpr text sizes_text(int of_row, int axis) const {
     const std::uint64_t on = meshes[of_row];
     const bool several = (on & (on - 1)) != 0;
@@ -70,25 +73,26 @@ struct uneven_axes {
   }
   constexpr bool contains(int axis) const { return (axes >> axis & 1u) != 0; }
   constexpr std::int64_t size(op_id o, int axis) const { return sizes[row[o] * max_axes + axis]; }
-  /// What the size of an axis is a multiple of on all meshes that an op runs on.
+  /// The gcd of the sizes of an axis on all meshes that an op runs on.
   constexpr std::int64_t least_size(op_id o, int axis) const {
     return least[row[o] * max_axes + axis];
   }
 };
 
-/// The flat program with what is asked of it all the time: tile maps, uses, order of execution.
+/// The flat program with the derived data that is needed constantly: tile maps, uses, execution
+/// order.
 ///
-/// It changes only where an action needs an op that is not there: a `tiling`, or what pads.
+/// It changes only when an action inserts an op: a `tiling` op, or the ops that pad.
 class core_graph {
  public:
   program p;            ///< the flat source program, plus ops appended by actions
-  flat_program nested;  ///< which nested program an op belongs to (its `p` is empty)
+  flat_program nested;  ///< the nested program of each op (its `p` is empty)
   factor_table map;
-  op_order order;  ///< of execution
+  op_order order;  ///< execution order
   output_list returned;
   padding_marks padding;
   uneven_axes sizes;
-  std::int64_t edits = 0;  ///< how often it was changed
+  std::int64_t edits = 0;  ///< the number of times that ops were inserted or replaced
 
   constexpr core_graph() = default;
   constexpr explicit core_graph(const program& source) : nested(source) {
@@ -103,12 +107,12 @@ class core_graph {
     index_uses();
   }
 
-  /// All uses of a value as an operand (being a result of the program is not among them).
+  /// All uses of a value as an operand; program outputs are not included.
   constexpr span<const use> uses(value_id v) const {
     const use_range& r = use_rows_[v];
     return {uses_.data() + r.begin, static_cast<std::size_t>(r.count)};
   }
-  /// By value, in the list of all uses.
+  /// By value: the range in the list of all uses.
   constexpr const use_range* use_ranges() const { return use_rows_.data(); }
   constexpr const use* all_uses() const { return uses_.data(); }
   /// The result of the `tiling` op that uses a value, or -1.
@@ -122,7 +126,7 @@ class core_graph {
 
   // ---- Edits ------------------------------------------------------------------------------------
 
-  /// Appends an op with one result, without tile map, uses or place in the order.
+  /// Appends an op with one result, without tile map, uses or place in the execution order.
   constexpr op_id append(const op_def& def, span<const value_id> operands,
                          span<const std::int64_t> attrs, const tensor_type& type, int scope) {
     const op_id o = p.op_count();
@@ -136,7 +140,7 @@ class core_graph {
     if (!padding.empty()) padding.add_op(type);
     return o;
   }
-  /// The op's own factors.
+  /// Adds the factors of the op's tile map.
   constexpr void add_tile_map(op_id o) {
     const op_node& n = p.ops[o];
     scratch_.clear();
@@ -147,7 +151,7 @@ class core_graph {
                        p.attr_list.data() + n.attr_begin, n.attr_count, map, n.result_count);
     n.def->tile_map(c);
   }
-  /// An op with one result becomes another one, whose factors are the same, with one more operand.
+  /// Turns an op with one result into another op with the same factors and one more operand.
   constexpr void become(op_id o, const op_def& other, value_id more,
                         const vec<std::int64_t>& attrs) {
     ++edits;
@@ -171,7 +175,7 @@ class core_graph {
     }
     row.operands = ++n.operand_count;
   }
-  /// Passes a value through a `tiling` op, for all that use it and for the program's results.
+  /// Passes a value through a `tiling` op; all uses and program outputs become those of its result.
   /// Cost: linear in its uses.
   constexpr op_id insert_tiling(value_id v) {
     ++edits;
@@ -190,16 +194,16 @@ class core_graph {
     use_rows_[t] = use_rows_[v];
     use_rows_[v] = {static_cast<int>(uses_.size()), 1};
     uses_.push_back({o, 0});
-    order.insert_behind(place_behind(p.producer(v)), o);
+    order.insert_after(insertion_point(p.producer(v)), o);
     return o;
   }
-  /// Behind which op one goes that uses a result of `o`: behind a wire's marker.
-  constexpr op_id place_behind(op_id o) const {
+  /// The op after which a user of a result of `o` can be inserted: `o`, or the marker of a wire.
+  constexpr op_id insertion_point(op_id o) const {
     return p.is(o, op_role::wire) ? nested.control_of(o)->marker : o;
   }
-  /// Operands that were these values have changed, these uses were added, and ops from `first` on
-  /// were appended, each behind its operands and before what used those: finds the uses anew of all
-  /// values concerned. Cost: linear in these uses.
+  /// Recomputes the uses of all affected values after operands changed. `values` lists the values
+  /// that were operands before, `added` the uses added to existing ops; ops from `first` on were
+  /// appended. Cost: linear in these uses.
   constexpr void index_uses(const vec<value_id>& values, op_id first, const vec<use>& added) {
     vec<use> moved = added;
     vec<value_id> anew;
@@ -241,7 +245,7 @@ class core_graph {
   vec<tensor_type> scratch_;
   tensor_type no_type_;
 
-  /// The uses of all values. Cost: linear in the program.
+  /// Computes the uses of all values. Cost: linear in the program.
   constexpr void index_uses() {
     use_rows_.clear();
     use_rows_.resize(p.types.size());

@@ -1,4 +1,4 @@
-/// Which neighbouring ops share their loops.
+/// Groups of neighbouring ops that share their loops.
 #pragma once
 
 #include <partita/support/vec.hpp>
@@ -7,7 +7,7 @@
 
 namespace partita {
 
-/// Do two nests have loops over the same axes in the same order?
+/// True if two nests have loops over the same axes in the same order.
 constexpr bool same_axes(const nest& a, const nest& b) {
   if (a.count != b.count) return false;
   for (int i = 0; i < a.count; ++i)
@@ -15,7 +15,7 @@ constexpr bool same_axes(const nest& a, const nest& b) {
   return true;
 }
 
-/// Does an iteration of an op see its own piece of an operand, without a halo?
+/// True if an iteration of an op needs only its own block of an operand, without a halo.
 constexpr bool sees_own_piece(const core_program& c, op_id o, int operand) {
   if (!c.has_halo(o)) return true;
   const auto given = c.p.attrs(o);
@@ -25,9 +25,9 @@ constexpr bool sees_own_piece(const core_program& c, op_id o, int operand) {
   return true;
 }
 
-/// Group number per op (-1: no loops, or a parameter). Ops of a group follow each other, have loops
-/// over the same axes in the same order, and pass values on exactly as they are made, so that one
-/// nest of loops can run them all (producer-consumer fusion).
+/// Returns the group number of each op (-1: no loops, or a parameter). The ops of a group are
+/// adjacent, have loops over the same axes in the same order, and consume values exactly as they
+/// are produced, so that one nest of loops can run them all (producer-consumer fusion).
 ///
 /// Source    PartIR, listing 8; seed talk, "when slice met tile"
 constexpr vec<int> loop_groups(const core_program& c, bool fuse = true) {
@@ -51,7 +51,8 @@ constexpr vec<int> loop_groups(const core_program& c, bool fuse = true) {
         if (l.factor == any_factor ||
             c.map.result_dim(c.map.at(q, l.factor), c.p.result_index(c.p.operand(o, i))) == no_dim)
           joins = false;
-      joins = joins && c.made(c.p.operand(o, i)) == c.required(o, i) && sees_own_piece(c, o, i);
+      joins = joins && c.produced_layout(c.p.operand(o, i)) == c.required_layout(o, i) &&
+              sees_own_piece(c, o, i);
     }
     if (!joins) current = next++;
     group[static_cast<std::size_t>(o)] = current;
@@ -60,8 +61,8 @@ constexpr vec<int> loop_groups(const core_program& c, bool fuse = true) {
   return group;
 }
 
-/// Does a parameter need loops of its own? Not if every use slices it just as they do: then they
-/// fuse with the loops around its users.
+/// True if a parameter needs loops of its own. It does not if every use slices it as its loops do;
+/// then they fuse with the loops around its users.
 constexpr bool keeps_its_loops(const core_program& c, op_id o) {
   if (c.nest_of(o).count == 0) return false;
   for (const auto& l : c.nest_of(o))
@@ -69,11 +70,11 @@ constexpr bool keeps_its_loops(const core_program& c, op_id o) {
   const value_id v = c.p.op(o).result;
   if (c.returned[static_cast<std::size_t>(v)] || c.uses(v).empty()) return true;
   for (const auto& u : c.uses(v))
-    if (c.required(u.op, u.operand) != c.made(v)) return true;
+    if (c.required_layout(u.op, u.operand) != c.produced_layout(v)) return true;
   return false;
 }
 
-/// Is a value of a group used outside of it, or not at all?
+/// True if a value of a group is used outside the group, or not at all.
 constexpr bool escapes(const core_program& c, const vec<int>& group, value_id v) {
   if (c.returned[static_cast<std::size_t>(v)] || c.uses(v).empty()) return true;
   for (const auto& u : c.uses(v))

@@ -1,4 +1,5 @@
-/// The loops over factors with halos: all those over one factor cut its dimensions together.
+/// The loops over factors with halos. All loops over one such factor slice its dimensions together.
+/// An iteration reads a *piece* of an operand: its own block and a halo of neighbouring elements.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +10,12 @@
 
 namespace partita {
 
-/// One factor with a halo of an op, cut into pieces.
+/// One factor of an op, with a halo, cut into pieces.
 struct halo_cut {
-  int operand_dims[max_halo_operands] = {no_dim, no_dim};  ///< that it slices, or no_dim
+  int operand_dims[max_halo_operands] = {no_dim, no_dim};  ///< the sliced dimensions, or no_dim
   int result_dim = no_dim;
   std::int64_t pieces = 1;
-  halo_range ranges[max_halo_operands] = {};    ///< what each piece needs, by operand
+  halo_range ranges[max_halo_operands] = {};    ///< the elements that each piece needs, by operand
   std::int64_t blocks[max_halo_operands] = {};  ///< elements per piece without halo
   std::int64_t made = 0, unit = 1;              ///< see halo_context
   bool possible = false;
@@ -26,16 +27,17 @@ struct halo_cut {
   constexpr bool slices(int operand) const {
     return operand < max_halo_operands && operand_dims[operand] != no_dim;
   }
-  /// Does an iteration see its own block of an operand, and nothing else?
+  /// True if an iteration needs only its own block of an operand.
   constexpr bool plain(int operand) const {
     return !slices(operand) || ranges[operand].plain(blocks[operand]);
   }
-  /// Where piece i of the result, which has `extent` elements, starts in what iteration i makes.
+  /// The offset of piece i of the result, which has `extent` elements, in the output of iteration
+  /// i.
   constexpr std::int64_t kept_from(std::int64_t i, std::int64_t extent) const {
     return i * extent - ranges[0].start(i, blocks[0] * pieces) / unit;
   }
-  /// Do the halos of an operand come to less than a gather of it would? One block that is sent in
-  /// place of one that is gathered comes to as much, but the result stays in pieces.
+  /// True if exchanging the halos of an operand sends less than gathering it. One block sent in
+  /// place of one gathered block also counts: it sends as much, but the result stays sharded.
   constexpr bool worthwhile(int operand) const {
     const halo_range& r = ranges[operand];
     const std::int64_t block = blocks[operand];
@@ -55,9 +57,9 @@ struct halo_loops {
   halo_cut cut;
 };
 
-/// Asks an op's function `rule` for a factor. `types` are those of its operands along the factor's
-/// dimensions; the attributes are corrected. Not `possible` if it slices a later operand than
-/// halos are made for. `grown`: see halo_context.
+/// Calls an op's halo rule for a factor. `types` are those of its operands along the factor's
+/// dimensions; `attrs` is updated in place. The result is not `possible` if the factor slices an
+/// operand beyond the first max_halo_operands. `grown`: see halo_context.
 constexpr halo_cut ask_for_halo(void (*rule)(halo_context&), const factor_table& map,
                                 const factor& f, std::int64_t pieces, span<const tensor_type> types,
                                 const tensor_type& result, vec<std::int64_t>& attrs, bool grown) {
@@ -85,31 +87,31 @@ constexpr halo_cut ask_for_halo(void (*rule)(halo_context&), const factor_table&
   }
   return cut;
 }
-/// Cuts a factor of an op into pieces; the attributes become those of one piece.
+/// Cuts a factor of an op into pieces; `attrs` becomes that of one piece.
 constexpr halo_cut cut_halo(const op_def& def, const factor_table& map, const factor& f,
                             std::int64_t pieces, span<const tensor_type> types,
                             const tensor_type& result, vec<std::int64_t>& attrs,
                             bool grown = false) {
   return ask_for_halo(def.halo, map, f, pieces, types, result, attrs, grown);
 }
-/// The extents of a factor have grown: the attributes become those for these types, and the fills
-/// of `ranges` say what has to stand behind the old ends. Not `possible` for every op.
+/// Adapts an op to the grown extents of a factor: `attrs` becomes that for the new types, and the
+/// fills of `ranges` state the padding that the old extents need. Not `possible` for every op.
 constexpr halo_cut stretch_halo(const op_def& def, const factor_table& map, const factor& f,
                                 span<const tensor_type> types, const tensor_type& result,
                                 vec<std::int64_t>& attrs, bool grown = false) {
   return ask_for_halo(def.stretch, map, f, 1, types, result, attrs, grown);
 }
 
-/// Positions that a factor with a halo reduces, of which some lie behind the end of a padded
-/// dimension: those of the last operand that it slices. See op_def::narrow.
+/// The reduced positions of a factor with a halo if they include padding of the last operand that
+/// the factor slices. See op_def::narrow.
 struct padded_taps {
   int factor = any_factor, operand = 0, dim = 0;
-  std::int64_t size = 0;   ///< that there are
-  std::int64_t block = 0;  ///< of a piece; of the last ones, some may lie behind the end
-  axis_list axes;          ///< that cut them
+  std::int64_t size = 0;   ///< the true number of positions
+  std::int64_t block = 0;  ///< positions per piece; the last pieces may be partly or fully padding
+  axis_list axes;          ///< the axes that slice them
 };
-/// Corrects the attributes of a piece so that the op takes positions [begin, begin + count) alone.
-/// `types` are those of the operands of the piece, `result` that of its result.
+/// Restricts the attributes of a piece to positions [begin, begin + count). `types` are those of
+/// the piece's operands, `result` that of its result.
 constexpr void narrow_taps(const op_def& def, const factor_table& map, const factor& f,
                            span<const tensor_type> types, const tensor_type& result,
                            std::int64_t begin, std::int64_t count, vec<std::int64_t>& attrs) {

@@ -1,4 +1,4 @@
-/// Loops over an axis as loops in time: the steps run one after the other, on one device.
+/// Loops over an axis as loops in time: the steps run in sequence, on one device.
 ///
 /// Source    PartIR, section 4 (loops have sequential semantics) and section 8 (microbatching)
 #pragma once
@@ -13,26 +13,26 @@
 
 namespace partita {
 
-/// What `in_sequence` gives.
+/// The result of `in_sequence`.
 struct sequential_program {
   program p;
-  int loops = 0;    ///< how many scans there are: one, unless the program needs more
-  vec<text> notes;  ///< why there are more, and what stays outside of them
+  int loops = 0;    ///< the number of scans: one, unless the program needs more
+  vec<text> notes;  ///< the reasons for more scans, and the ops that stay outside of them
 };
 
 namespace core_detail {
 
-/// Ops are put into stages. Scan number s runs the sliced ops of stage s; then follow the other ops
-/// of stage s, on whole values. A sliced op is in the stage of its operands where these are made as
-/// it slices them; else it comes after the whole operand. An op with nested programs is sliced if
-/// everything inside is made as it is used there.
+/// Assigns ops to stages. Scan number s runs the sliced ops of stage s; the other ops of stage s
+/// follow, on unsliced values. A sliced op is in the stage of its operands if they are produced as
+/// it slices them; otherwise it must wait for the unsliced operand. An op with nested programs is
+/// sliced if every value inside is produced as it is used there.
 ///
-/// Step i takes every n-th block of a sliced dimension, from block i on, not the i-th run of them:
-/// a dimension is then (blocks / n, n, elements of a block), whose most major part is left for the
-/// axes of the mesh. Any choice of positions is right since the factors of a tile map may be cut
-/// down to single positions; the number of blocks divides the size of every factor in the loop, so
-/// that all ops agree on it. What depends on positions (iota, lookups at computed places, windows,
-/// running sums) runs outside, on whole values.
+/// Step i takes every n-th block of a sliced dimension, starting at block i, instead of a
+/// contiguous range. The dimension is viewed as (blocks / n, n, elements of a block), whose most
+/// major part remains for the axes of the mesh. Any choice of positions is correct, because the
+/// factors of a tile map may be cut down to single positions. The number of blocks divides the size
+/// of every factor in the loop, so that all ops agree on it. Ops that depend on positions (iota,
+/// gathers at computed indices, windows, running sums) run outside, on unsliced values.
 class sequencing {
  public:
   constexpr sequencing(const core_program& c, int axis)
@@ -68,12 +68,12 @@ class sequencing {
 
  private:
   using control_info = flat_program::control_info;
-  /// A value of the program around a scan, as its steps see it: whole (no_dim) or sliced.
+  /// A value of the program around a scan, as the scan's steps see it: unsliced (no_dim) or sliced.
   struct import {
     value_id value = -1;
     int dim = no_dim;
     value_id inner = -1;
-    int next = -1;  ///< of the same value
+    int next = -1;  ///< the next import of the same value
   };
 
   const core_program& c_;
@@ -82,25 +82,26 @@ class sequencing {
   vec<accumulation> accumulations_;
   builder b_;
   sequential_program result_;
-  vec<const factor*> factors_;  ///< by op: what its loop slices; null: it has none
-  vec<int> accumulation_;       ///< by op: the one that it is the sum or the wire of
-  vec<char> sliced_;            ///< by op of the whole program
-  vec<int> stage_;              ///< by op of the whole program
+  vec<const factor*> factors_;  ///< by op: the factor that its loop slices, or null
+  vec<int> accumulation_;  ///< by op: the index of the accumulation it belongs to (as the sum or
+                           ///< the wire), or -1
+  vec<char> sliced_;       ///< by op of the top-level program
+  vec<int> stage_;         ///< by op of the top-level program
   int stages_ = 0;
-  vec<value_id> whole_;    ///< by value: in the program around the scans
-  vec<value_id> inside_;   ///< by value: in the body of a scan
-  vec<int> first_import_;  ///< by value, of the scan being built
-  vec<import> imports_;    ///< of the scan being built
+  vec<value_id> whole_;    ///< by value: its value in the program around the scans
+  vec<value_id> inside_;   ///< by value: its value in the body of a scan
+  vec<int> first_import_;  ///< by value: its first import in the scan being built
+  vec<import> imports_;    ///< imports of the scan being built
   vec<vec<op_id>> by_scope_;
 
   constexpr bool is_control(op_id o) const { return c_.nested.control_of(o) != nullptr; }
   constexpr const control_info& control(op_id o) const { return *c_.nested.control_of(o); }
-  /// The op of its program that gives a value: of wires, the op that they belong to.
+  /// The op that produces a value; for a wire, the op it belongs to.
   constexpr op_id maker(value_id v) const { return user(c_.p.producer(v)); }
   constexpr op_id user(op_id o) const { return is_control(o) ? control(o).marker : o; }
   constexpr value_id value(const use& u) const { return c_.p.operand(u.op, u.operand); }
 
-  // ---- What the loops say -----------------------------------------------------------------------
+  // ---- Layouts of the loops ---------------------------------------------------------------------
 
   constexpr int dim_of(op_id o, int end) const {
     const factor* f = factors_[o];
@@ -112,7 +113,7 @@ class sequencing {
   }
   constexpr int required_dim(const use& u) const { return dim_of(u.op, u.operand); }
   constexpr const factor* factor_of(op_id o) const { return factors_[o]; }
-  /// Can a step do what a loop says, without knowing where in the whole dimension its blocks stand?
+  /// True if a step can run a loop over this factor without knowing the positions of its blocks.
   static constexpr bool runs_in_steps(const factor& f) {
     return !f.offset && !f.halo && !f.located && !f.again && f.carry == combiner::stack;
   }
@@ -123,22 +124,24 @@ class sequencing {
                                                                  : &c_.map.at(o, l->factor));
     }
   }
-  /// A wire that only takes an output of a nested program, or one of each branch, to a result.
+  /// True for a wire that only passes an output of a nested program, or one output of each branch,
+  /// to a result.
   constexpr bool leads_out(op_id o) const {
     const op_node& n = c_.p.op(o);
     return n.def->role == op_role::wire && control(o).scope_count > 0 &&
            (n.operand_count == 1 || (n.operand_count > 1 && control(o).branches)) &&
            n.result_count == 1 && c_.nested.value_scope[n.result] == c_.nested.scope[o];
   }
-  /// Which operand of a wire that leads out tells how steps make the whole value: what is zero is
-  /// so as a sum, too.
+  /// The operand of such a wire that determines how the steps combine to the full value. Zero
+  /// operands are skipped, because zero is also a valid sum.
   constexpr use telling(op_id wire) const {
     const int count = c_.p.op(wire).operand_count;
     for (int i = 0; i < count; ++i)
       if (count == 1 || !is_zero(c_.p, value({wire, i}))) return {wire, i};
     return {wire, 0};
   }
-  /// Does an output of a nested program make the whole value as its result does?
+  /// True if an output of a nested program combines to the full value in the same way as the result
+  /// does.
   constexpr bool agrees(const use& u) const {
     const use first = telling(u.op);
     if (u.operand == first.operand) return true;
@@ -150,7 +153,8 @@ class sequencing {
       if (each.op == u.op && each.operand == u.operand) return true;
     return false;
   }
-  /// How the steps' values make the whole one; `stack` without a dimension: they are the same.
+  /// The combiner with which the values of the steps give the full value. `stack` without a
+  /// dimension means that all steps have the same value.
   constexpr combiner combine_of(value_id v) const {
     const op_id o = c_.p.producer(v);
     if (leads_out(o)) return combine_of(value(telling(o)));
@@ -159,7 +163,7 @@ class sequencing {
     const factor* f = factor_of(o);
     return f == nullptr || made_dim(v) != no_dim ? combiner::stack : f->combine;
   }
-  /// The sum of an inner loop that is left pending until the end of the steps.
+  /// The accumulation of an inner loop that stays pending until the last step, or null.
   constexpr const accumulation* accumulates(op_id o) const {
     const int i = accumulation_[o];
     if (i < 0) return nullptr;
@@ -167,21 +171,22 @@ class sequencing {
     if (factor_of(a.add) != nullptr || factor_of(a.wire) != nullptr) return nullptr;
     return combine_of(c_.p.operand(a.add, a.added)) == combiner::add ? &a : nullptr;
   }
-  /// Does a pending sum just pass by?
+  /// True if the use only passes a pending sum on.
   constexpr bool passes(const use& u) const {
     if (leads_out(u.op)) return made_dim(value(u)) == required_dim(u) && agrees(u);
     const accumulation* a = accumulates(u.op);
     if (a == nullptr) return false;
     return u.op == a->add ? u.operand == a->added : c_.p.producer(value(u)) == a->add;
   }
-  /// Is a value made in each step as it is used there? (Of branches of which one gives a sum of the
-  /// steps the others have to, too: what is whole would be counted once for each step.)
+  /// True if each step produces the value as it is used there. If one branch yields a pending sum
+  /// of the steps, all branches must: a value that is the same in all steps would be counted once
+  /// per step.
   constexpr bool fits(const use& u) const {
     const value_id x = value(u);
     if (leads_out(u.op) && combine_of(value(telling(u.op))) != combiner::stack) return false;
     return combine_of(x) == combiner::stack && made_dim(x) == required_dim(u);
   }
-  /// A value without operands and loops is made anew where it is used.
+  /// True for a value without operands and loops, which is recomputed where it is used.
   constexpr bool made_anew(const use& u) const {
     const op_node& n = c_.p.op(c_.p.producer(value(u)));
     return n.operand_count == 0 && n.def->role == op_role::compute && required_dim(u) == no_dim;
@@ -224,7 +229,7 @@ class sequencing {
       sliced_[o] = any && good;
       if (any && !good)
         result_.notes.push_back(concat(c_.p.op(o).def->name, " of ", named_results(control(o)),
-                                       " runs once, on whole values: what it does inside needs "
+                                       " runs once, on unsliced values: its nested programs need "
                                        "the results of all steps"));
     }
   }
@@ -234,7 +239,8 @@ class sequencing {
                 [&](int i) { out << '"' << c_.describe(k.results[i]) << '"'; });
     return out;
   }
-  /// Has anything inside of an op with nested programs a loop? Is all made as it is used?
+  /// Sets `any` if an op nested in `k` has a loop, and clears `good` if some value inside is not
+  /// produced as it is used.
   constexpr void inspect(const control_info& k, bool& any, bool& good) const {
     const auto look = [&](op_id o) {
       const factor* f = factor_of(o);
@@ -275,10 +281,10 @@ class sequencing {
       stages_ = stage;
       if (stage > 1 && waits_for >= 0)
         result_.notes.push_back(concat("loop ", stage, " starts where \"", c_.describe(waits_for),
-                                       "\" is needed whole (", c_.p.op(o).def->name, ')'));
+                                       "\" is needed unsliced (", c_.p.op(o).def->name, ')'));
     }
   }
-  /// Is a value that is made in steps used after or between them?
+  /// True if a value produced in steps is used after them or between two scans.
   constexpr bool leaves_loop(value_id v) const {
     if (c_.returned[v]) return true;
     for (const auto& u : c_.uses(v)) {
@@ -287,7 +293,7 @@ class sequencing {
     }
     return false;
   }
-  /// Constants that are made anew in each body need not be there.
+  /// False for constants that are recomputed in each body and used nowhere else.
   constexpr bool needed_outside(op_id o) const {
     const op_node& n = c_.p.op(o);
     if (n.operand_count > 0 || n.def->role != op_role::compute || c_.returned[n.result])
@@ -299,14 +305,15 @@ class sequencing {
 
   // ---- Building ---------------------------------------------------------------------------------
 
-  /// Of what is added for the sake of a value.
+  /// The marks for ops that are added on behalf of a value.
   constexpr const op_marks& marks(value_id v) const { return c_.p.op(c_.p.producer(v)).marks; }
   constexpr tensor_type part_of(value_id v, int dim) const {
     tensor_type t = c_.p.type(v);
     if (dim != no_dim) t.shape[dim] /= n_;
     return t;
   }
-  /// Appends an op; `renamed` by value of the core program. `parts`: as a step sees it.
+  /// Appends an op; `renamed` is by value of the core program. `parts`: with the types that a step
+  /// sees.
   constexpr void add_op(program& to, op_id o, const vec<value_id>& operands, vec<value_id>& renamed,
                         bool parts) const {
     const auto type = [&](value_id v) { return part_of(v, parts ? made_dim(v) : no_dim); };
@@ -345,7 +352,7 @@ class sequencing {
     add_op(b_.p, o, operands, whole_, false);
   }
 
-  /// Is the operand of a sliced op made in another place than the body of its own scan?
+  /// True if the operand of a sliced op is produced outside the body of its own scan.
   constexpr bool comes_in(const use& u, int stage) const {
     const op_id q = maker(value(u));
     return !(sliced_[q] && stage_[q] == stage && fits(u));
@@ -374,7 +381,7 @@ class sequencing {
       for_each_result(o, [&](value_id v) {
         if (leaves_loop(v)) (made_dim(v) == no_dim ? carried : stacked).push_back(v);
       });
-    if (carried.empty() && stacked.empty()) return;  // nothing needs what they compute
+    if (carried.empty() && stacked.empty()) return;  // nothing uses their results
 
     ++result_.loops;
     program body;
@@ -422,7 +429,7 @@ class sequencing {
       body.outputs.push_back({next, {}});
     }
     for (value_id v : stacked) body.outputs.push_back({inside_[v], {}});
-    b_.add_for({});  // of no op: of all in its body
+    b_.add_for({});  // it belongs to no single op
     value_id result = b_.emit(def<op::scan>, {operands.data(), operands.size()}, attrs, {},
                               ops::region_list(static_cast<program&&>(body)));
     if (b_.failed()) return;
@@ -448,23 +455,23 @@ class sequencing {
     }
   }
 
-  // ---- Slices: (..., blocks / n, n, block, ...), with n in front --------------------------------
+  // ---- Slices: (..., blocks / n, n, block, ...), with n moved to the front ----------------------
 
-  /// A shape with a dimension in parts: at `at` the most major one, behind it the steps.
+  /// A shape with one dimension split: the most major part at index `at`, the steps at `at + 1`.
   struct split_shape {
     shape parts;
     int at = 0;
   };
-  /// Dimension `dim` is three, or two where a block is one element. (Where that would be more
-  /// dimensions than there can be, all before it are one, and all behind it are of the block.)
+  /// Splits dimension `dim` into three dimensions, or two if a block is one element. If that would
+  /// exceed the maximum rank, all dimensions before it become one, and all after it join the block.
   constexpr split_shape split(value_id v, int dim) const {
     const shape& s = c_.p.type(v).shape;
-    const std::int64_t block = s[dim] == blocks_ ? 1 : s[dim] / blocks_;  // (0 of 0 elements: 1)
+    const std::int64_t block = s[dim] == blocks_ ? 1 : s[dim] / blocks_;  // 1 for 0 elements
     if (s.rank + 1 + (block > 1) > max_rank) {
-      std::int64_t before = 1, behind = block;
+      std::int64_t before = 1, after = block;
       for (int d = 0; d < s.rank; ++d)
-        if (d != dim) (d < dim ? before : behind) *= s[d];
-      return {{before, blocks_ / n_, n_, behind}, 1};
+        if (d != dim) (d < dim ? before : after) *= s[d];
+      return {{before, blocks_ / n_, n_, after}, 1};
     }
     split_shape out{{}, dim};
     for (int d = 0; d < s.rank; ++d) {
@@ -507,14 +514,16 @@ class sequencing {
 
 }  // namespace core_detail
 
-/// The source program with its loops over `axis` run in sequence: each op that has one is in the
-/// body of a `scan` of as many steps as the axis has positions.
+/// Runs the loops over `axis` in sequence: every op that has one moves into the body of a `scan`,
+/// which has as many steps as the axis has positions.
 ///
-/// Sums are accumulated from step to step, tiled results are stacked, what has no loop stays
-/// outside; inputs and outputs are those of the source. Where an op in the loop needs a whole value
-/// that the loop makes (a mean over the batch), another scan follows.
-/// Cost: linear in ops. Errors: S025 a dimension is padded, S100 a sliced value of the highest
-/// rank: its stack would have one dimension more.
+/// Sums are accumulated from step to step, tiled results are stacked, and ops without a loop stay
+/// outside. Inputs and outputs are those of the source. If an op in the loop needs the full value
+/// of something that the loop produces (a mean over the batch), another scan follows.
+///
+/// Cost: linear in ops.
+/// Errors    S025 a dimension is padded, S100 a sliced value has the maximum rank, so that its
+///           stack would have one dimension too many
 constexpr sequential_program in_sequence(const core_program& c, int axis) {
   sequential_program refused;
   for (const auto& each : c.padding.enlargements)

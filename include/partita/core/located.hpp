@@ -1,4 +1,4 @@
-/// The loops over located factors: what an iteration does, as a program.
+/// The loops over located factors: one iteration as a program.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,16 @@ struct located_loops {
   axis_list axes;
 };
 
-/// What one iteration does. Its inputs are the pieces of the operands, then where pieces start.
+/// The work of one iteration. Its inputs are the pieces of the operands, followed by the offsets of
+/// pieces.
 struct located_work {
   program p;
   vec<located_start> starts;
 };
 
-/// Asks an op's `locate` function. `operands` and `results` are the types of the pieces.
+/// Calls an op's `locate` function. `operands` and `results` are the types of the pieces.
 ///
-/// Errors    in program::error: those of the ops that it appends
+/// Errors    in program::error: the errors of the ops that it appends
 constexpr located_work locate(const op_def& def, const factor_table& map, int row,
                               span<const tensor_type> operands, span<const tensor_type> results,
                               span<const std::int64_t> attrs, span<const located_piece> pieces) {

@@ -1,4 +1,4 @@
-/// A program whose ops carry loops over mesh axes, and what can be asked of it.
+/// A program whose ops carry loops over mesh axes, and queries about it.
 ///
 /// Source    PartIR, section 5
 #pragma once
@@ -16,37 +16,38 @@
 
 namespace partita {
 
-/// The arrays of a loop_program, until it changes. Propagation, counting and lowering ask for all
-/// values and operands how they lie, in constant evaluation too, which pays for each call.
+/// The arrays of a loop_program, valid until it changes. Propagation, counting and lowering query
+/// the layout of every value and operand, also in constant evaluation, where each call is
+/// expensive.
 struct loop_view {
   const op_node* ops;
   const tensor_type* types;       ///< by value
   const op_id* producers;         ///< by value
   const value_id* operands;       ///< of all ops, each from op_node::operand_begin
   const nest_list::row* nests;    ///< by op
-  const std::uint8_t* axes;       ///< by op: those of its loops, as bits
-  const loop* more_loops;         ///< of ops with many loops, each from row::begin
+  const std::uint8_t* axes;       ///< by op: the axes of its loops, as bits
+  const loop* more_loops;         ///< loops of ops that have many, each from row::begin
   const factor_table::row* maps;  ///< by op
   const factor* factors;          ///< of all ops, each from factor_table::row::begin
   const std::int8_t* dims;        ///< factor_table::operand_dims
-  const std::int64_t* locals;     ///< as `factors`: the positions that loops leave
-  const use_range* use_ranges;    ///< by value
-  const use* uses;                ///< of all values, each from use_range::begin
+  const std::int64_t* locals;  ///< indexed like `factors`: the positions per iteration of the loops
+  const use_range* use_ranges;  ///< by value
+  const use* uses;              ///< of all values, each from use_range::begin
 
   /// The loops of an op.
   constexpr const loop* loops_of(op_id o) const {
     const nest_list::row& n = nests[o];
     return n.count <= nest_list::few ? n.first : more_loops + n.begin;
   }
-  /// As factor_table::dim_of.
+  /// Like factor_table::dim_of.
   constexpr int dim_of(const factor& f, int end) const {
     if (end >= 0) return dims[f.operands_begin + end];
     if (end == -1) return f.result_dim;
     return dims[f.operands_begin + end + 1];
   }
-  /// How the loops of an op, without those over some axes (bits), slice an operand or (end -1 - r)
-  /// lay out result r; sums are not part of it.
-  constexpr layout lies(op_id o, int end, unsigned without) const {
+  /// How the loops of an op slice an operand or (end -1 - r) lay out result r, ignoring loops over
+  /// the axes in `without` (bits). Loops over reduced factors do not count.
+  constexpr layout layout_at(op_id o, int end, unsigned without) const {
     layout l;
     const nest_list::row& n = nests[o];
     if ((axes[o] & ~without) == 0) return l;
@@ -62,19 +63,21 @@ struct loop_view {
     }
     return l;
   }
-  /// How the loops of its producer, without those over some axes, lay a value out.
-  constexpr layout made(value_id v, unsigned without = 0) const {
+  /// The layout that the loops of its producer give a value, ignoring loops over the axes in
+  /// `without`.
+  constexpr layout produced_layout(value_id v, unsigned without = 0) const {
     const op_id o = producers[v];
-    return lies(o, ops[o].result - v - 1, without);
+    return layout_at(o, ops[o].result - v - 1, without);
   }
 };
 
-/// Every op has a loop nest; ops of nested programs, too, and the wires that tie them to the
-/// program around them (see flatten.hpp). Inputs and tags are ops as well, so a tiled argument is a
-/// `parameter` with loops, and so is the inference "all uses slice it": the rule that works for
+/// Every op has a loop nest, including the ops of nested programs and the wires that tie them to
+/// the program around them (see flatten.hpp). Inputs and tags are ops as well: a tiled argument is
+/// a `parameter` with loops, and the inference "all uses slice it" is the rule that applies to
 /// every op.
 ///
-/// It consists of a graph and of a state, which say what these names mean; here both are only read.
+/// It consists of a graph and a state, where its members are documented; this class only reads
+/// them.
 class loop_program {
  protected:
   core_graph graph_;
@@ -107,7 +110,7 @@ class loop_program {
     const factor* const factors = map.factors.data();
     for (std::size_t f = 0; f < map.factors.size(); ++f) state_.local.push_back(factors[f].size);
   }
-  // The names above are those of the own parts, in copies too.
+  // The references above must refer to this object's own members, so copies are written by hand.
   constexpr loop_program(const loop_program& other) : graph_(other.graph_), state_(other.state_) {}
   constexpr loop_program(loop_program&& other) noexcept
       : graph_(static_cast<core_graph&&>(other.graph_)),
@@ -124,23 +127,26 @@ class loop_program {
   }
   constexpr ~loop_program() = default;
 
-  /// How often ops were inserted or made larger. Everything else changes the state alone.
+  /// The number of times that ops were inserted or enlarged. All other changes affect the state
+  /// only.
   constexpr std::int64_t edits() const { return graph_.edits; }
-  /// How often propagation looked at an op.
+  /// The number of ops that propagation has visited.
   constexpr std::int64_t visits() const { return state_.visits; }
-  /// Becomes a copy of another one, which has the same graph, if that is known.
+  /// Becomes a copy of `other`. `same_graph`: both are known to have the same graph, which is then
+  /// not copied.
   constexpr void restore(const loop_program& other, bool same_graph) {
     if (!same_graph) graph_ = other.graph_;
     state_ = other.state_;
   }
 
-  /// Everything that actions change where they insert no ops.
+  /// Everything that actions change unless they insert ops.
   constexpr const partition_state& state() const { return state_; }
-  /// Returns to a state of this program, which had the ops then that it has now.
+  /// Restores an earlier state of this program, provided that no ops were inserted since.
   constexpr void restore(const partition_state& s) { state_ = s; }
 
-  /// The same, of a state from which actions have led here. (Loops that were asked for behind it,
-  /// but were there, may stay marked so.) Cost: of what these changed, and of what is open.
+  /// Restores state `s`, from which only actions led to the current state. A loop that existed in
+  /// `s` may stay marked as requested if an action requested it later. Cost: linear in the changes
+  /// undone and in the open conflicts.
   constexpr void undo_to(const partition_state& s) {
     const std::size_t common = s.changes.size();
     for (std::size_t i = common; i < state_.changes.size(); ++i)
@@ -166,8 +172,8 @@ class loop_program {
     state_.revisited = s.revisited;
   }
 
-  /// What led here from a state that actions have led from: loops, while no axis was split. Gives
-  /// false otherwise. `counts`: by op, anything; it is written over.
+  /// Collects in `step` the loops, actions and conflicts that led here from state `s`. Returns
+  /// false if other changes happened, such as a split axis. `counts` is scratch space, by op.
   constexpr bool step_from(const partition_state& s, partition_step& step, vec<int>& counts) const {
     const std::size_t common = s.changes.size(), end = state_.changes.size();
     for (std::size_t i = common; i < end; ++i) {
@@ -178,7 +184,7 @@ class loop_program {
     for (std::size_t i = common; i < end; ++i) {
       const op_id o = state_.changes[i];
       const nest now = state_.nests[o];
-      if (counts[o] == now.count) return false;  // something else has changed
+      if (counts[o] == now.count) return false;  // something other than a loop has changed
       step.loops.push_back({o, now.loops[counts[o]++]});
     }
     for (std::size_t i = s.actions.size(); i < state_.actions.size(); ++i)
@@ -190,7 +196,7 @@ class loop_program {
     step.visits = state_.visits;
     return true;
   }
-  /// Takes a step again, in the state that it was taken from. Cost: of what it changes.
+  /// Applies a step to the state that it was taken from. Cost: linear in what the step changes.
   constexpr void redo(const partition_step& step) {
     for (const auto& l : step.loops) {
       const bool slices = l.what.factor != any_factor;
@@ -207,17 +213,17 @@ class loop_program {
     state_.visits = step.visits;
   }
 
-  /// Positions of an axis where an op runs: on meshes of different sizes they differ.
+  /// The size of an axis where an op runs; it may differ between meshes.
   constexpr std::int64_t size(op_id o, int axis) const {
     return graph_.sizes.contains(axis) ? graph_.sizes.size(o, axis) : state_.mesh.size(axis);
   }
   constexpr const uneven_axes& uneven_sizes() const { return graph_.sizes; }
-  /// Does an op run on meshes of which some have another size of an axis than others?
+  /// True if an op runs on meshes that have different sizes of an axis.
   constexpr bool differs(op_id o, int axis) const {
     return graph_.sizes.contains(axis) &&
            graph_.sizes.size(o, axis) != graph_.sizes.least_size(o, axis);
   }
-  /// Do the loops of an op over a factor leave one position, on all meshes that it runs on?
+  /// True if the loops of an op leave one position of a factor, on every mesh that it runs on.
   constexpr bool is_used_up(op_id o, int factor) const {
     if (local(o, factor) > 1) return false;
     if (graph_.sizes.axes == 0) return true;
@@ -228,33 +234,33 @@ class loop_program {
                                                 : state_.mesh.size(l.axis);
     return pieces == graph_.map.at(o, factor).size;
   }
-  /// Into how many pieces a layout cuts a dimension where an op runs.
+  /// The number of shards into which a layout cuts a dimension where an op runs.
   constexpr std::int64_t pieces_at(op_id o, const layout& l, int dim) const {
     std::int64_t n = 1;
     for (const auto& e : l)
       if (e.dim == dim) n *= size(o, e.axis);
     return n;
   }
-  /// May a loop see elements of neighbouring pieces?
+  /// True if a loop may read elements of neighbouring shards.
   constexpr bool sees_halos() const { return state_.options.halos; }
   constexpr bool keeps_rows() const { return state_.options.stationary_rows; }
   constexpr nest nest_of(op_id o) const { return state_.nests[o]; }
-  /// The positions that the loops of an op leave of a factor, and of all its factors.
+  /// The number of positions of a factor per iteration of the op's loops.
   constexpr std::int64_t local(op_id o, int factor) const { return locals_of(o)[factor]; }
   constexpr const std::int64_t* locals_of(op_id o) const {
     return state_.local.data() + graph_.map.ops[o].begin;
   }
-  /// The shape of a value in the source program; its type may be larger, where it is padded.
+  /// The shape of a value in the source program; its type may be larger because of padding.
   constexpr const shape& true_shape(value_id v) const {
     return graph_.padding.empty() ? graph_.p.type(v).shape : graph_.padding.whole[v];
   }
   constexpr tensor_type true_type(value_id v) const {
     return {graph_.p.type(v).element, true_shape(v)};
   }
-  /// All uses of a value as an operand (being a result of the program is not among them).
+  /// All uses of a value as an operand; program outputs are not included.
   constexpr span<const use> uses(value_id v) const { return graph_.uses(v); }
 
-  /// For those who ask of many ops how they lie.
+  /// A view for callers that query the layouts of many ops.
   constexpr loop_view view() const {
     return {p.ops.data(),        p.types.data(),
             p.producers.data(),  p.operand_list.data(),
@@ -264,25 +270,27 @@ class loop_program {
             state_.local.data(), graph_.use_ranges(),
             graph_.all_uses()};
   }
-  /// How the loops of its producer lay a value out.
-  constexpr layout made(value_id v) const { return view().made(v); }
-  /// How the loops of an op slice one of its operands.
-  constexpr layout required(op_id o, int operand) const { return view().lies(o, operand, 0); }
+  /// The layout that the loops of its producer give a value.
+  constexpr layout produced_layout(value_id v) const { return view().produced_layout(v); }
+  /// The layout in which the loops of an op slice one of its operands.
+  constexpr layout required_layout(op_id o, int operand) const {
+    return view().layout_at(o, operand, 0);
+  }
 
-  /// Factor `f` of an op, which has a halo, cut into pieces; `attrs`, the op's, become those of one
-  /// piece.
+  /// Cuts factor `f` of an op, which has a halo, into `pieces` pieces; `attrs`, those of the op,
+  /// becomes that of one piece.
   constexpr halo_cut cut(op_id o, int f, std::int64_t pieces, vec<std::int64_t>& attrs) const {
     const vec<tensor_type> types = operand_types(o);
     return cut_halo(*graph_.p.ops[o].def, map, graph_.map.at(o, f), pieces, types,
                     graph_.p.type(graph_.p.ops[o].result), attrs, has_grown(o, f));
   }
-  /// The same factor, stretched; see stretch_halo.
+  /// Stretches the same factor; see stretch_halo.
   constexpr halo_cut stretch(op_id o, int f, vec<std::int64_t>& attrs) const {
     const vec<tensor_type> types = operand_types(o);
     return stretch_halo(*graph_.p.ops[o].def, map, graph_.map.at(o, f), types,
                         graph_.p.type(graph_.p.ops[o].result), attrs, has_grown(o, f));
   }
-  /// Are dimensions of a factor larger than in the source?
+  /// True if dimensions of a factor are larger than in the source.
   constexpr bool has_grown(op_id o, int f) const {
     if (!padded()) return false;
     const op_node& n = graph_.p.ops[o];
@@ -296,7 +304,7 @@ class loop_program {
   }
   constexpr vec<tensor_type> operand_types(op_id o) const { return graph_.operand_types(o); }
 
-  /// Does some loop of an op see more than its own pieces?
+  /// True if some loop of an op reads more than its own blocks.
   constexpr bool has_halo(op_id o) const {
     const nest n = state_.nests[o];
     if (n.count == 0) return false;
@@ -307,7 +315,7 @@ class loop_program {
     }
     return false;
   }
-  /// The loops of an op that do, by factor; `attrs`, the op's, become those of one iteration.
+  /// The halo loops of an op, by factor; `attrs`, those of the op, becomes that of one iteration.
   constexpr vec<halo_loops> halos_of(op_id o, vec<std::int64_t>& attrs) const {
     vec<halo_loops> list;
     for (int f = 0; f < graph_.map.ops[o].count; ++f) {
@@ -327,8 +335,8 @@ class loop_program {
     return list;
   }
 
-  /// What an op reduces of positions some of which lie behind the end, where zero there would meet
-  /// elements that may be infinite.
+  /// The reduced positions of an op that include padding, where a zero of the padding would be
+  /// multiplied by elements that may be infinite.
   constexpr vec<padded_taps> padded_taps_of(op_id o) const {
     vec<padded_taps> list;
     const op_node& n = graph_.p.ops[o];
@@ -356,7 +364,7 @@ class loop_program {
     return list;
   }
 
-  /// How many positions a factor of an op has in the source, which is a whole dimension.
+  /// The number of positions of a factor in the source; the factor is a full dimension.
   constexpr std::int64_t true_positions(op_id o, int f) const {
     const op_node& n = graph_.p.ops[o];
     const factor& of = graph_.map.at(o, f);
@@ -365,8 +373,8 @@ class loop_program {
         return true_shape(graph_.p.operand(o, i))[d];
     return true_shape(n.result)[of.result_dim];
   }
-  /// The loops of an op whose iterations know where their pieces start, by factor; with those that
-  /// are not cut, but padded: then there is one piece.
+  /// The loops of an op whose iterations know the offsets of their pieces, by factor. Includes
+  /// factors that are padded but not cut; these have one piece.
   constexpr vec<located_loops> located_of(op_id o) const {
     vec<located_loops> list;
     const nest n = nest_of(o);
@@ -382,26 +390,27 @@ class loop_program {
     return list;
   }
 
-  /// The axes of `mesh` that a named axis has something in common with, major to minor.
+  /// The axes of `mesh` that overlap a named axis, major to minor.
   constexpr axis_list parts(int axis) const { return state_.mesh.parts_of(state_.named.at(axis)); }
   /// The dimension on which a value is tiled along all of a named axis, or -1.
   constexpr int dim_of(value_id v, int axis) const {
-    const layout have = made(holder(v));
+    const layout have = produced_layout(holder(v));
     const axis_list list = parts(axis);
     const int dim = list.count > 0 ? have.dim_of(list.axes[0]) : -1;
     for (int a : list)
       if (have.dim_of(a) != dim) return -1;
     return dim;
   }
-  /// Is a value tiled along a part of a named axis, at least?
+  /// True if a value is tiled along at least a part of a named axis.
   constexpr bool is_tiled(value_id v, int axis) const {
-    const layout have = made(holder(v));
+    const layout have = produced_layout(holder(v));
     for (int a : parts(axis))
       if (have.dim_of(a) >= 0) return true;
     return false;
   }
 
-  /// Is a value sliced, or kept whole by a loop of its own, along an axis or a part of it?
+  /// True if a value is sliced, or kept replicated by a loop of its own, along at least a part of
+  /// an axis.
   constexpr bool is_placed(value_id v, int axis) const {
     const op_id o = p.producer(holder(v));
     for (int a : parts(axis))
@@ -409,14 +418,14 @@ class loop_program {
     return is_tiled(v, axis);
   }
 
-  /// Into how many pieces loops cut a factor.
+  /// The number of pieces into which the loops of an op cut a factor.
   constexpr std::int64_t pieces_of(op_id o, int factor) const {
     std::int64_t n = 1;
     for (const auto& l : nest_of(o))
       if (l.factor == factor) n *= size(o, l.axis);
     return n;
   }
-  /// An axis or a part of it, as a tactic names it: `B`, or `B:(2)4`.
+  /// A sub-axis as a tactic names it: `B`, or `B:(2)4`.
   constexpr text axis_in_tactic(const sub_axis& s) const {
     text out = escaped(mesh.name(s.axis));
     if (s.pre != 1 || s.size != mesh.whole_size(s.axis)) out << ":(" << s.pre << ')' << s.size;
@@ -427,7 +436,7 @@ class loop_program {
     print_sub_axis(out, s, mesh);
     return out;
   }
-  /// What a named axis and an axis of `mesh` that it has something in common with share.
+  /// The intersection of a named axis and an axis of `mesh` that overlap.
   constexpr sub_axis common(int axis, int part) const {
     const sub_axis a = state_.named.at(axis), b = state_.mesh.part(part);
     const std::int64_t begin = a.pre > b.pre ? a.pre : b.pre;
@@ -435,41 +444,43 @@ class loop_program {
     return {a.axis, begin, end / begin};
   }
 
-  /// The value that carries the tiling of `v`: `v` itself, or the `tiling` op's result behind it;
-  /// where it is padded, the padded value.
+  /// The value that carries the tiling of `v`: `v` itself, or the result of its `tiling` op; if `v`
+  /// is padded, the same for the padded value.
   constexpr value_id holder(value_id v) const {
     while (widened(v) >= 0) v = widened(v);
     const value_id t = graph_.tiled(v);
     return t >= 0 ? t : v;
   }
-  /// The padded value behind one that is made in its true size, or -1.
+  /// The padded value made from a value that is produced in its true size, or -1.
   constexpr value_id widened(value_id v) const {
     return graph_.padding.empty() ? -1 : graph_.padding.widened[v];
   }
-  /// Was an op inserted to pad something?
+  /// True if the program is padded.
   constexpr bool padded() const { return !graph_.padding.empty(); }
-  /// Have the ends of a factor, by its place in the table, been padded each by itself?
+  /// True if the dimensions of a factor, given by its index in the table, were padded separately.
   constexpr bool grows_apart(int factor) const { return graph_.padding.is_loose(factor); }
-  /// What padding made of an op; of a padded program.
+  /// The effect of padding on an op; only for a padded program.
   constexpr const padding_marks::inserted_op& padding_of(op_id o) const {
     return graph_.padding.inserted[o];
   }
-  /// Why an op is there, if it was inserted to pad something.
+  /// The reason for which padding inserted an op, or `none`.
   constexpr padding_record::kind inserted(op_id o) const {
     return graph_.padding.empty() ? padding_record::kind::none : graph_.padding.inserted[o].what;
   }
-  /// What an op was in the source: itself, or what goes on as another op with one operand more.
+  /// The op's definition in the source: the current one, or the previous one if padding replaced
+  /// the op by one with another operand.
   constexpr const op_def& was(op_id o) const {
     const op_def* const before = graph_.padding.empty() ? nullptr : graph_.padding.inserted[o].was;
     return before != nullptr ? *before : *graph_.p.ops[o].def;
   }
-  /// Does an op only bring a value from its true size to a padded one, or back?
+  /// True if an op only converts a value between its true and its padded size.
   constexpr bool resizes(op_id o) const {
     if (graph_.padding.empty()) return false;
     const auto why = graph_.padding.inserted[o].what;
     return why == padding_record::kind::widen || why == padding_record::kind::trim;
   }
-  /// The value of the source program behind a chain of `tiling` ops and of those that pad.
+  /// The value of the source program from which a chain of `tiling` ops and padding ops leads to
+  /// `v`.
   constexpr value_id source_of(value_id v) const {
     for (;;) {
       const op_id o = graph_.p.producer(v);
@@ -481,7 +492,7 @@ class loop_program {
         return v;
     }
   }
-  /// A name for messages: of the parameter, tag or output, or a label, else "%N".
+  /// A name for messages: that of the parameter, tag or output, a label, or "%N".
   constexpr text describe(value_id v) const {
     v = source_of(v);
     if (!graph_.p.name(v).empty()) return escaped(graph_.p.name(v));

@@ -9,19 +9,19 @@
 
 namespace partita {
 
-/// Stands, in place of a factor, for `any`: the loop slices nothing and keeps its op replicated.
+/// In place of a factor, means `any`: the loop slices nothing and keeps its op replicated.
 inline constexpr int any_factor = -1;
 
-/// One loop around an op: `loop "axis" [what becomes of the result]`, over one factor of its tile
-/// map.
+/// One loop around an op: `loop "axis" [effect on the result]`, over one factor of its tile map.
 struct loop {
-  int factor = any_factor;  ///< an op has as many as its operands have dimensions
-  int tactic = 0;           ///< which tactic introduced it
+  int factor = any_factor;  ///< an index into the factors of the op
+  int tactic = 0;           ///< the tactic that introduced it
   std::int8_t axis = 0;     ///< below max_axes
-  bool asked = false;       ///< did an action ask for it, or did propagation find it?
+  bool asked = false;       ///< true if an action requested it, false if propagation found it
 };
 
-/// The loops around an op, outermost first. No axis occurs twice. A view, until the next action.
+/// The loops around an op, outermost first. No axis occurs twice. A view, valid until the next
+/// action.
 struct nest {
   const loop* loops = nullptr;
   int count = 0;
@@ -35,19 +35,20 @@ struct nest {
   }
 };
 
-/// The nests of all ops. Most ops have few loops, which lie with the op.
+/// The nests of all ops. Most ops have few loops, which are stored inline.
 class nest_list {
  public:
   static constexpr int few = 3;
   struct row {
-    loop first[few] = {{0}, {0}, {0}};  ///< while they are few (GCC makes many zeros for less)
-    int begin = 0;                      ///< else in `more_`; below 8 times the number of ops
+    /// The loops of an op that has few ({{0}...}: GCC otherwise generates many stores).
+    loop first[few] = {{0}, {0}, {0}};
+    int begin = 0;  ///< otherwise, their index in `more_`; below 8 times the number of ops
     int count = 0;
-    unsigned sums = 0;  ///< axes, as bits, of loops over a factor that is reduced
+    unsigned sums = 0;  ///< the axes, as bits, of loops over a reduced factor
   };
   constexpr const row* rows() const { return rows_.data(); }
-  /// By op: the axes, as bits, that its loops are over. (They lie close together: propagation asks
-  /// for those of all neighbours of an op.)
+  /// By op: the axes of its loops, as bits. They are stored contiguously because propagation reads
+  /// those of all neighbours of an op.
   constexpr const std::uint8_t* axes() const { return axes_.data(); }
   /// The loops of ops that have more than a few, from row::begin.
   constexpr const loop* more() const { return more_.data(); }
@@ -66,15 +67,15 @@ class nest_list {
   }
   constexpr nest operator[](std::size_t op) const { return (*this)[static_cast<int>(op)]; }
 
-  /// The axes, as bits, of the loops of an op over a factor that is reduced.
+  /// The axes, as bits, of the loops of an op over reduced factors.
   constexpr unsigned sums(int op) const { return rows_[op].sums; }
 
-  /// So many ops more, without loops.
+  /// Appends `count` ops without loops.
   constexpr void add_ops(std::size_t count) {
     rows_.resize(rows_.size() + count);
     axes_.resize(axes_.size() + count, 0);
   }
-  /// One more loop, the innermost; is its factor reduced? Cost: constant.
+  /// Adds a loop as the innermost one; `reduces`: its factor is reduced. Cost: constant.
   constexpr void push_back(int op, const loop& l, bool reduces) {
     row& r = rows_[op];
     if (r.count == few) {
@@ -87,21 +88,21 @@ class nest_list {
     axes_[op] = static_cast<std::uint8_t>(axes_[op] | 1u << l.axis);
     if (reduces) r.sums |= 1u << l.axis;
   }
-  /// The loops of an op become those that it had in an earlier list, from which this one has grown;
-  /// `end_undo` behind all of them.
+  /// Restores the loops of an op from an earlier list, from which this one has grown. Call
+  /// `end_undo` after the last op.
   constexpr void undo(const nest_list& earlier, int op) {
     rows_[op] = earlier.rows_[op];
     axes_[op] = earlier.axes_[op];
   }
   constexpr void end_undo(const nest_list& earlier) { more_.resize(earlier.more_.size(), loop{}); }
-  /// An action asked for the loop of an op over an axis.
+  /// Marks the loop of an op over an axis as requested by an action.
   constexpr void ask_for(int op, int axis) {
     row& r = rows_[op];
     loop* loops = loops_of(r, r.count);
     for (int i = 0; i < r.count; ++i)
       if (loops[i].axis == axis) loops[i].asked = true;
   }
-  /// Axis `minor` is new, and the minor part of what was `axis`: so are all loops.
+  /// Inserts axis `minor`, the minor part of what was `axis`, and splits all loops accordingly.
   constexpr void split(int axis, int minor) {
     const nest_list old = *this;
     rows_.clear();
@@ -134,7 +135,7 @@ struct use {
   op_id op = -1;
   int operand = -1;
 };
-/// The uses of a value, in a list of all.
+/// The uses of a value, as a range in the list of all uses.
 struct use_range {
   int begin = 0, count = 0;
 };
@@ -147,18 +148,18 @@ struct action {
   action_kind kind = action_kind::propagate;
   value_id value = -1;  ///< in the flat source program
   int dim = -1;
-  int axis = -1;  ///< a number of core_program::named
+  int axis = -1;  ///< a number in core_program::named
   int tactic = 0;
-  partita::uneven uneven = partita::uneven::unsaid;  ///< of a `tile`
+  partita::uneven uneven = partita::uneven::unsaid;  ///< the policy of a `tile`
 };
 
-/// Why an op was left without a loop over an axis.
+/// The reason for which an op has no loop over an axis.
 enum class conflict_kind : std::uint8_t {
   several,     ///< evidence supports more than one entry of the tile map
-  indivisible  ///< the axis does not divide what is left of the only factor that matches
+  indivisible  ///< the axis does not divide the local size of the only factor that matches
 };
 
-/// Where the evidence for a tile-map entry comes from.
+/// The source of the evidence for a tile-map entry.
 struct evidence {
   int factor = any_factor;
   int operand = -1;  ///< operand index, or -1 for the uses of the result
@@ -168,16 +169,17 @@ struct evidence {
   }
 };
 
+/// An op without a loop over an axis for which there is evidence.
 struct conflict {
   op_id op = -1;
   int axis = -1;  ///< of the user's mesh
   conflict_kind kind = conflict_kind::several;
   evidence first, second;
-  int tactic = 0;                   ///< during which tactic it was found
-  std::int64_t pre = 1, size = -1;  ///< which part of the axis
+  int tactic = 0;                   ///< the tactic during which it was found
+  std::int64_t pre = 1, size = -1;  ///< the part of the axis
 
   constexpr sub_axis where() const { return {axis, pre, size}; }
-  /// The same finding, in whichever tactic.
+  /// True for the same finding, in any tactic.
   friend constexpr bool operator==(const conflict& a, const conflict& b) {
     return a.op == b.op && a.where() == b.where() && a.kind == b.kind && a.first == b.first &&
            a.second == b.second;

@@ -1,4 +1,4 @@
-/// Evidence for loops: which entry of an op's tile map do the ops around it support?
+/// Evidence for loops: the entries of an op's tile map that the surrounding ops support.
 ///
 /// Source    PartIR, section 5.2 and appendix B
 #pragma once
@@ -14,11 +14,12 @@ struct match {
   constexpr bool one() const { return first.factor != any_factor && !several && !indivisible; }
 };
 
-/// Of a lookup whose rows and whose batch are cut the batch is, if rows are to stay where they are
-/// without a loop (core_options::stationary_rows).
+/// True if evidence for the rows of a gather should yield to evidence for its batch: the rows then
+/// stay in place without a loop (core_options::stationary_rows).
 constexpr bool gives_way(const factor& rows, const factor& batch) {
   return rows.located && rows.result_dim == no_dim && !batch.located && batch.result_dim != no_dim;
 }
+/// Adds evidence to a match.
 constexpr void support(const loop_program& c, match& m, op_id o, int axis, evidence e) {
   if (m.first.factor == e.factor || m.several) return;
   if (c.keeps_rows() && m.first.factor != any_factor) {
@@ -36,9 +37,9 @@ constexpr void support(const loop_program& c, match& m, op_id o, int axis, evide
   }
 }
 
-// (Few calls, and on plain arrays: propagation asks for this more often than for anything else.)
+// Propagation calls these functions most often, so they make few calls and use plain arrays.
 
-/// The loop of an op over an axis; it has one.
+/// Returns the loop of an op over an axis; it must have one.
 constexpr const loop& loop_over(const loop_view& now, op_id o, int axis) {
   const loop* const loops = now.loops_of(o);
   int i = 0;
@@ -46,14 +47,15 @@ constexpr const loop& loop_over(const loop_view& now, op_id o, int axis) {
   return loops[i];
 }
 
-/// The most major factor that is left of a dimension of an operand (-1 - r: of result r).
+/// Returns the most major factor of a dimension of an operand (-1 - r: of result r) that is not
+/// used up by loops.
 constexpr int front_factor(const loop_program& c, const loop_view& now, op_id o, int operand,
                            int dim) {
   const factor_table::row& row = now.maps[o];
   const factor* const factors = now.factors + row.begin;
   const std::int64_t* local = now.locals + row.begin;
   vec<std::int64_t> left;
-  if (row.composed && c.uneven_sizes().axes != 0) {  // used up means on all meshes
+  if (row.composed && c.uneven_sizes().axes != 0) {  // used up on all meshes
     for (int f = 0; f < row.count; ++f)
       left.push_back(local[f] > 1 || c.is_used_up(o, f) ? local[f] : 2);
     local = left.data();
@@ -69,8 +71,8 @@ constexpr int front_factor(const loop_program& c, const loop_view& now, op_id o,
   return c.map.is_front(o, last, local) ? last : any_factor;
 }
 
-/// Is what op `wants` has along `dim` what op `has` has, up to but not including `axis`? The ends
-/// are as of front_factor.
+/// True if the axes that slice dimension `dim` in op `wants` are those in op `has` up to but not
+/// including `axis`. Ends as in front_factor.
 constexpr bool next_along(const loop_view& now, op_id has, int has_end, op_id wants, int wants_end,
                           int dim, int axis) {
   const loop *const given = now.loops_of(has), *const needed = now.loops_of(wants);
@@ -92,8 +94,8 @@ constexpr bool next_along(const loop_view& now, op_id has, int has_end, op_id wa
   return false;
 }
 
-/// May a factor with a halo be cut once more? Not if the axis does not divide both sides, or if
-/// the halos were more than a gather.
+/// True if a factor with a halo may be cut once more: the axis must divide both sides, and the
+/// halos must cost less than a gather.
 constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
   if (c.differs(o, axis)) return false;
   const std::int64_t left = c.local(o, f), size = c.size(o, axis);
@@ -107,17 +109,18 @@ constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
   return good;
 }
 
-/// May a loop take a factor? A halo has to fit, and a piece that starts somewhere to be possible,
-/// or to be large enough.
+/// True if a loop may cut a factor: a halo must fit, and the iterations of a located factor must be
+/// allowed and large enough.
 constexpr bool may_take(const loop_program& c, op_id o, int f, const factor& of, int axis) {
   if (of.halo) return fits(c, o, f, axis);
   if (!of.located && !of.again && of.carry == combiner::stack) return true;
   return c.sees_halos() && !c.differs(o, axis) && c.local(o, f) >= of.least * c.size(o, axis);
 }
 
-/// The dimension on which all ops that use a value slice it along an axis. Being a result of the
-/// program is no use in this sense: results may lie on the mesh as they are made. That is how an
-/// optimizer's next state follows its parameters (section 5.2.2); `replicated` keeps one whole.
+/// Returns the dimension on which all users of a value slice it along an axis, or no_dim. Program
+/// outputs do not count as uses, because results may keep the layout in which they are produced.
+/// That is how an optimizer's next state follows its parameters (section 5.2.2); `replicated` keeps
+/// a result unsharded.
 constexpr int sliced_by_all_uses(const loop_view& now, value_id v, int axis) {
   int dim = no_dim;
   const use* const uses = now.uses + now.use_ranges[v].begin;
@@ -140,8 +143,8 @@ constexpr int sliced_by_all_uses(const loop_view& now, value_id v, int axis) {
   return dim;
 }
 
-/// Which tile-map entries of an op does the evidence support for a loop over an axis? `now`: the
-/// arrays of the program as it is.
+/// Returns the tile-map entries of an op that the evidence supports for a loop over an axis. `now`
+/// is a current view of the program.
 constexpr match find_match(const loop_program& c, const loop_view& now, op_id o, int axis) {
   match m;
   if ((now.axes[o] >> axis & 1) != 0) return m;
@@ -160,7 +163,7 @@ constexpr match find_match(const loop_program& c, const loop_view& now, op_id o,
     if (dim == no_dim || !next_along(now, q, result, o, i, dim, axis)) continue;
     const int f = front_factor(c, now, o, i, dim);
     if (f != any_factor && may_take(c, o, f, mine[f], axis)) support(c, m, o, axis, {f, i});
-    if (m.several) return m;  // an op of many operands may have as many factors
+    if (m.several) return m;  // an op with many operands may have as many factors
   }
   for (int r = 0; r < n.result_count; ++r) {
     const int dim = sliced_by_all_uses(now, n.result + r, axis);
@@ -172,7 +175,7 @@ constexpr match find_match(const loop_program& c, const loop_view& now, op_id o,
   return m;
 }
 
-/// Does a factor take only a part of the dimension that the evidence slices?
+/// True if a factor is only a part of the dimension that the evidence slices.
 constexpr bool is_composed(const loop_program& c, op_id o, const evidence& e) {
   if (c.map.ops[o].composed) return true;
   const factor& f = c.map.at(o, e.factor);

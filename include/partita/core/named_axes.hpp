@@ -1,4 +1,4 @@
-/// The axes that actions and tactics speak of.
+/// The axes that actions and tactics name.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace partita {
 
-/// Axes by number: those of the user's mesh, in its order, then the sub-axes that were named. A
-/// number means the same positions for good, however axes are split.
+/// Numbered axes: those of the user's mesh, in its order, then the sub-axes that were named. A
+/// number always means the same positions, however axes are split.
 struct named_axes {
   partita::mesh mesh;  ///< the user's
   vec<sub_axis> parts;
@@ -26,7 +26,7 @@ struct named_axes {
   }
   constexpr std::int64_t size(int axis) const { return at(axis).size; }
   constexpr void print(text& out, int axis) const { print_sub_axis(out, at(axis), mesh); }
-  /// The number of a sub-axis, which has a name from now on.
+  /// Returns the number of a sub-axis, and assigns one if it has none.
   constexpr int number(const sub_axis& s) {
     for (int i = 0; i < count(); ++i)
       if (at(i) == s) return i;
@@ -34,7 +34,8 @@ struct named_axes {
     return count() - 1;
   }
 
-  /// The number of `A` or, of a sub-axis, `A:(1)4`; or -1 with an error. `who` begins its text.
+  /// Returns the number of axis `A` or sub-axis `A:(1)4`, or -1 with an error, whose text begins
+  /// with `who`.
   ///
   /// Errors    S001 no such axis, S021 not of the form `A:(pre)size`, S022 pre times size does not
   ///           divide the axis
@@ -55,16 +56,16 @@ struct named_axes {
     const bool read =
         in.accept(":(") && in.integer(s.pre) && in.accept(")") && in.integer(s.size) && in.done();
     if (!read || s.pre < 1 || s.size < 1) {
-      f.record("S021", who, ": \"", name, "\" is no sub-axis of axis \"", base,
+      f.record("S021", who, ": \"", name, "\" is not a sub-axis of axis \"", base,
                "\", which has size ", whole, "; \"", base,
                ":(pre)size\" is needed, both at least 1, pre x size a divisor of ", whole);
     } else if (whole % s.pre != 0) {
       f.record("S022", who, ": sub-axis \"", name, "\": axis \"", base, "\" has size ", whole,
-               ", which ", s.pre, " does not divide; before a part of it stand ", divisors(whole));
+               ", which ", s.pre, " does not divide; pre can be ", divisors(whole));
     } else if (whole / s.pre % s.size != 0) {
       f.record("S022", who, ": sub-axis \"", name, "\": axis \"", base, "\" has size ", whole,
-               ", which ", s.pre, " x ", s.size, " does not divide; behind (", s.pre,
-               ") a size of ", divisors(whole / s.pre), " is possible");
+               ", which ", s.pre, " x ", s.size, " does not divide; after (", s.pre, ") a size of ",
+               divisors(whole / s.pre), " is possible");
     } else {
       return number(s);
     }
@@ -72,7 +73,7 @@ struct named_axes {
   }
 
  private:
-  /// `1, 2, 4 or 8`; of many the first ones.
+  /// Lists divisors: `1, 2, 4 or 8`. A long list is cut.
   static constexpr text divisors(std::int64_t n) {
     text out;
     int shown = 0;

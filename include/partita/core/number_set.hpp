@@ -1,4 +1,4 @@
-/// A set of numbers that keeps the order in which they came.
+/// A set of numbers that keeps insertion order.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace partita::core_detail {
 
-/// Numbers from 0 on, each with the place at which it came. Cost: constant for each of them,
-/// whatever their greatest is.
+/// A set of non-negative numbers, indexed by insertion order. Cost: constant per operation,
+/// independent of the maximum number.
 class number_set {
  public:
   constexpr const vec<int>& numbers() const { return numbers_; }
-  /// The place of a number, or -1.
+  /// The index of a number, or -1.
   constexpr int find(int number) const { return slots_.empty() ? -1 : slots_[slot_of(number)]; }
-  /// The place of a number, which is in the set from now on.
+  /// Inserts a number if it is new, and returns its index.
   constexpr int insert(int number) {
     if (2 * (numbers_.size() + 1) > slots_.size()) grow();
     int& slot = slots_[slot_of(number)];
@@ -27,7 +27,7 @@ class number_set {
 
  private:
   vec<int> numbers_;
-  vec<int> slots_;  ///< places by hash; a power of two of them, at most half in use
+  vec<int> slots_;  ///< indices by hash; the size is a power of two, at most half in use
 
   constexpr std::size_t slot_of(int number) const {
     const std::size_t mask = slots_.size() - 1;

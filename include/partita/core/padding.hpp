@@ -1,22 +1,24 @@
-/// Uneven dimensions: the program made larger, so that every axis divides what it slices.
+/// Uneven dimensions: enlarges the program so that every axis divides the dimensions that it
+/// slices.
 ///
-/// A padded program is an ordinary one, whose types are larger than those of the source. Behind the
-/// end of a padded dimension stands what happens to come there: zeros in the arguments of a run,
-/// anything elsewhere. That this is never part of a result follows from the tile maps:
+/// A padded program is an ordinary program whose types are larger than those of the source. The
+/// padding at the end of a dimension is zeros in the arguments of a run, and unspecified elsewhere.
+/// It never becomes part of a result:
 ///
-/// * The dimensions that factors tie to a padded one are padded with it; together they are a class
-///   (core/dimension_class.hpp). A factor that is stacked says that the op acts position by
-///   position along it: positions behind the end give positions behind the end.
-/// * Where the factor is reduced, the operands get, behind the end, the identity of the combiner (a
-///   `select`), so that these positions add nothing.
-/// * The windows of convolutions and pooling slide over more elements; behind the old end stands
-///   what they would find behind the end.
-/// * Where the extents of windows and of what they slide over have too little in common, each grows
-///   by itself, so that the pieces divide both.
-/// * An op that has no factor for a dimension of the class sees the dimension in its true size
-///   (a `slice`), and what it makes in its true size is padded behind it (a `pad`).
+/// * Dimensions that factors tie to a padded one are padded with it; together they form a class
+///   (core/dimension_class.hpp). A stacked factor means that the op works position by position, so
+///   padding of an operand becomes padding of the result.
+/// * If the factor is reduced, the padding of the operands is set to the identity of the combiner
+///   (by a `select`), so that it adds nothing.
+/// * Windows of convolutions and pooling slide over more elements; the padding is set to the value
+///   that they would read out of bounds.
+/// * If the extents of windows and of the elements under them have too small a common divisor, each
+///   is padded separately, so that the number of shards divides both.
+/// * An op that has no factor for a dimension of the class reads the dimension in its true size
+///   (through a `slice`), and a result that it produces in its true size is padded afterwards (by a
+///   `pad`).
 ///
-/// Propagation, lowering and cost need to know nothing of it.
+/// Propagation, lowering and cost need not know about padding.
 #pragma once
 
 #include <cstdint>
@@ -31,20 +33,21 @@
 
 namespace partita::core_detail {
 
-/// Enlarges one class of dimensions, so that `pieces` and the loops over it divide them. Cost:
-/// linear in the ops that have a dimension of the class.
+/// Enlarges one class of dimensions until `pieces` and the loops over it divide them. Cost: linear
+/// in the ops that have a dimension of the class.
 class padder {
  public:
   constexpr padder(const loop_program& c, core_editor edit, const dimension_class& of,
                    std::int64_t pieces)
       : c_(c), p_(c.p), edit_(edit), class_(of), pieces_(pieces) {}
 
-  /// Finds the least sizes. False if a tensor gets too many elements; then it is `too_large`.
+  /// Finds the smallest sizes. Returns false if a tensor would get too many elements; its type is
+  /// then in `too_large`.
   constexpr bool plan(tensor_type& too_large) {
     const auto need = [&](std::int64_t size, std::int64_t pieces) {
       return pieces / greatest_common_divisor(pieces, size / class_.count());
     };
-    checked unit = pieces_;  // what is a part of a dimension can be sliced so, too
+    checked unit = pieces_;  // so that a part of a dimension can be sliced, too
     const auto divides = [&](std::int64_t n) {
       unit = unit * (n / greatest_common_divisor(unit.value_or(n), n));
     };
@@ -56,11 +59,12 @@ class padder {
       if (!stays_sliced(v)) continue;
       sliced_.push_back(v);
       for (int d = 0; d < max_rank; ++d)
-        if (class_.made_small(v, d)) divides(need(true_size(v, d), c_.made(v).pieces(c_.mesh, d)));
+        if (class_.made_small(v, d))
+          divides(need(true_size(v, d), c_.produced_layout(v).pieces(c_.mesh, d)));
     }
     const std::int64_t each = unit.value_or(saturated);
     larger_count_ =
-        saturating_multiply((present_count() - 1) / each + 1, each);  // of one or more positions
+        saturating_multiply((present_count() - 1) / each + 1, each);  // at least one position
     for (value_id v : class_.values()) {
       too_large = p_.type(v);
       for (int d = 0; d < max_rank; ++d)
@@ -69,7 +73,7 @@ class padder {
     }
     return true;
   }
-  /// To the sizes that were planned.
+  /// Enlarges the dimensions to the planned sizes.
   constexpr void enlarge() {
     for (value_id v : class_.values()) before_.push_back(p_.type(v).shape);
     const op_id first = p_.op_count();
@@ -106,23 +110,23 @@ class padder {
  private:
   using kind = padding_record::kind;
   using dim_set = dimension_class::dim_set;
-  /// What has to stand behind the end of a dimension.
+  /// A requirement on the padding of a dimension.
   struct masked_dim {
     int dim = 0;
-    std::int64_t identity = 0;  ///< its bits ...
-    value_id fill = -1;         ///< ... or the scalar that does; -1: no such
+    std::int64_t identity = 0;  ///< the bits of the identity ...
+    value_id fill = -1;         ///< ... or the scalar that replaces it; -1: none
   };
-  /// A use that needs other than the padded value.
+  /// A use that needs a value other than the padded one.
   struct change {
     use where;
-    int value = 0;  ///< which one of the class
+    int value = 0;  ///< index in the class
     dim_set trimmed = 0;
-    int first_mask = 0, end_mask = 0;  ///< in `masks_`
+    int first_mask = 0, end_mask = 0;  ///< a range in `masks_`
   };
   struct insertion {
-    op_id behind = -1;  ///< -1: before all others
+    op_id after = -1;  ///< -1: at the front
     op_id op = -1;
-    bool first = false;  ///< of a nested program
+    bool first = false;  ///< true at the start of a nested program
   };
 
   const loop_program& c_;
@@ -130,13 +134,13 @@ class padder {
   core_editor edit_;
   const dimension_class& class_;
   std::int64_t pieces_, larger_count_ = 0;
-  vec<shape> before_;     ///< by value of the class: what it was
-  vec<value_id> sliced_;  ///< whose larger values have to be sliced, too
+  vec<shape> before_;     ///< by value of the class: its shape before
+  vec<value_id> sliced_;  ///< the values whose enlarged values must be sliced, too
   vec<change> changes_;
   vec<masked_dim> masks_;
   vec<insertion> insertions_;
-  vec<use> added_uses_;   ///< operands that ops have got
-  bool rewired_ = false;  ///< are uses to be found anew?
+  vec<use> added_uses_;   ///< operands added to existing ops
+  bool rewired_ = false;  ///< true if uses must be recomputed
   struct known_flags {
     int scope;
     std::int64_t true_size;
@@ -146,8 +150,8 @@ class padder {
 
   static constexpr dim_set bit(int dim) { return dimension_class::bit(dim); }
   constexpr std::int64_t true_size(value_id v, int dim) const { return c_.true_shape(v)[dim]; }
-  /// As many positions as there are by now: what was padded with a larger class stays that large,
-  /// for ops that are no longer in the class may see all of it.
+  /// The current number of positions. A dimension padded with an earlier, larger class keeps that
+  /// size, because ops outside the current class may read all of it.
   constexpr std::int64_t present_count() const {
     std::int64_t n = class_.count();
     for (value_id v : class_.values())
@@ -162,11 +166,11 @@ class padder {
     return saturating_multiply(true_size / class_.count(), larger_count_);
   }
 
-  /// Is a dimension sliced that this value's producer cannot make larger? Then the larger value, if
-  /// it is what carries the tiling, has to be sliced so, too.
+  /// True if a loop slices a dimension that the value's producer cannot enlarge. If the enlarged
+  /// value carries the tiling, it must be sliced in the same way.
   constexpr bool stays_sliced(value_id v) const {
     if (c_.holder(v) != v || c_.inserted(p_.producer(v)) == kind::widen) return false;
-    for (const auto& e : c_.made(v))
+    for (const auto& e : c_.produced_layout(v))
       if (class_.made_small(v, e.dim)) return true;
     return false;
   }
@@ -193,16 +197,15 @@ class padder {
           combiner combine = c_.map.at(u.op, f).combine;
           if (c_.map.at(u.op, f).backwards) combine = c_.map.at(u.op, f).carry;
           if (c_.map.sees_no_padding(u.op, f)) combine = combiner::stack;
-          masked_dim behind_end{.dim = d};
+          masked_dim padding{.dim = d};
           if (c_.map.at(u.op, f).halo) {
             const halo_range needs = class_.stretched(u.op, f).ranges[u.operand];
             combine = needs.fill;
-            behind_end.fill = class_.fill_behind(u.op, needs);
+            padding.fill = class_.padding_fill(u.op, needs);
           }
           if (combine == combiner::stack) continue;
-          behind_end.identity = identity_of(u.op, f, combine, p_.type(v).element);
-          if (behind_end.fill >= 0 || !masked(v, d, behind_end.identity))
-            masks_.push_back(behind_end);
+          padding.identity = identity_of(u.op, f, combine, p_.type(v).element);
+          if (padding.fill >= 0 || !masked(v, d, padding.identity)) masks_.push_back(padding);
         }
         each.end_mask = static_cast<int>(masks_.size());
         if ((each.trimmed | class_.made_small(v)) != 0 || each.first_mask < each.end_mask)
@@ -210,12 +213,12 @@ class padder {
       }
     }
   }
-  /// What adds nothing to what a factor of an op reduces: where the sum goes on from an operand,
-  /// which may be -0, not even to its sign.
+  /// The value that adds nothing to what a factor reduces. If the sum continues from an operand,
+  /// which may be -0, it must preserve even the sign of zero.
   constexpr std::int64_t identity_of(op_id o, int f, combiner combine, dtype t) const {
     return c_.map.at(o, f).located ? neutral_bits(combine, t) : identity_bits(combine, t);
   }
-  /// Does the identity stand behind the end of a dimension already?
+  /// True if the padding of a dimension is set to the identity already.
   constexpr bool masked(value_id v, int dim, std::int64_t identity) {
     for (;;) {
       const op_id o = p_.producer(v);
@@ -232,15 +235,15 @@ class padder {
     }
   }
 
-  // ---- What is inserted -------------------------------------------------------------------------
+  // ---- Inserted ops -----------------------------------------------------------------------------
 
   struct place {
-    op_id behind = -1;
+    op_id after = -1;
     int scope = 0;
     bool first = false;
     op_marks sake;
   };
-  constexpr place behind(value_id v) const {
+  constexpr place place_after(value_id v) const {
     const op_id o = p_.producer(v);
     return {o, c_.nested.value_scope[v], false, p_.op(o).marks};
   }
@@ -259,7 +262,7 @@ class padder {
     edit_.set_marks(o, at.sake);
     edit_.padding().whole[v] = whole;
     edit_.padding().inserted[o].what = what;
-    insertions_.push_back({at.behind, o, at.first});
+    insertions_.push_back({at.after, o, at.first});
     rewired_ = true;
     return v;
   }
@@ -267,7 +270,7 @@ class padder {
     const std::int64_t attrs[] = {bits};
     return append(kind::auxiliary, def<op::constant>, {}, attrs, {t, {}}, {}, at);
   }
-  /// The op that makes a value is sliced as another value is made, as far as it can be.
+  /// Slices the producer of a value like `like`, where it has matching factors.
   constexpr void slice_like(value_id v, const layout& have, value_id like) {
     const op_id o = p_.producer(v);
     edit_.slice_like(o, have, like, [&](int dim) {
@@ -277,7 +280,7 @@ class padder {
     });
   }
 
-  /// What is made in its true size becomes larger: more of an earlier `pad`, or a new one.
+  /// Pads a value that is produced in its true size: extends an earlier `pad` or inserts one.
   constexpr void widen(value_id v) {
     const op_id o = p_.producer(v);
     const int rank = p_.type(v).shape.rank;
@@ -287,8 +290,8 @@ class padder {
       edit_.mark(o);
       return;
     }
-    const place at = behind(v);
-    const layout have = c_.made(v);
+    const place at = place_after(v);
+    const layout have = c_.produced_layout(v);
     tensor_type wide_type = p_.type(v);
     std::int64_t amounts[3 * max_rank] = {};
     for (int d = 0; d < rank; ++d) {
@@ -302,11 +305,12 @@ class padder {
                wide_type, shape(c_.true_shape(v)), at);
     slice_like(wide, have, v);
     auto& widened = edit_.padding().widened;
-    widened[wide] = widened[v];  // of another class; it stands behind
+    widened[wide] = widened[v];  // of another class; it comes after
     widened[v] = wide;
   }
-  /// A factor for each dimension of an inserted `pad` or `slice`; one of a single position, which
-  /// no loop takes, for a dimension that it pads or cuts. So they stay what they are when it grows.
+  /// Adds one factor per dimension of an inserted `pad` or `slice`. A dimension that the op pads or
+  /// cuts gets a factor with a single position, which no loop can take, so that the op stays
+  /// unchanged when the dimension grows.
   static constexpr void add_plain_factors(core_graph& graph, op_id o) {
     const tensor_type to = graph.p.type(graph.p.op(o).result);
     const vec<tensor_type> from = graph.operand_types(o);
@@ -317,14 +321,14 @@ class padder {
       if (!whole) c.halo();
     }
   }
-  /// What a `pad` adds, now that its operand and its result have their types.
+  /// Updates the amounts of a `pad` to the types of its operand and result.
   constexpr void set_amounts(op_id o) {
     const shape &from = p_.type(p_.operand(o, 0)).shape, &to = p_.type(p_.op(o).result).shape;
     for (int d = 0; d < to.rank; ++d) edit_.set_attr(o, to.rank + d, to[d] - from[d]);
   }
 
-  /// What a value of shape `before` was, of `x`, which it is now: its true size but for an op that
-  /// grew with it earlier and cannot go on.
+  /// Cuts value `x` back to shape `before` along `dims`. That is its true size, unless the user
+  /// grew with it earlier and cannot grow further.
   constexpr value_id trim(value_id x, const shape& before, dim_set dims, const place& at) {
     tensor_type smaller = p_.type(x);
     const auto rank = static_cast<std::size_t>(smaller.shape.rank);
@@ -334,14 +338,15 @@ class padder {
       attrs[rank + d] = cut ? before[static_cast<int>(d)] : ops::whole;
       if (cut) smaller.shape[static_cast<int>(d)] = attrs[rank + d];
     }
-    const layout have = c_.made(x);
+    const layout have = c_.produced_layout(x);
     const value_id operands[] = {x};
     const value_id y = append(kind::trim, def<op::slice>, operands, {attrs, 2 * rank}, smaller,
                               shape(c_.true_shape(x)), at);
     slice_like(y, have, x);
     return y;
   }
-  /// A factor of an op of which one end has grown: its positions divide both.
+  /// Separates the dimensions of a factor after one of them has grown: the factor gets the number
+  /// of positions that divides both.
   constexpr void loosen(op_id o, int f) {
     const factor& of = c_.map.at(o, f);
     const op_node& n = p_.op(o);
@@ -354,7 +359,7 @@ class padder {
     edit_.padding().loosen(c_.map.ops[o].begin + f);
     edit_.set_size(o, f, both);
   }
-  /// The windows of an op slide over more elements.
+  /// Updates an op whose windows slide over more elements.
   constexpr void stretch(op_id o, int f) {
     const auto given = p_.attrs(o);
     vec<std::int64_t> attrs(given.begin(), given.end());
@@ -362,7 +367,7 @@ class padder {
       return become(o, *larger.becomes, attrs);
     for (int i = 0; i < static_cast<int>(attrs.size()); ++i) edit_.set_attr(o, i, attrs[i]);
   }
-  /// An op goes on as another one, with zero behind its operands.
+  /// Replaces an op by another one with a zero as additional operand.
   constexpr void become(op_id o, const op_def& other, const vec<std::int64_t>& attrs) {
     const value_id x = p_.operand(o, 0);
     const int scope = c_.nested.value_scope[x];
@@ -373,7 +378,8 @@ class padder {
     edit_.become(o, other, zero, attrs);
     rewired_ = true;
   }
-  /// One flag per position: does it lie before the end? Made once in each nested program.
+  /// Returns a boolean per position, true before the end of the true size. Created once per nested
+  /// program.
   constexpr value_id flags(int scope, std::int64_t true_size, const op_marks& sake) {
     for (const auto& each : inside_)
       if (each.scope == scope && each.true_size == true_size) return each.flags;
@@ -388,12 +394,13 @@ class padder {
          append(kind::auxiliary, def<op::compare>, both, less, {dtype::boolean, wide}, whole, at)});
     return inside_.back().flags;
   }
-  /// `filler`: a scalar, or -1 for the identity.
+  /// Sets the padding along dimension `dim` to a constant or, if `filler` is not -1, to that
+  /// scalar.
   constexpr value_id mask(value_id x, int dim, std::int64_t fill, value_id filler,
                           const place& at) {
     const tensor_type t = p_.type(x);
     const shape whole = c_.true_shape(x);
-    const layout have = c_.made(x);
+    const layout have = c_.produced_layout(x);
     value_id inside = flags(at.scope, whole[dim], at.sake);
     if (t.shape.rank > 1) {
       const value_id operands[] = {inside};
@@ -418,12 +425,12 @@ class padder {
   constexpr void apply_changes() {
     struct made {
       value_id from;
-      int what;  ///< dimensions of a trim; of a mask -1 - dim
+      int what;  ///< dimensions of a trim; -1 - dim for a mask
       std::int64_t identity;
       value_id fill;
       value_id to;
     };
-    vec<made> known;  // of one value
+    vec<made> known;  // derived from one value
     value_id of = -1;
     const auto once = [&](value_id from, int what, std::int64_t identity, value_id fill,
                           auto&& make) {
@@ -439,7 +446,7 @@ class padder {
       const value_id v = p_.operand(each.where.op, each.where.operand);
       if (v != of) known.clear();
       of = v;
-      const place at = behind(v);
+      const place at = place_after(v);
       value_id x = v;
       dim_set trimmed = each.trimmed;
       const bool widened = class_.made_small(v) != 0 && c_.inserted(p_.producer(v)) != kind::widen;
@@ -462,33 +469,33 @@ class padder {
     }
   }
 
-  /// Behind that place and behind what makes a scalar.
+  /// The place after `at` and after the op that produces the scalar.
   constexpr place mask_place(const place& at, value_id fill) const {
-    if (fill < 0 || !class_.is_later(fill, at.behind)) return at;
-    place later = behind(fill);
+    if (fill < 0 || !class_.is_later(fill, at.after)) return at;
+    place later = place_after(fill);
     later.sake = at.sake;
     return later;
   }
-  /// New ops stand right behind what they follow; behind a wire, behind its marker. Put in their
-  /// places from the last one on, each right behind what it follows.
+  /// Inserts the new ops into the execution order, each directly after the op that it follows, or
+  /// after the marker if that op is a wire. Iterates from the last op to the first so that each
+  /// ends up directly after the op it follows.
   constexpr void put_in_order() {
-    vec<insertion> behind_markers;
+    vec<insertion> after_markers;
     for (const auto& each : insertions_)
-      if (!each.first && p_.is(each.behind, op_role::wire)) behind_markers.push_back(each);
-    sort(behind_markers);
-    for (std::size_t i = behind_markers.size(); i-- > 0;)
-      edit_.insert_behind(edit_.place_behind(behind_markers[i].behind), behind_markers[i].op);
+      if (!each.first && p_.is(each.after, op_role::wire)) after_markers.push_back(each);
+    sort(after_markers);
+    for (std::size_t i = after_markers.size(); i-- > 0;)
+      edit_.insert_after(edit_.insertion_point(after_markers[i].after), after_markers[i].op);
     for (std::size_t i = insertions_.size(); i-- > 0;) {
       const insertion& each = insertions_[i];
-      if (each.first || !p_.is(each.behind, op_role::wire))
-        edit_.insert_behind(each.behind, each.op);
+      if (each.first || !p_.is(each.after, op_role::wire)) edit_.insert_after(each.after, each.op);
     }
   }
-  /// By the wires that they follow, then by number (Shell's method).
+  /// Sorts by the wire that each op follows, then by number (Shell sort).
   static constexpr void sort(vec<insertion>& list) {
     const int n = static_cast<int>(list.size());
     const auto before = [](const insertion& a, const insertion& b) {
-      return a.behind != b.behind ? a.behind < b.behind : a.op < b.op;
+      return a.after != b.after ? a.after < b.after : a.op < b.op;
     };
     int gap = 1;
     while (gap < n) gap = 3 * gap + 1;

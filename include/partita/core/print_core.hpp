@@ -1,4 +1,4 @@
-/// PartIR:Core programs as `loop`/`slice` text.
+/// Prints PartIR:Core programs as `loop`/`slice` text.
 ///
 /// Source    PartIR, sections 5.1 to 5.2.3
 #pragma once
@@ -20,7 +20,7 @@ class core_printer {
         group_(loop_groups(c, fuse)),
         shown_tiled_(c.p.ops.size(), 0),
         last_piece_(static_cast<std::size_t>(c.p.value_count()), 0) {
-    for (op_id o : c.order)  // each use of a parameter asks for it
+    for (op_id o : c.order)  // read for each use of a parameter
       if (c.p.is(o, op_role::parameter)) shown_tiled_[o] = keeps_its_loops(c, o);
     sort_by_scope();
     control_.resize(c.p.ops.size(), -1);
@@ -39,21 +39,22 @@ class core_printer {
   const core_program& c_;
   value_names names_;
   vec<int> group_;
-  vec<char> shown_tiled_;  ///< by op: is it a parameter with loops of its own?
-  vec<int> scope_begin_;   ///< by nested program, the whole one first: where its ops start
-  vec<op_id> by_scope_;    ///< ops in order, those of one program together; no wires
-  vec<int> control_;       ///< by op: its number among the ops with nested programs, or -1
+  vec<char> shown_tiled_;  ///< by op: true for a parameter with loops of its own
+  /// By nested program, the top-level program first: the index of its first op in `by_scope_`.
+  vec<int> scope_begin_;
+  vec<op_id> by_scope_;  ///< ops in execution order, grouped by program, without wires
+  vec<int> control_;     ///< by op: its index among the ops with nested programs, or -1
   text out_;
-  int base_ = 0;  ///< how deep the program being printed is nested
-  /// A slice in the loops being printed; every op in them that needs it takes this one.
+  int base_ = 0;  ///< the nesting depth of the program being printed
+  /// A slice in the loops being printed. All ops in these loops that need it share it.
   struct piece {
     value_id value = -1;
-    text sliced;  ///< on which dimensions, from where to where
+    text sliced;  ///< the dimensions and ranges of the slice
     text name;
-    int before = 0;  ///< another one of the same value, counted from 1; 0: none
+    int before = 0;  ///< the previous piece of the same value, counted from 1; 0: none
   };
   vec<piece> pieces_;
-  vec<int> last_piece_;  ///< by value, counted from 1; 0: none
+  vec<int> last_piece_;  ///< by value: its last piece, counted from 1; 0: none
 
   static constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
@@ -94,7 +95,7 @@ class core_printer {
     }
   }
 
-  /// An op with nested programs; how the values that pass in lie is said behind their types.
+  /// Prints an op with nested programs. The types of its inputs are followed by their layouts.
   constexpr void print_control(const flat_program::control_info& k) {
     const op_node& n = c_.p.op(k.marker);
     const auto operand = [&](const use& u) { return c_.p.operand(u.op, u.operand); };
@@ -118,9 +119,9 @@ class core_printer {
       append_list(out_, static_cast<int>(scope.inputs.size()), [&](int i) {
         const value_id v = scope.inputs[index(i)];
         out_ << '%' << names_[v] << ": " << c_.p.type(v);
-        if (c_.made(v).count > 0) {
+        if (c_.produced_layout(v).count > 0) {
           out_ << ' ';
-          print_layout(out_, c_.made(v), c_.p.type(v).shape.rank, c_.mesh);
+          print_layout(out_, c_.produced_layout(v), c_.p.type(v).shape.rank, c_.mesh);
         }
       });
       out_ << ") {\n";
@@ -143,7 +144,7 @@ class core_printer {
                 [&](int i) { out_ << c_.p.type(k.results[index(i)]); });
     out_ << '\n';
   }
-  /// The value as seen by its users at a depth of loops: `%x1`, `%x1s`, `%x1ss`.
+  /// Prints the name of a value at a depth of loops: `%x1`, `%x1s`, `%x1ss`.
   constexpr void name_at(value_id v, int depth) {
     out_ << '%' << names_[v];
     for (int i = 0; i < depth; ++i) out_ << 's';
@@ -171,8 +172,8 @@ class core_printer {
       out_ << "#sum<@" << name_of(f.combine) << '>';
   }
 
-  /// Loops of a nest as they are shown: those over adjacent parts of an axis, with the same factor
-  /// in all ops of the group, are one.
+  /// A loop of a nest as it is printed: loops over adjacent parts of an axis, with the same factor
+  /// in all ops of the group, are merged.
   struct shown_loop {
     int first = 0, count = 1;  ///< in the nest
     sub_axis over;
@@ -203,7 +204,8 @@ class core_printer {
     }
     return out;
   }
-  /// `%rA`, of a part `%rA_4`: behind the parts before it.
+  /// Prints the variable of a loop: `%rA`, or `%rA_4` for a part of the axis, after the size of the
+  /// more major parts.
   constexpr void range_name(text& out, const sub_axis& s) const {
     out << "%r" << name_text(c_.mesh.name(s.axis));
     if (s.size != c_.mesh.whole_size(s.axis)) out << '_' << s.pre;
@@ -257,11 +259,11 @@ class core_printer {
     }
   }
 
-  /// `%xs = slice 0 %x[%rB]` for each loop that slices the operand; gives the last of `pieces_`
-  /// that it is in then, counted from 1 (0: none). What another op in these loops has sliced alike
-  /// is not sliced again; what it has sliced otherwise gets a number: `%xs2`.
-  /// `operand` -1 takes the op's own result dimensions (a parameter). The loops over a factor with
-  /// a halo make one slice, from one element on: `slice 0 %x[4 * %rB - 1, 6]` has 6.
+  /// Prints `%xs = slice 0 %x[%rB]` for each loop that slices the operand. Returns the resulting
+  /// element of `pieces_`, counted from 1 (0: none). A slice that another op in these loops already
+  /// has is not repeated; different slices of a value are numbered: `%xs2`. `operand` -1 means the
+  /// result dimensions of the op itself (a parameter). All loops over a factor with a halo become
+  /// one slice of given length: `slice 0 %x[4 * %rB - 1, 6]` has 6 elements.
   constexpr int print_slices(op_id o, int operand, value_id v, const shown_nest& n, int depth,
                              bool global, span<const halo_loops> halos = {}) {
     tensor_type type = c_.p.type(v);
@@ -321,7 +323,7 @@ class core_printer {
     for (const auto& each : pieces_) last_piece_[each.value] = 0;
     pieces_.clear();
   }
-  /// `[%rB]`, or where a piece with a halo starts and how long it is: `[4 * %rB - 1, 6]`.
+  /// Returns `[%rB]`, or the start and length of a piece with a halo: `[4 * %rB - 1, 6]`.
   constexpr text index_of(const shown_nest& n, op_id o, int operand, const shown_loop& each,
                           const halo_loops* halo) const {
     text out;
@@ -336,7 +338,7 @@ class core_printer {
     out << loop_index(n, o, halo->factor, halo->cut.pieces);
     if (r.first != 0) out << (r.first > 0 ? " + " : " - ") << (r.first > 0 ? r.first : -r.first);
     out << ", " << r.length << ']';
-    if (r.fill_operand >= 0)  // beyond the ends
+    if (r.fill_operand >= 0)  // out of bounds
       out << " else " << global_text(c_.p.operand(o, r.fill_operand));
     else if (r.inside)
       out << " inside";
@@ -344,7 +346,7 @@ class core_printer {
       out << " around";
     return out;
   }
-  /// `%rB`, or `(4 * %rA + %rB)`: which of the pieces that loops over a factor cut.
+  /// Returns the index of the current piece of a factor: `%rB`, or `(4 * %rA + %rB)`.
   constexpr text loop_index(const shown_nest& n, op_id o, int factor, std::int64_t pieces) const {
     text sum;
     std::int64_t inner = pieces;
@@ -366,7 +368,8 @@ class core_printer {
     vec<std::int64_t> attrs(given.begin(), given.end());
     vec<halo_loops> halos;
     if (n.count > 0 && c_.has_halo(o)) halos = c_.halos_of(o, attrs);
-    vec<int> sliced;  // per operand: its number among `pieces_`, or -1 - depth inside of the group
+    // per operand: its index in `pieces_`, counted from 1, or -1 - depth inside the group
+    vec<int> sliced;
     for (int i = 0; i < c_.p.op(o).operand_count; ++i) {
       const value_id x = c_.p.operand(o, i);
       const op_id q = c_.p.producer(x);
@@ -392,7 +395,7 @@ class core_printer {
     else
       print_iteration(o, attrs, name);
     if (n.count > 0)
-      for (const located_loops& each : c_.located_of(o)) {  // where its pieces start
+      for (const located_loops& each : c_.located_of(o)) {  // the offset of its piece
         std::int64_t pieces = 1;
         for (int axis : each.axes) pieces *= c_.mesh.size(axis);
         if (pieces == 1) continue;
@@ -401,17 +404,17 @@ class core_printer {
         out_ << loop_index(n, o, each.piece.factor, pieces);
       }
     for (const auto& h : halos)
-      if (h.cut.made > 0)  // of what it makes, the elements of its piece
+      if (h.cut.made > 0)  // the elements of its piece
         out_ << " keep " << c_.p.type(v).shape[h.cut.result_dim] / h.cut.pieces;
     out_ << " : ";
     append_list(out_, results, [&](int r) {
       tensor_type local = c_.p.type(v + r);
-      if (n.count > 0) local.shape = c_.made(v + r).local(local.shape, c_.mesh);
+      if (n.count > 0) local.shape = c_.produced_layout(v + r).local(local.shape, c_.mesh);
       out_ << local;
     });
     out_ << '\n';
   }
-  /// The call with other attributes.
+  /// Prints the call with attributes `attrs`.
   template <class Names>
   constexpr void print_iteration(op_id o, const vec<std::int64_t>& attrs, const Names& name) {
     const op_node& n = c_.p.op(o);
@@ -473,8 +476,8 @@ class core_printer {
 
 }  // namespace core_detail
 
-/// The program with its loops. `fuse` puts neighbouring ops into one nest where they fit, as
-/// listing 8 does; without it each op has its own.
+/// Returns the program with its loops as text. `fuse` merges the nests of neighbouring ops where
+/// possible, as listing 8 does; without it each op has its own nest.
 constexpr text print_core(const core_program& c, bool fuse = true) {
   return core_detail::core_printer(c, fuse).print();
 }

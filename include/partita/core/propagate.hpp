@@ -1,4 +1,4 @@
-/// Propagation: loops wherever exactly one tile-map entry matches, to a fixed point.
+/// Propagation: adds loops wherever exactly one tile-map entry matches, to a fixed point.
 #pragma once
 
 #include <partita/core/editor.hpp>
@@ -7,9 +7,8 @@
 
 namespace partita::core_detail {
 
-/// Visits the ops whose surroundings have changed, in the order of whole sweeps over the program,
-/// forward then backward, until nothing changes. Cost: that of the visits, and a step for 4096 ops
-/// of the program for each sweep.
+/// Visits the ops whose surroundings have changed, in full sweeps over the program, forward then
+/// backward, until nothing changes. Cost: the visits, and one step per 4096 ops for each sweep.
 class propagation {
  public:
   constexpr propagation(core_editor edit, op_order& order)
@@ -31,8 +30,8 @@ class propagation {
   partition_state& state_;
   op_order& order_;
   bool some_open_ = false;
-  vec<conflict> found_;  ///< when `find_conflicts` looked last, in the order of execution
-  loop_view now_ = {};   ///< while the program settles: loops are added, no ops
+  vec<conflict> found_;  ///< the conflicts found by the last `find_conflicts`, in execution order
+  loop_view now_ = {};   ///< valid while the program settles: loops are added, but no ops
 
   constexpr void number_ops() {
     if (order_.numbered()) return;
@@ -54,7 +53,8 @@ class propagation {
       while ((i = waiting.last_before(i)) >= 0) visit(i);
     }
   }
-  /// Of ops that have got loops since this was asked last; gives whether others have some now.
+  /// Looks for sliced terms (sliced_terms.hpp) at the ops that got loops since the last call.
+  /// Returns true if other ops got loops.
   constexpr bool slice_terms() {
     const vec<op_id>& changes = c_.changes;
     bool any = false;
@@ -85,7 +85,7 @@ class propagation {
       if (m.one()) {
         edit_.add_loop(o, {m.first.factor, state_.tactic, static_cast<std::int8_t>(axis)});
         now_.more_loops = c_.nests.more();
-        if (in_vain) edit_.mark(o);  // there may be evidence for an axis before this one now
+        if (in_vain) edit_.mark(o);  // an axis visited earlier may have evidence now
         continue;
       }
       in_vain = true;
@@ -96,8 +96,8 @@ class propagation {
     if (some_open_ && state_.open.contains(position)) state_.revisited.insert(order_, o);
   }
 
-  /// The axes, as bits, over which an op has no loop, but some operand or all uses of a result
-  /// have: along others there is no evidence.
+  /// The axes, as bits, over which an op has no loop but some operand, or all uses of some result,
+  /// have one. Only these can have evidence.
   constexpr unsigned axes_around(op_id o) const {
     const op_node& n = now_.ops[o];
     unsigned axes = 0;
@@ -115,7 +115,7 @@ class propagation {
     return axes & ~now_.axes[o];
   }
 
-  /// Of the ops that were visited; those of others have not changed.
+  /// Finds the conflicts of the revisited ops; the conflicts of other ops have not changed.
   constexpr void find_conflicts() {
     found_.clear();
     op_set& open = state_.open;
@@ -139,8 +139,9 @@ class propagation {
                                static_cast<vec<conflict>&&>(now), state_.conflict_changes);
     }
   }
-  /// For the first op that an axis is too large for, since it slices a dimension of which the op's
-  /// factor is only a part. Gives whether an axis was split; then ops wait to be visited.
+  /// If an axis is too large for some op, because the op's factor is only a part of the dimension
+  /// it slices, splits the axis for the first such op and marks the affected ops. Returns true if
+  /// an axis was split.
   constexpr bool split_where_a_part_fits() {
     if (!state_.options.may_split || c_.mesh.rank == max_axes) return false;
     for (const conflict& k : found_) {

@@ -1,4 +1,4 @@
-/// Programs that compute values again instead of keeping them.
+/// Rematerialization: programs that recompute values instead of keeping them.
 ///
 /// Source    Chen et al., arXiv:1604.06174; the semantics are those of jax.checkpoint
 #pragma once
@@ -15,35 +15,39 @@
 
 namespace partita {
 
-/// Which ops of a program are to be computed again for the derivative.
+/// The ops of a program that are to be recomputed for the derivative.
 struct repeat_plan {
-  vec<int> scope;     ///< by op: the scope whose values are not kept that it is of, or -1
-  vec<char> derived;  ///< by op: does it read what a derivative makes, or is it part of one?
-  vec<char> named;    ///< by op: is what it makes not kept even if it leaves its scope?
+  vec<int> scope;  ///< by op: the scope it belongs to, whose values are not kept, or -1
+  /// By op: true if it depends on a value of the derivative or belongs to the derivative.
+  vec<char> derived;
+  vec<char> named;  ///< by op: true if its results are not kept even if they leave the scope
   int scopes = 0;
 };
 
-/// What `repeat_scopes` gives.
+/// The result of `repeat_scopes`.
 struct repeated_program {
   program p;
-  vec<int> copies;   ///< by scope: the number of ops that are computed again
-  vec<char> copied;  ///< by op of the original program: true if it is computed again
+  vec<int> copies;   ///< by scope: the number of ops that are recomputed
+  vec<char> copied;  ///< by op of the original program: true if it is recomputed
 };
 
 namespace core_detail {
 
-/// forward f of a scope, ..., derivative that reads f(x)
-///   => forward f, ..., (x', d') = optimization_barrier(x, d), f(x') again, derivative that reads
-///   it
+/// Recomputes the values of scopes before the derivative reads them.
 ///
-/// Kept are what a scope reads from outside of itself, what leaves it for other ops of the forward
-/// part (unless it is named), and what is an output; what follows from
-/// constants alone waits for nothing.
-/// The copies of a scope stand right before the first op of the derivative that reads one of them.
-/// The barrier is there for compilers, which else would find that f is computed twice, and run the
-/// second f as early as the first: d is what the derivative has got by then. Inputs of the program
-/// do not pass it, since they are kept anyway, unless nothing else does. It ends since each op is
-/// looked at once.
+///     forward f of a scope, ..., derivative that reads f(x)
+///       => forward f, ..., (x', d') = optimization_barrier(x, d), f(x') again,
+///          derivative that reads it
+///
+/// Kept are the values that a scope reads from outside, the values that other ops of the forward
+/// part read from it (unless they are named), and outputs. Values computed from constants alone
+/// need no barrier.
+///
+/// The copies of a scope come directly before the first op of the derivative that reads one of
+/// them. The barrier prevents compilers from finding that f is computed twice and running the
+/// second f as early as the first: d is a value of the derivative that is available by then.
+/// Program inputs do not pass through the barrier unless nothing else does, because they are kept
+/// anyway. It ends because each op is visited once.
 class repeating {
  public:
   constexpr repeating(const program& p, const repeat_plan& plan)
@@ -76,37 +80,37 @@ class repeating {
   }
 
  private:
-  /// What passes the barriers of a scope.
+  /// A value that passes through the barrier of a scope.
   struct passed {
     value_id value = -1;
     int scope = -1;
-    value_id behind = -1;
+    value_id result = -1;
   };
 
   const program& p_;
   const repeat_plan& plan_;
-  vec<char> free_;       ///< by value: does it follow from constants alone?
-  vec<char> wanted_;     ///< by value: does the derivative, or a copy of its scope, read it?
-  vec<char> kept_;       ///< by value: is it there anyway when the derivative runs?
-  vec<char> used_;       ///< by value: does anything read the one that is there now?
+  vec<char> free_;       ///< by value: true if it is computed from constants alone
+  vec<char> wanted_;     ///< by value: true if the derivative, or a copy in its scope, reads it
+  vec<char> kept_;       ///< by value: true if it is kept until the derivative runs
+  vec<char> used_;       ///< by value: true if anything reads the original
   vec<char> copied_;     ///< by op
   vec<char> alive_;      ///< by op
-  vec<value_id> now_;    ///< by value: in the new program
-  vec<value_id> again_;  ///< by value: its copy there
-  vec<value_id>
-      trigger_;          ///< by scope: what of the derivative is there before it is computed again
-  vec<op_id> copies_;    ///< by scope, in their order
-  vec<int> next_, end_;  ///< by scope, in `copies_`
+  vec<value_id> now_;    ///< by value: its value in the new program
+  vec<value_id> again_;  ///< by value: the copy in the new program
+  /// By scope: a value of the derivative that is available before the scope is recomputed.
+  vec<value_id> trigger_;
+  vec<op_id> copies_;    ///< sorted by scope, then by op number
+  vec<int> next_, end_;  ///< by scope: a range in `copies_`
   vec<passed> passed_;
   place_table passed_places_;
   vec<value_id> operands_;
   repeated_program result_;
 
   constexpr program& out() { return result_.p; }
-  /// Of a constant none: it is nothing to compute.
+  /// The scope of an op. A constant has none, because it costs nothing to compute.
   constexpr int scope(op_id o) const { return p_.ops[o].operand_count == 0 ? -1 : plan_.scope[o]; }
   constexpr bool derived(op_id o) const { return plan_.derived[o] != 0; }
-  /// Has a value a copy that the derivative reads in its place?
+  /// True if a value has a copy that the derivative reads in its place.
   constexpr bool has_copy(value_id v) const {
     return kept_[v] == 0 && copied_[p_.producers[v]] != 0;
   }
@@ -121,7 +125,8 @@ class repeating {
     }
     for (const auto& each : p_.outputs) kept_[each.value] = used_[each.value] = 1;
   }
-  /// What reads the op's results has been decided upon.
+  /// Decides whether an op is copied and whether the original stays. All users of its results have
+  /// been decided.
   constexpr void decide(op_id o) {
     const op_node& n = p_.ops[o];
     const int s = derived(o) ? -1 : scope(o);
@@ -132,7 +137,7 @@ class repeating {
       copied = copied || (wanted_[v] != 0 && kept_[v] == 0);
     }
     copied_[o] = s >= 0 && copied;
-    used = used || !copied;  // what nothing reads stays as it is
+    used = used || !copied;  // an op that nothing reads stays unchanged
     alive_[o] = used;
     for (value_id v : p_.operands(o)) {
       const op_id from = p_.producers[v];
@@ -143,7 +148,7 @@ class repeating {
       if (copied_[o] != 0) read_again(v, s);
     }
   }
-  /// An op that stays, of a scope or none, reads a value.
+  /// Marks a value as read by an op that stays, in scope `s` or none.
   constexpr void use(value_id v, bool derives, int s) {
     const op_id from = p_.producers[v];
     used_[v] = 1;
@@ -157,8 +162,8 @@ class repeating {
       kept_[v] = used_[v] = 1;
   }
 
-  /// The first value of the derivative that an op takes which reads copies of a scope, directly or
-  /// by way of ops that read nothing else.
+  /// Finds, for each scope, the first derivative operand of an op that reads copies of the scope,
+  /// directly or through ops that read nothing else.
   constexpr void find_triggers() {
     vec<op_id> first(static_cast<std::size_t>(plan_.scopes), -1);
     vec<int> prepared(p_.types.size(), -1);
@@ -209,7 +214,7 @@ class repeating {
       operands_.push_back(derived(o) && has_copy(v) ? again_[v] : now_[v]);
     append(o, now_, false);
   }
-  /// Appends an op with `operands_`; `renamed` gets its results.
+  /// Appends an op with `operands_`; `renamed` receives its results.
   constexpr void append(op_id o, vec<value_id>& renamed, bool again) {
     const op_node& n = p_.ops[o];
     append_copy(out(), p_, o, operands_, p_.attrs(o));
@@ -222,7 +227,7 @@ class repeating {
     for (const auto& r : p_.regions_of(o))
       out().append_region(again ? op_detail::copy_to_repeat(r) : program(r));
   }
-  /// What a scope computes again of what stands before op `reader`, which needs some of it.
+  /// Recomputes the ops of a scope that come before op `reader`, which needs some of them.
   constexpr void compute_again(int s, op_id reader) {
     const int begin = next_[s];
     int end = begin;
@@ -234,7 +239,7 @@ class repeating {
       operands_.clear();
       for (value_id v : p_.operands(copies_[i])) {
         const int place = has_copy(v) ? -1 : find_passed(s, v);
-        operands_.push_back(has_copy(v) ? again_[v] : place >= 0 ? passed_[place].behind : now_[v]);
+        operands_.push_back(has_copy(v) ? again_[v] : place >= 0 ? passed_[place].result : now_[v]);
       }
       append(copies_[i], again_, true);
     }
@@ -260,8 +265,8 @@ class repeating {
     out().ops.back().marks = p_.ops[reader].marks;
     for (std::size_t i = first; i < passed_.size(); ++i) {
       passed& each = passed_[i];
-      each.behind = out().append_result(p_.types[each.value]);
-      if (each.scope < 0) now_[each.value] = each.behind;
+      each.result = out().append_result(p_.types[each.value]);
+      if (each.scope < 0) now_[each.value] = each.result;
     }
   }
   static constexpr std::size_t hash(int s, value_id v) {
@@ -278,7 +283,7 @@ class repeating {
   }
 };
 
-/// Tells copies of a tag apart, in a whole program: "x.again", "x.again2", ...
+/// Makes the names of copied tags unique in the program: "x.again", "x.again2", ...
 constexpr void name_copies(program& p) {
   std::size_t count = p.inputs.size();
   bool any = false;
@@ -299,11 +304,10 @@ constexpr void name_copies(program& p) {
 
 }  // namespace core_detail
 
-/// The program in which what a derivative reads of some scopes is computed again from what these
-/// read, right before it is needed, so that it does not wait in memory; nested programs stay as
-/// they are. Ops keep their marks; the copies are marked (op_marks::again), and their tags are
-/// named ".again" (see name_copies). Ops that only the derivative needed, and that are computed
-/// again, are left out.
+/// Returns the program in which the scopes' values are recomputed directly before the derivative
+/// reads them, so that they need not stay in memory. Nested programs are unchanged. Ops keep their
+/// marks; copies are marked (op_marks::again), and the names of their tags end in ".again" (see
+/// name_copies). Ops that only the derivative needed, and that are recomputed, are removed.
 ///
 /// Cost: linear in ops.
 constexpr repeated_program repeat_scopes(const program& p, const repeat_plan& plan) {

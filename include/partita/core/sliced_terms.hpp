@@ -1,4 +1,4 @@
-/// Sums that some uses slice and others take whole: the others may take their pieces, too.
+/// Sums that some uses slice and other uses take unsliced: lets the others take slices, too.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,24 @@
 
 namespace partita::core_detail {
 
-/// A gradient that an optimizer slices and a norm squares: whole, it costs an all_reduce, 2 (n -
-/// 1)/n of its bytes. Where the norm adds up the squares of a piece, it is reduce-scattered, (n -
-/// 1)/n, and one number is all-reduced.
+/// Suppose an optimizer slices a gradient and a norm squares it. Unsliced, the gradient needs an
+/// all_reduce, which sends 2 (n - 1)/n of its bytes. If the norm sums the squares of a shard, the
+/// gradient is reduce-scattered, (n - 1)/n, and one number is all-reduced.
 ///
 /// y = f(s), z = g(slice s)  =>  y = all_reduce(f(slice s)), z = g(slice s)
 ///
-/// When: s is summed over the axis (or is made of such a sum by ops of one operand and one use),
-/// some uses slice it along the axis, and what the others make of it ends in ops that reduce the
-/// sliced dimension, whose results come to less than half the bytes of s. Then the ops that take s
-/// whole get a loop; the rest follows by propagation.
+/// When: s is summed over the axis (or computed from such a sum by ops with one operand and one
+/// use), some uses slice it along the axis, and the other uses end in ops that reduce the sliced
+/// dimension and whose results have less than half the bytes of s. Then the ops that take s
+/// unsliced get a loop; propagation does the rest.
 ///
 /// Cost: constant for each loop of an op and each of its operands.
 class sliced_terms {
  public:
   constexpr sliced_terms(const loop_program& c, const loop_view& now) : c_(c), now_(now) {}
 
-  /// Calls take(op, factor, axis) for the ops that get a loop since op `o` has its own. (Of most
-  /// operands it is clear that none does.)
+  /// Calls take(op, factor, axis) for each op that gets a loop as a consequence of the loops of op
+  /// `o`. Most operands are ruled out quickly.
   template <class Take>
   constexpr void look_at(op_id o, const Take& take) {
     const op_node& n = now_.ops[o];
@@ -44,8 +44,8 @@ class sliced_terms {
 
   const loop_program& c_;
   const loop_view& now_;
-  std::int64_t reduced_ = 0;  ///< bytes of what is reduced in place of the sum
-  int left_ = 0;              ///< how many ops may still be looked at
+  std::int64_t reduced_ = 0;  ///< bytes of the reduced results that replace the sum
+  int left_ = 0;              ///< the number of ops that may still be visited
 
   template <class Take>
   constexpr void look_at(op_id o, int operand, value_id v, unsigned axes, const Take& take) {
@@ -64,7 +64,7 @@ class sliced_terms {
   static constexpr bool is_plain(const op_node& n) {
     return (n.def->role == op_role::compute || n.def->role == op_role::tag) && n.result_count == 1;
   }
-  /// Is a value made of terms along an axis?
+  /// True if a value is a sum of terms along an axis.
   constexpr bool is_sum(value_id v, int axis) const {
     op_id o = now_.producers[v];
     for (int i = 0; i < most_steps && !has_loop(o, axis); ++i) {
@@ -94,7 +94,7 @@ class sliced_terms {
     left_ = most_ops;
     if (!can_follow(v, axis, dim)) return false;
     tensor_type piece = now_.types[v];
-    now_.made(v).slice(piece.shape, c_.mesh);
+    now_.produced_layout(v).slice(piece.shape, c_.mesh);
     return saturating_add(reduced_, reduced_) < piece.bytes();
   }
   constexpr bool slices(const use& u, value_id v, int axis, int dim) const {
@@ -104,7 +104,7 @@ class sliced_terms {
     const op_id o = now_.producers[v];
     return next_along(now_, u.op, u.operand, o, now_.ops[o].result - v - 1, dim, axis);
   }
-  /// Can all ops that use a value take pieces of it, up to where they are reduced?
+  /// True if all users of a value can take slices of it, up to the ops that reduce it.
   constexpr bool can_follow(value_id v, int axis, int dim) {
     if (c_.returned[v]) return false;
     const use_range& range = now_.use_ranges[v];
@@ -119,16 +119,16 @@ class sliced_terms {
       if (before == nullptr || before->op != u.op) {
         if (!follows(u, v, axis, dim)) return false;
       } else if (factor_for(u, v, axis, dim) != factor_for(*before, v, axis, dim)) {
-        return false;  // not as g * g
+        return false;  // unlike in g * g, the operands need different factors
       }
     }
     return true;
   }
-  /// The factor of an op that has no loop along the axis, or any_factor if it cannot have one.
+  /// The factor that an op without a loop along the axis could slice, or any_factor.
   constexpr int factor_for(const use& u, value_id v, int axis, int dim) const {
     const op_node& n = now_.ops[u.op];
     if (!is_plain(n)) return any_factor;
-    if (!alike(now_.lies(u.op, u.operand, 0), now_.made(v), dim)) return any_factor;
+    if (!alike(now_.layout_at(u.op, u.operand, 0), now_.produced_layout(v), dim)) return any_factor;
     const int f = front_factor(c_, now_, u.op, u.operand, dim);
     if (f == any_factor) return any_factor;
     const factor& mine = now_.factors[now_.maps[u.op].begin + f];
@@ -144,14 +144,14 @@ class sliced_terms {
     const value_id made = now_.ops[u.op].result;
     if (mine.combine != combiner::stack) {
       tensor_type piece = now_.types[made];
-      now_.made(made).slice(piece.shape, c_.mesh);
+      now_.produced_layout(made).slice(piece.shape, c_.mesh);
       reduced_ = saturating_add(reduced_, piece.bytes());
       return true;
     }
     return mine.result_dim != no_dim && now_.use_ranges[made].count > 0 &&
            can_follow(made, axis, mine.result_dim);
   }
-  /// Are the axes of one dimension the same?
+  /// True if two layouts slice a dimension along the same axes.
   static constexpr bool alike(const layout& a, const layout& b, int dim) {
     int i = 0, k = 0;
     while (true) {

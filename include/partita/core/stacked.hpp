@@ -1,4 +1,4 @@
-/// Values that are stacks: what a loop takes or makes slice by slice along their first dimension.
+/// Values that are stacks: a loop reads or writes them slice by slice along their first dimension.
 #pragma once
 
 #include <partita/core/core_program.hpp>
@@ -9,8 +9,8 @@ namespace partita {
 
 namespace core_detail {
 
-/// Starts from what loops slice and stack, and goes along what has the same elements in the same
-/// places: elementwise ops and wires.
+/// Starts at the values that loops slice or stack, and follows ops that keep every element in its
+/// place: elementwise ops and wires.
 ///
 /// Cost: linear in ops and uses.
 class stack_finder {
@@ -33,7 +33,7 @@ class stack_finder {
   const core_program& c_;
   const program& p_;
   vec<char> is_stack_;  ///< by value
-  vec<value_id> open_;  ///< whose ops are to be looked at
+  vec<value_id> open_;  ///< values whose ops must still be visited
 
   /// Calls f(value, number of dimensions that only this end has) for the ends of a wire.
   template <class F>
@@ -63,7 +63,8 @@ class stack_finder {
         is_slice(p_.type(n.result), p_.operand(o, 1)))
       mark(n.result);
   }
-  /// Is it one position along the first dimension, and all of the others, inside of a loop?
+  /// True if value `v`, inside a loop, is one position along the first dimension of the stack and
+  /// all of the other dimensions.
   constexpr bool is_slice(const tensor_type& stack, value_id v) const {
     if (c_.nested.value_scope[v] == 0) return false;
     const shape &whole = stack.shape, &part = p_.type(v).shape;
@@ -84,7 +85,7 @@ class stack_finder {
     for (const value_id v : p_.operands(o))
       if (p_.type(v).shape == p_.type(n.result).shape) mark(v);
   }
-  /// Ends that have no dimension of their own lie alike.
+  /// Ends of a wire without leading dimensions have the same layout.
   constexpr void go_through(op_id o) {
     bool any = false;
     for_each_end(o, [&](value_id v, std::int64_t leading) {
@@ -98,10 +99,10 @@ class stack_finder {
 
 }  // namespace core_detail
 
-/// By value: does its first dimension number the iterations of a loop, as that of stacked layers
-/// does? So of parameters that are scanned, of their gradients and of what belongs to them.
+/// Returns, by value, true if its first dimension numbers the iterations of a loop, as for stacked
+/// layers: parameters that are scanned, their gradients, and values derived from them.
 ///
-/// Cost: linear in ops and uses; constant where nothing is nested.
+/// Cost: linear in ops and uses; constant without nested programs.
 constexpr vec<char> stacked_values(const core_program& c) {
   if (c.nested.controls.empty()) return {};
   return core_detail::stack_finder(c).run();

@@ -1,11 +1,11 @@
-/// What would become of a program: actions on a copy that is cheap to begin again.
+/// Trials: actions on a copy of a program that is cheap to reset.
 #pragma once
 
 #include <partita/core/core_program.hpp>
 
 namespace partita {
 
-/// A copy of a program to try actions on, over and over. The program outlives it.
+/// A copy of a program on which actions can be tried repeatedly. The program must outlive it.
 ///
 /// ```cpp
 /// core_trial trial(core);
@@ -19,8 +19,8 @@ class core_trial {
   constexpr explicit core_trial(const core_program& base)
       : base_(base), tried_(base), edits_(base.edits()) {}
 
-  /// The program as it is, without what was tried. Cost: a copy of its state; a copy of its graph,
-  /// too, only after actions that inserted ops, in it or in the copy.
+  /// Resets the copy to the program and returns it. Cost: a copy of the state; a copy of the graph
+  /// only if ops were inserted in either since the last call.
   constexpr core_program& restart() {
     tried_.restore(base_, tried_.edits() == edits_ && base_.edits() == edits_);
     edits_ = base_.edits();

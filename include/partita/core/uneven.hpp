@@ -1,4 +1,4 @@
-/// Dimensions that an axis does not divide: what a tactic says of them, and what was padded.
+/// Dimensions that an axis does not divide: the tactics' policies, and the effects of padding.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace partita {
 
-/// What a tactic does with a dimension that its axis does not divide.
+/// The policy of a tactic for a dimension that its axis does not divide.
 enum class uneven : std::uint8_t {
   unsaid,  ///< an error, S003
-  pad,     ///< the dimension is made larger; what is behind its end is never part of a result
-  refuse   ///< an error; and none of the dimensions that the tactic slices is padded by another one
+  pad,     ///< enlarge the dimension; its padding never becomes part of a result
+  refuse   ///< an error; in addition, no other tactic may pad a dimension that this tactic slices
 };
 
-/// What tactics said of padding, as far as it concerns later ones.
+/// The tactics' requests to pad or not to pad, for comparison with later tactics.
 struct padding_record {
-  /// Why an op is there that is not of the source program.
+  /// The reason for an op that is not in the source program.
   enum class kind : std::uint8_t {
     none,
-    widen,     ///< `pad`: what was made in its true size becomes larger
+    widen,     ///< `pad`: enlarges a value that is produced in its true size
     trim,      ///< `slice`: an op needs the true size
-    mask,      ///< `select`: behind the end stands what a reduction leaves out
+    mask,      ///< `select`: sets the padding to the identity of a reduction
     auxiliary  ///< an operand of such ops
   };
   struct refusal {
@@ -31,25 +31,27 @@ struct padding_record {
   };
   /// One enlargement of a class of dimensions.
   struct enlargement {
-    value_id value = -1;  ///< for which value it was asked
+    value_id value = -1;  ///< the value for which it was requested
     int dim = -1, axis = -1, tactic = 0;
   };
   vec<refusal> refusals;
   vec<enlargement> enlargements;
 };
 
-/// What padding made of a graph. Empty as long as nothing is padded.
+/// The effects of padding on a graph. Empty as long as nothing is padded.
 struct padding_marks {
   struct inserted_op {
     padding_record::kind what = padding_record::kind::none;
-    std::int8_t dim = no_dim;  ///< of a mask; below max_rank
-    std::int64_t fill = 0;     ///< of a mask: bits of its constant; with no_dim, it has another one
-    const op_def* was = nullptr;  ///< what an op of the source was that goes on as another one
+    std::int8_t dim = no_dim;  ///< for a mask; below max_rank
+    /// For a mask: the bits of its constant; with no_dim, it uses another scalar.
+    std::int64_t fill = 0;
+    const op_def* was = nullptr;  ///< the source op that was replaced, or null
   };
   vec<shape> whole;           ///< by value: its true shape
-  vec<value_id> widened;      ///< by value: the result of the `widen` op behind it, or -1
+  vec<value_id> widened;      ///< by value: the result of its `widen` op, or -1
   vec<inserted_op> inserted;  ///< by op
-  vec<char> loose;            ///< by place in the table of factors: have its ends grown apart?
+  /// By index in the table of factors: true if its dimensions were padded separately.
+  vec<char> loose;
 
   bool started = false;
 
@@ -70,7 +72,7 @@ struct padding_marks {
     widened.resize(p.types.size(), -1);
     inserted.resize(p.ops.size(), inserted_op{});
   }
-  /// For an op that was appended, whose result is all true.
+  /// Registers an appended op, whose result is not padded.
   constexpr void add_op(const tensor_type& result) {
     whole.push_back(result.shape);
     widened.push_back(-1);

@@ -32,6 +32,7 @@ struct link {
   friend constexpr bool operator==(const link&, const link&) = default;
 };
 
+/// The maximum length of a device's name.
 inline constexpr int max_device_name = 31;
 
 /// The peak figures of a device, and the fractions of them that programs attain. A structural type,
@@ -59,11 +60,13 @@ struct device {
   // Fractions of the peak that large products, long streams and long messages attain.
   double product_part = 1, memory_part = 1, link_part = 1;
 
+  /// Returns the name.
   constexpr std::string_view name() const {
     std::size_t n = 0;
     while (n < max_device_name && chars[n] != 0) ++n;
     return {chars, n};
   }
+  /// Returns a copy with another name, truncated to `max_device_name` characters.
   constexpr device named(std::string_view s) const {
     device d = *this;
     for (int i = 0; i <= max_device_name; ++i)
@@ -104,7 +107,7 @@ constexpr failure validate(const device& d) {
   for (double part : {d.product_part, d.memory_part, d.link_part})
     if (!(part > 0 && part <= 1))
       f.record("D001", "device \"", d.name(),
-               "\": a part of the peak is not above 0 and at most 1");
+               "\": a fraction of the peak must be above 0 and at most 1");
   return f;
 }
 
@@ -115,7 +118,7 @@ inline constexpr double giga = 1e9, tera = 1e12, micro = 1e-6, gib = 1073741824.
 
 struct gpu_figures {
   double memory_gb, bandwidth_gbs, f64_tflops, f32_tflops, f16_tflops, i8_tops, vector_tflops;
-  double nvlink_gbs, network_gbs;  // what a device sends
+  double nvlink_gbs, network_gbs;  // sent by a device
 };
 /// Makes a GPU in nodes of eight that a switch connects. Attained fractions: large products 0.8 to
 /// 0.85 of the peak, streams and messages 0.85 to 0.9. A kernel is launched in a few microseconds.
@@ -139,7 +142,7 @@ constexpr device gpu(std::string_view name, const gpu_figures& g) {
 }
 struct tpu_figures {
   double memory_gib, bandwidth_gbs, f32_tflops, f16_tflops, i8_tops, vector_tflops;
-  double axis_gbs;  // what a device sends along one axis of the torus
+  double axis_gbs;  // sent by a device along one axis of the torus
 };
 constexpr device tpu(std::string_view name, const tpu_figures& t) {
   device d;
@@ -201,6 +204,7 @@ inline constexpr device a100_40_partir = [] {
   return d;
 }();
 
+/// All devices above, as specifications of systems find them by name.
 inline constexpr const device* device_table[] = {
     &tpu_v3,  &tpu_v4, &tpu_v5e, &tpu_v5p, &v100,          &a100_40,
     &a100_80, &h100,   &h200,    &b200,    &tpu_v3_partir, &a100_40_partir};

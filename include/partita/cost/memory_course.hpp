@@ -52,9 +52,11 @@ class memory_course {
   }
 
   constexpr op_id ops() const { return ops_; }
+  /// Returns the bytes of this role while an op runs.
   constexpr std::int64_t of(memory_kind k, op_id o) const { return of_[static_cast<int>(k)][o]; }
   /// Returns the bytes of programs nested in an op, without their arguments.
   constexpr std::int64_t nested(op_id o) const { return nested_[o]; }
+  /// Returns the total bytes while an op runs.
   constexpr std::int64_t all(op_id o) const {
     std::int64_t sum = nested_[o];
     for (const auto& each : of_) sum = saturating_add(sum, each[o]);

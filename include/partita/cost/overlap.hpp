@@ -24,6 +24,7 @@ struct overlap_options {
   /// must not need more after it.
   std::int64_t memory = 0;
 
+  /// True if a rewrite is enabled and a device is set or required.
   constexpr bool any() const { return (wanted || !(on.device == device())) && (rings || early); }
   /// Checks the options.
   ///
@@ -194,7 +195,9 @@ struct overlapping {
   constexpr overlapping(const overlap_options& o) : options(o), rewrite(&overlap) {}
   constexpr overlapping(const machine& on) : overlapping(overlap_options{.on = on}) {}
   constexpr overlapping(const device& on) : overlapping(machine(on)) {}
+  /// True if `apply` does something.
   constexpr bool any() const { return rewrite != nullptr && options.any(); }
+  /// Rewrites a lowered program, see `overlap`.
   constexpr void apply(lowered& l) const {
     if (any()) rewrite(l, options);
   }

@@ -17,13 +17,13 @@ namespace partita {
 namespace cost_detail {
 
 /// The state of running_cost: figures of each value, operand and op, and their totals.
-class running_books : public running_steps {
+class running_totals : public running_steps {
  public:
   double time = 0, compute = 0, communication = 0, peak = 0;
   const spmd_detail::local_layouts* layouts_ = nullptr;
 
-  constexpr running_books(const core_program& c, const machine& on,
-                          const simulation_options& options, const staged_work* staged)
+  constexpr running_totals(const core_program& c, const machine& on,
+                           const simulation_options& options, const staged_work* staged)
       : running_steps(c, staged), on_(on), overlap_(options.overlap) {}
 
   // ---- Callbacks of layout_changes --------------------------------------------------------------
@@ -60,7 +60,7 @@ class running_books : public running_steps {
   template <class Finish>
   constexpr void value(value_id v, const Finish& finish) {
     double seconds = 0, before = 0;
-    const layout made = layouts_->sums.made(v);
+    const layout made = layouts_->sums.produced_layout(v);
     const double produced = bytes(v, made);
     double now = produced;
     const layout have = finish([&](const collective& what, const layout& after) {
@@ -105,11 +105,12 @@ class running_books : public running_steps {
     again_[o] = 0;
     for (int r = 0; r < c_.p.ops[o].result_count && spmd_detail::has_again(c_, o); ++r) {
       const value_id v = c_.p.ops[o].result + r;
-      again_[o] += seconds_of(layouts_->exchange_again(o).first, bytes(v, layouts_->sums.made(v)));
+      again_[o] += seconds_of(layouts_->exchange_again(o).first,
+                              bytes(v, layouts_->sums.produced_layout(v)));
     }
-    if (const collective carry = spmd_detail::gather_carry(c_, o); carry.axes.count > 0) {
+    if (const collective carry = spmd_detail::gather_totals(c_, o); carry.axes.count > 0) {
       const value_id v = c_.p.ops[o].result;
-      const layout& made = layouts_->sums.made(v);
+      const layout& made = layouts_->sums.produced_layout(v);
       const std::int64_t rows = made.local(c_.p.type(v).shape, c_.mesh)[carry.axes[0].dim];
       again_[o] += seconds_of(carry, bytes(v, made) / static_cast<double>(rows));
     }
@@ -240,7 +241,7 @@ class running_books : public running_steps {
   constexpr double border_time(op_id o, const halo_loops& h, int k, std::int64_t shift,
                                std::int64_t elements) const {
     const double block = static_cast<double>(h.cut.blocks[k]);
-    const double all = bytes(c_.p.operand(o, k), layouts_->sums.required({o, k}));
+    const double all = bytes(c_.p.operand(o, k), layouts_->sums.required_layout({o, k}));
     return seconds_of(spmd_detail::halo_exchange::permutation(shift, h.cut.ranges[k].fill, h.axes),
                       all / (block > 0 ? block : 1) * static_cast<double>(elements));
   }
@@ -270,7 +271,7 @@ class running_books : public running_steps {
     const op_node& n = c_.p.ops[s.op];
     double bytes_moved = 0, result = 0;
     for (int r = 0; r < n.result_count; ++r)
-      result += bytes(n.result + r, layouts_->sums.made(n.result + r));
+      result += bytes(n.result + r, layouts_->sums.produced_layout(n.result + r));
     if (n.def->in_place && !n.def->elementwise) {
       bytes_moved = global_bytes(s.op) / pieces(s.op);
     } else {
@@ -278,10 +279,10 @@ class running_books : public running_steps {
       for (int i = s.first_use; i < s.first_use + s.use_count; ++i) {
         const operand_use& u = uses_[i];
         if (!u.read) continue;
-        double read = bytes(c_.p.operand_list[u.place], layouts_->sums.required(u.by));
+        double read = bytes(c_.p.operand_list[u.place], layouts_->sums.required_layout(u.by));
         const op_node& by = c_.p.ops[u.by.op];
         if (by.def->reads_part) {
-          const double part = bytes(by.result, layouts_->sums.made(by.result));
+          const double part = bytes(by.result, layouts_->sums.produced_layout(by.result));
           read = part < read ? part : read;
         }
         bytes_moved += read;
@@ -302,12 +303,14 @@ class running_books : public running_steps {
     operands_.clear();
     for (int i = 0; i < n.operand_count; ++i) {
       const value_id v = c_.p.operand_list[n.operand_begin + i];
-      operands_.push_back(local ? local_type(v, layouts_->sums.required({o, i})) : c_.p.types[v]);
+      operands_.push_back(local ? local_type(v, layouts_->sums.required_layout({o, i}))
+                                : c_.p.types[v]);
     }
     results_.clear();
     for (int r = 0; r < n.result_count; ++r)
-      results_.push_back(local ? local_type(n.result + r, layouts_->sums.made(n.result + r))
-                               : c_.p.types[n.result + r]);
+      results_.push_back(
+          local ? local_type(n.result + r, layouts_->sums.produced_layout(n.result + r))
+                : c_.p.types[n.result + r]);
     cost_context c{operands_, results_[0], c_.p.attrs(o)};
     if (n.result_count > 1) c.more = {results_.data() + 1, results_.size() - 1};
     return c;
@@ -539,8 +542,8 @@ class running_cost {
   /// `staged`: the pipeline whose microbatch the program is, or null; it must outlive the cost.
   constexpr running_cost(const core_program& c, const machine& on,
                          const simulation_options& options, const staged_work* staged = nullptr)
-      : books_(c, on, options, staged), changes_(c, passes{}, books_) {
-    books_.layouts_ = &changes_.layouts();
+      : totals_(c, on, options, staged), changes_(c, passes{}, totals_) {
+    totals_.layouts_ = &changes_.layouts();
   }
   running_cost(const running_cost&) = delete;  // its books are referred to
   running_cost& operator=(const running_cost&) = delete;
@@ -548,24 +551,24 @@ class running_cost {
   /// Follows the program's log of changes.
   constexpr void update() {
     changes_.update();
-    books_.add_up();
+    totals_.add_up();
   }
   /// Follows explicit changes: ops that have changed, in either direction, or -1 for all.
   constexpr void update(const vec<op_id>& changed) {
     changes_.update(changed);
-    books_.add_up();
+    totals_.add_up();
   }
-  constexpr double time() const { return books_.time; }                    ///< seconds
-  constexpr double compute() const { return books_.compute; }              ///< seconds in kernels
-  constexpr double communication() const { return books_.communication; }  ///< in collectives
-  constexpr double peak_bytes() const { return books_.peak; }
+  constexpr double time() const { return totals_.time; }                    ///< seconds
+  constexpr double compute() const { return totals_.compute; }              ///< seconds in kernels
+  constexpr double communication() const { return totals_.communication; }  ///< in collectives
+  constexpr double peak_bytes() const { return totals_.peak; }
   /// Returns a lower bound in seconds for every partitioning of the program that shares its work
   /// among `devices` times more devices: kernels divide their work, and nothing is sent.
-  constexpr double bound(double devices) const { return books_.bound(devices); }
+  constexpr double bound(double devices) const { return totals_.bound(devices); }
 
  private:
-  cost_detail::running_books books_;
-  layout_changes<cost_detail::running_books> changes_;
+  cost_detail::running_totals totals_;
+  layout_changes<cost_detail::running_totals> changes_;
 };
 
 }  // namespace partita

@@ -30,14 +30,14 @@ struct simulation_options {
 
 /// Figures of a run on one device; all devices do the same.
 struct simulation {
-  double time = 0;           ///< seconds
-  double compute = 0;        ///< seconds in kernels
-  double communication = 0;  ///< seconds in collectives
-  double product_flops = 0;  ///< of products, including recomputed ones
-  double model_flops = 0;    ///< of products, without recomputed ones
-  double bytes = 0;          ///< read and written by kernels
-  double ideal = 0;          ///< seconds of all products at the device's peak
-  double model_ideal = 0;    ///< seconds of products without recomputed ones, at peak
+  double time = 0;                       ///< seconds
+  double compute = 0;                    ///< seconds in kernels
+  double communication = 0;              ///< seconds in collectives
+  double product_flops = 0;              ///< of products, including recomputed ones
+  double model_flops = 0;                ///< of products, without recomputed ones
+  double bytes = 0;                      ///< read and written by kernels
+  double ideal = 0;                      ///< seconds of all products at the device's peak
+  double model_ideal = 0;                ///< seconds of products without recomputed ones, at peak
   std::int64_t messages[max_axes] = {};  ///< sent, by axis of the program's mesh
   failure error;
 

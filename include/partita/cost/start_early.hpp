@@ -39,7 +39,7 @@ class starting_early {
     find_operands();
     for (op_id o = p_.op_count(); o-- > 0;) {
       if (at_[o].communicates) find_start(o);
-      tell_operands(o);
+      note_user(o);
     }
     for (op_id o = 0; o < p_.op_count(); ++o)
       if (at_[o].communicates) find_end(o);
@@ -67,8 +67,8 @@ class starting_early {
   vec<place> at_;  ///< by op, and one entry after the last
   int split_ = 0;
   vec<op_id> last_use_;
-  double taken_from_ = 0;   ///< seconds: gathers occupy the links from here on
-  double taken_until_ = 0;  ///< seconds: other collectives occupy the links until here
+  double gathers_from_ = 0;  ///< seconds: gathers occupy the links from here on
+  double others_until_ = 0;  ///< seconds: other collectives occupy the links until here
 
   constexpr void split_nested(const vec<collective_note>& notes, std::size_t& next) {
     at_.resize(p_.ops.size() + 1, place());
@@ -102,7 +102,7 @@ class starting_early {
       at_[o].before = sum;
       if (!at_[o].communicates) sum += at_[o].took;
     }
-    at_[p_.op_count()].before = taken_from_ = sum;
+    at_[p_.op_count()].before = gathers_from_ = sum;
   }
   constexpr void find_room() {
     live_bytes live(p_);
@@ -121,7 +121,7 @@ class starting_early {
         if (const op_id made = p_.producer(v); made >= at_[o].first) at_[o].first = made + 1;
     }
   }
-  constexpr void tell_operands(op_id o) {
+  constexpr void note_user(op_id o) {
     for (value_id v : p_.operands(o)) {
       op_id& user = at_[p_.producer(v)].user;
       if (at_[o].start < user) user = at_[o].start;
@@ -149,25 +149,25 @@ class starting_early {
     place& c = at_[o];
     const std::int64_t bytes =
         saturating_add(bytes_of_results(o), gathers(o) ? bytes_held(o) : std::int64_t{0});
-    const double until = at_[c.user].before < taken_from_ ? at_[c.user].before : taken_from_;
+    const double until = at_[c.user].before < gathers_from_ ? at_[c.user].before : gathers_from_;
     for (int n = 0; n < most_crossed && c.start > c.first && at_[c.start - 1].room >= bytes; ++n) {
       if (at_[c.start].before <= until - c.took) break;
       at_[--c.start].room -= bytes;
     }
     if (gathers(o) || c.start < o)
-      taken_from_ = at_[c.start].before < until ? at_[c.start].before : until;
+      gathers_from_ = at_[c.start].before < until ? at_[c.start].before : until;
   }
   constexpr void find_end(op_id o) {
     place& c = at_[o];
     if (gathers(o)) {
       c.end = c.user;
     } else {
-      const double free = at_[c.start].before > taken_until_ ? at_[c.start].before : taken_until_;
-      taken_until_ = free + c.took;
+      const double free = at_[c.start].before > others_until_ ? at_[c.start].before : others_until_;
+      others_until_ = free + c.took;
       const std::int64_t bytes = bytes_held(o);
       c.end = c.start;
       for (int n = 0; n < most_crossed && c.end < c.user; ++n) {
-        if (at_[c.end].before >= taken_until_ || (c.end > o && at_[c.end].room < bytes)) break;
+        if (at_[c.end].before >= others_until_ || (c.end > o && at_[c.end].room < bytes)) break;
         if (c.end > o) at_[c.end].room -= bytes;
         ++c.end;
       }

@@ -1,6 +1,7 @@
-/// Applies an op to typed tensors: checks while compiling what is static, the rest while tracing.
+/// Applies an op to typed tensors. Static types are checked while compiling, the rest while
+/// tracing.
 ///
-/// `apply_op` is for ops of your own; see examples/custom_op.cpp.
+/// `apply_op` applies user-defined ops; see examples/custom_op.cpp.
 #pragma once
 
 #include <tuple>
@@ -10,14 +11,14 @@
 
 namespace partita::dsl_detail {
 
-/// What a shape rule says of static types.
+/// Result of a shape rule for static types.
 struct static_result {
   tensor_type type;
   text message;
 };
 
-/// Runs an emitter on a scratch builder whose parameters have the static types: the same code, and
-/// so the same shape rule and the same message, as at run time.
+/// Runs an emitter on a scratch builder whose parameters have the static types. This is the
+/// run-time code, so the shape rule and the message are the same.
 template <class Emit, shape Extra, class... Xs>
 constexpr static_result run_static() {
   builder b;
@@ -32,7 +33,7 @@ struct static_message {
   constexpr text operator()() const { return run_static<Emit, Extra, Xs...>().message; }
 };
 
-/// The result type, or nothing (rank above max_rank) if the op does not fit.
+/// The result type, or a type of rank above max_rank if the operands do not fit the op.
 template <class Emit, shape Extra, class... Xs>
 inline constexpr tensor_type static_type_of = [] {
   const static_result r = run_static<Emit, Extra, Xs...>();
@@ -41,7 +42,7 @@ inline constexpr tensor_type static_type_of = [] {
   return t;
 }();
 
-/// The innermost of the traces that some tensors belong to; null if they belong to none.
+/// Returns the innermost of the traces that some tensors belong to, or null.
 template <class... Xs>
 constexpr builder* innermost(const Xs&... xs) {
   builder* b = nullptr;
@@ -52,21 +53,22 @@ constexpr builder* innermost(const Xs&... xs) {
   return b;
 }
 
-/// The value of a tensor in a trace: its own, or one of a trace around it, which is taken in.
+/// Returns the value of a tensor in trace `b`. A tensor of an enclosing trace is captured.
 ///
-/// Errors    P006 the tensor is of another trace, of none, or of a nested one that is finished
-constexpr value_id taken_from(builder& b, const builder* from, value_id v) {
+/// Errors    P006 the tensor is from another trace, from none, or from a nested one that is
+///           finished
+constexpr value_id captured_from(builder& b, const builder* from, value_id v) {
   if (v == poisoned) return poisoned;
   if (b.closed() || (from != nullptr && from->closed())) {
-    // The mistake is one of the next program around that is still being written, too.
+    // Record the error in the next enclosing trace that is still open, too.
     for (builder* each = &b; each != nullptr; each = each->closed() ? each->parent() : nullptr)
-      each->p.error.record("P006", "trace: an op takes a tensor of a body that is finished; only ",
-                           "what the body gives is known outside of it");
+      each->p.error.record("P006", "trace: an op uses a tensor of a body that is finished; only ",
+                           "the results of the body can be used outside of it");
     return -1;
   }
   if (from == &b) return v;
   if (from == nullptr || !b.within(from)) {
-    b.p.error.record("P006", "trace: an op takes a tensor that is not of this trace");
+    b.p.error.record("P006", "trace: an op uses a tensor that is not of this trace");
     return -1;
   }
   return b.take(from, def<op::parameter>, v);
@@ -75,18 +77,19 @@ constexpr value_id taken_from(builder& b, const builder* from, value_id v) {
 }  // namespace partita::dsl_detail
 
 namespace partita::separate {
-value_id taken_from(builder& b, const builder* from, value_id v);
+value_id captured_from(builder& b, const builder* from, value_id v);
 }
 
 namespace partita::dsl_detail {
 
 template <class X>
-constexpr value_id taken(builder& b, const X& x) {
-  PARTITA_RETURN(taken_from(b, x.context(), x.id()), separate::taken_from(b, x.context(), x.id()));
+constexpr value_id captured(builder& b, const X& x) {
+  PARTITA_RETURN(captured_from(b, x.context(), x.id()),
+                 separate::captured_from(b, x.context(), x.id()));
 }
 
-/// `Emit` is a captureless callable (builder, operand ids, extents); `Static` are its extents as
-/// far as types tell them, `actual` all of them.
+/// Applies an emitter to tensors. `Emit` is a captureless callable (builder, operand ids, extents).
+/// `Static` has the statically known extents, `actual` all extents.
 template <shape Static, class Emit, class... Xs>
 constexpr auto apply_with(const Emit& emit, const shape& actual, const Xs&... xs) {
   if constexpr (!(Xs::is_valid && ...)) {
@@ -101,7 +104,7 @@ constexpr auto apply_with(const Emit& emit, const shape& actual, const Xs&... xs
       builder* b = innermost(xs...);
       if (((xs.id() == poisoned) || ...)) return result(nullptr, poisoned);
       if (b == nullptr) return result(nullptr, -1);
-      const value_id ids[sizeof...(Xs) + 1] = {taken(*b, xs)..., -1};
+      const value_id ids[sizeof...(Xs) + 1] = {captured(*b, xs)..., -1};
       return result(b, emit(*b, ids, actual));
     }
   }
@@ -112,7 +115,7 @@ constexpr auto apply(const Emit& emit, const Xs&... xs) {
   return apply_with<shape{}>(emit, shape{}, xs...);
 }
 
-/// What a shape rule says of static types for result number I.
+/// Runs the shape rule on static types and returns the type of result number I.
 template <std::size_t I, class Emit, class... Xs>
 constexpr static_result run_static_result() {
   builder b;
@@ -127,7 +130,7 @@ struct typed_result {
   using tensor = tensor_of<type>;
 };
 
-/// As `apply`, for an op with N results: gives a std::tuple of tensors.
+/// Applies an emitter of an op with N results. Returns a std::tuple of tensors.
 template <std::size_t N, class Emit, class... Xs>
 constexpr auto apply_results(const Emit& emit, const Xs&... xs) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -143,7 +146,7 @@ constexpr auto apply_results(const Emit& emit, const Xs&... xs) {
       if (((xs.id() == poisoned) || ...)) {
         first = poisoned;
       } else if (b != nullptr) {
-        const value_id ids[sizeof...(Xs) + 1] = {taken(*b, xs)..., -1};
+        const value_id ids[sizeof...(Xs) + 1] = {captured(*b, xs)..., -1};
         first = emit(*b, ids, shape{});
       }
       return results{std::tuple_element_t<I, results>(
@@ -153,7 +156,7 @@ constexpr auto apply_results(const Emit& emit, const Xs&... xs) {
   (std::make_index_sequence<N>{});
 }
 
-/// The extents of a pack as a static shape; run-time integers and `extent<dyn>` are dynamic.
+/// The extents of a pack as a static shape. Run-time integers and `extent<dyn>` are dynamic.
 template <class... E>
 inline constexpr shape static_extents{[] {
   if constexpr (requires { std::integral_constant<std::int64_t, E::value()>{}; })
@@ -186,7 +189,7 @@ struct op_emitter {
     return b.emit(def<Op>, {v, N}, {attrs, sizeof...(Attributes)});
   }
 };
-/// How many results an op gives for operands of static types; 1 if they do not fit.
+/// Returns the number of results of an op for operands of static types, or 1 if they do not fit.
 template <class Emit, class... Xs>
 constexpr std::size_t result_count() {
   builder b;
@@ -197,10 +200,10 @@ constexpr std::size_t result_count() {
 }
 }  // namespace dsl_detail
 
-/// Applies an op, one of your own or one of op/, with these attributes: `apply_op<rope, 1>(x, at)`.
-/// Gives a tensor, or a std::tuple of tensors if the op has several results.
+/// Applies an op, user-defined or from op/, with these attributes: `apply_op<rope, 1>(x, at)`.
+/// Returns a tensor, or a std::tuple of tensors if the op has several results.
 ///
-/// Errors    those of the op's shape rule, where the types are known while compiling
+/// Errors    those of the op's shape rule, reported while compiling if the types are static
 template <class Op, std::int64_t... Attributes, Tensor X, Tensor... Xs>
 constexpr auto apply_op(const X& x, const Xs&... xs) {
   using emit = dsl_detail::op_emitter<Op, 1 + sizeof...(Xs), Attributes...>;

@@ -1,4 +1,4 @@
-/// Branches. They may use tensors of the model around them.
+/// Branches. Their functions may use tensors of the enclosing model.
 #pragma once
 
 #include <tuple>
@@ -12,11 +12,11 @@ namespace partita {
 
 namespace dsl_detail {
 
-/// The sentences about trees and arguments of the wrong type.
+/// Error texts for trees and arguments of the wrong type.
 template <std::size_t Branch>
 struct branch_sentence {
   constexpr text operator()(const text& given, const text& wanted) const {
-    return concat("S185 case: branch ", Branch, " gives ", given, "; branch 0 gives ", wanted);
+    return concat("S185 case: branch ", Branch, " returns ", given, "; branch 0 returns ", wanted);
   }
 };
 template <fixed_text Op, fixed_text What>
@@ -29,10 +29,11 @@ struct argument_sentence {
 
 }  // namespace dsl_detail
 
-/// The branch with the number `index` (i32 scalar; out of range: the last), applied to the
-/// arguments. Branches may use tensors around them and give trees of one type.
+/// Applies the branch with number `index` to the arguments. An index out of range selects the last
+/// branch. Branches may use tensors of the enclosing function and must return trees of one type.
 ///
-/// Errors    S185 branches disagree, S186 the index is no i32 scalar
+/// Shapes    index () of i32
+/// Errors    S185 branches disagree, S186 the index is not an i32 scalar
 template <Tensor Index, class... Branches, class... Args>
 constexpr auto case_of(const Index& index, const std::tuple<Branches...>& branches,
                        const Args&... args) {
@@ -55,7 +56,7 @@ constexpr auto case_of(const Index& index, const std::tuple<Branches...>& branch
     vec<value_id> operands;
     Result like{};
     if (b == nullptr) return like;
-    (dsl_detail::take_leaves(operands, *b, args), ...);
+    (dsl_detail::capture_leaves(operands, *b, args), ...);
     const std::size_t own = operands.size();
     std::size_t r = 0;
     dsl_detail::capture_list captures;
@@ -77,15 +78,15 @@ constexpr auto case_of(const Index& index, const std::tuple<Branches...>& branch
       list.push_back(static_cast<program&&>(region->p));
     }
     operands.insert_back(captures.outer.begin(), captures.outer.end());
-    const value_id number = dsl_detail::taken(*b, index);
+    const value_id number = dsl_detail::captured(*b, index);
     return dsl_detail::leaves_from(
         b, ops::case_of(*b, number, operands, static_cast<vec<program>&&>(list)), like);
   }
 }
 
-/// if_true(args...) where the predicate (i1 scalar) holds, else if_false(args...).
+/// Returns if_true(args...) if the predicate (i1 scalar) is true, otherwise if_false(args...).
 ///
-/// Errors    S185 branches disagree (if_false is branch 0), S186 the predicate is something else
+/// Errors    S185 branches disagree (if_false is branch 0), S186 the predicate is not an i1 scalar
 template <Tensor Predicate, class True, class False, class... Args>
 constexpr auto cond(const Predicate& predicate, const True& if_true, const False& if_false,
                     const Args&... args) {

@@ -1,4 +1,4 @@
-/// Broadcasting of typed operands, as NumPy does it, and plain numbers as operands.
+/// NumPy-style broadcasting of typed operands, and plain numbers as operands.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,8 @@
 
 namespace partita::dsl_detail {
 
-/// The common shape of two operands, extended with leading dimensions and stretched from size 1.
+/// Returns the common shape of two operands: missing leading dimensions and dimensions of size 1
+/// are stretched.
 constexpr shape broadcast_shape(builder& b, std::string_view op, const shape& x, const shape& y) {
   shape result;
   const int rank = x.rank > y.rank ? x.rank : y.rank;
@@ -21,7 +22,7 @@ constexpr shape broadcast_shape(builder& b, std::string_view op, const shape& x,
   return result;
 }
 
-/// Aligns the dimensions of `x` with the last ones of `to`. Scalars stay scalars.
+/// Broadcasts `x` to `to`, aligned at the last dimensions. Scalars stay scalars.
 constexpr value_id broadcast_last(builder& b, value_id x, const shape& to) {
   const int rank = b.type(x).shape.rank;
   if (rank == 0) return x;
@@ -30,7 +31,7 @@ constexpr value_id broadcast_last(builder& b, value_id x, const shape& to) {
   return ops::broadcast_in_dim(b, x, to, {dims, static_cast<std::size_t>(rank)});
 }
 
-/// Have all values one shape, but for scalars? (Few calls: it is so of most ops of a trace.)
+/// True if all values but scalars have one shape. (Makes few calls: most ops of a trace qualify.)
 template <class... Ids>
 constexpr bool of_one_shape(const builder& b, Ids... values) {
   const tensor_type* const types = b.p.types.data();
@@ -46,7 +47,8 @@ constexpr bool of_one_shape(const builder& b, Ids... values) {
   return same;
 }
 
-/// Emits an elementwise op: `emit(b, operands...)` once the operands have their common shape.
+/// Emits an elementwise op: broadcasts the operands to their common shape and calls `emit(b,
+/// operands...)`.
 template <class Emit, class... Ids>
 constexpr value_id broadcast(builder& b, std::string_view op, const Emit& emit, Ids... operands) {
   if (b.failed() || ((operands < 0) || ...)) return -1;
@@ -57,7 +59,9 @@ constexpr value_id broadcast(builder& b, std::string_view op, const Emit& emit, 
   return emit(b, operands...);
 }
 
-/// A number as a scalar of the program and the element type of `x`. Errors: S117 it does not fit.
+/// Returns a number as a scalar with the program and element type of `x`.
+///
+/// Errors    S117 the number is not a value of the type
 template <Tensor X, Number N>
 constexpr auto scalar_like(const X& x, N number) {
   if constexpr (!X::is_valid) {
@@ -65,7 +69,8 @@ constexpr auto scalar_like(const X& x, N number) {
   } else {
     using scalar = tensor<typename X::element>;
     builder* b = x.context();
-    if (b == nullptr) return scalar(nullptr, x.id());  // of no program: reported where it meets one
+    if (b == nullptr)
+      return scalar(nullptr, x.id());  // no program: reported where it is used in one
     if constexpr (std::is_floating_point_v<N>)
       return scalar(b, ops::scalar(*b, dtype_of<typename X::element>, static_cast<double>(number)));
     else
@@ -73,7 +78,7 @@ constexpr auto scalar_like(const X& x, N number) {
           b, ops::integer(*b, dtype_of<typename X::element>, static_cast<std::int64_t>(number)));
   }
 }
-/// An operand as a tensor: a number becomes a scalar like `x`.
+/// Returns an operand as a tensor: a number becomes a scalar like `x`.
 template <Tensor X, class Operand>
 constexpr auto operand_like(const X& x, const Operand& operand) {
   if constexpr (Number<Operand>)
@@ -82,7 +87,7 @@ constexpr auto operand_like(const X& x, const Operand& operand) {
     return operand;
 }
 
-/// Applies a binary op to tensors, one of which may be a number.
+/// Applies a binary op to two tensors, or to a tensor and a number.
 template <class X, class Y, class Emit>
 constexpr auto binary(const X& x, const Y& y, const Emit& emit) {
   if constexpr (Number<Y>)

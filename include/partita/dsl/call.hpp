@@ -9,7 +9,8 @@
 
 namespace partita {
 
-/// f(args...) as a named computation: printed, and kept, as one op.
+/// Applies f as a named computation: one op in the program, with a nested program. `f` may use
+/// tensors of the enclosing function.
 template <class F, class... Args>
 constexpr auto call(std::string_view name, const F& f, const Args&... args) {
   using Result = std::remove_cvref_t<decltype(f(args...))>;
@@ -19,7 +20,7 @@ constexpr auto call(std::string_view name, const F& f, const Args&... args) {
     builder* b = dsl_detail::active_of(args...);
     if (b == nullptr) return Result{};
     vec<value_id> operands;
-    (dsl_detail::take_leaves(operands, *b, args), ...);
+    (dsl_detail::capture_leaves(operands, *b, args), ...);
     const std::size_t own = operands.size();
     Result result{};
     builder& region = dsl_detail::nested_program(*b, [&](builder& r) {

@@ -1,4 +1,4 @@
-/// Products over contracted dimensions as functions of typed tensors: matmul, dot_general, einsum.
+/// Products over contracted dimensions: matmul, dot_general, einsum.
 #pragma once
 
 #include <partita/dsl/apply.hpp>
@@ -6,11 +6,14 @@
 
 namespace partita {
 
-/// Matrix product of the last two dimensions: (..., m, k) x (k, n) or (..., m, k) x (..., k, n),
-/// leading dimensions equal. A vector is contracted, as in NumPy: (k) x (..., k, n) -> (..., n),
-/// (..., m, k) x (k) -> (..., m), and (k) x (k) is a scalar.
+/// Multiplies matrices, the last two dimensions of its operands.
 ///
-/// `matmul<precision::highest>(x, w)` requests more than the usual precision; a `dot_algorithm`
+/// Shapes    (..., m, k), (k, n) -> (..., m, n); (..., m, k), (..., k, n) -> (..., m, n) with equal
+///           leading dimensions; vectors as in NumPy: (k), (..., k, n) -> (..., n); (..., m, k),
+///           (k) -> (..., m); (k), (k) -> ()
+/// Errors    S101 contracted extents differ, S106 other ranks; those of op/dot_general.hpp
+///
+/// `matmul<precision::highest>(x, w)` requests more than the default precision; a `dot_algorithm`
 /// specifies how the product is computed.
 template <product_precision Exactness = product_precision(), Tensor L, Tensor R>
 constexpr auto matmul(const L& lhs, const R& rhs) {
@@ -41,8 +44,12 @@ constexpr auto matmul(const L& lhs, const R& rhs) {
       lhs, rhs);
 }
 
-/// `dot_general<axes<0>, axes<0>, axes<2>, axes<1>>(x, y)`: batch dimensions of both, then
-/// contracted dimensions of both. Result: batch, free dimensions of lhs, free dimensions of rhs.
+/// Multiplies and sums over contracted dimensions. `dot_general<axes<0>, axes<0>, axes<2>,
+/// axes<1>>(x, y)` states the batch dimensions of both operands, then the contracted dimensions of
+/// both.
+///
+/// Shapes    lhs, rhs -> (batch, free dimensions of lhs, free dimensions of rhs)
+/// Errors    those of op/dot_general.hpp
 template <class LhsBatch, class RhsBatch, class LhsContract, class RhsContract,
           product_precision Exactness = product_precision(), Tensor L, Tensor R>
 constexpr auto dot_general(const L& lhs, const R& rhs) {
@@ -55,14 +62,14 @@ constexpr auto dot_general(const L& lhs, const R& rhs) {
       lhs, rhs);
 }
 
-/// Sum of products in Einstein's notation: `einsum<"bqhd,bkhd->bhqk">(q, k)`. One letter per
-/// dimension; letters that are not in the output are summed over. Without an output: the letters
-/// that stand once, in alphabetical order. `...` stands for any number of leading dimensions, the
-/// same ones in every operand that has it. More than two operands are contracted from left to
-/// right.
+/// Computes a sum of products in Einstein's notation: `einsum<"bqhd,bkhd->bhqk">(q, k)`. Each
+/// dimension has one letter; letters that are not in the output are summed over. Without an output,
+/// it consists of the letters that occur once, in alphabetical order. `...` matches any number of
+/// leading dimensions, which are the same in every operand that has it. More than two operands are
+/// contracted from left to right.
 ///
-/// Errors    S160 the text is no formula for the operands, S161 a letter stands twice in one term,
-///           S162 an output letter is not in the operands, S163 an operand has another rank,
+/// Errors    S160 the text is not a formula for the operands, S161 a letter is repeated in one
+///           term, S162 an output letter is not in the operands, S163 an operand has another rank,
 ///           S164 extents of one letter differ
 template <fixed_text Formula, product_precision Exactness = product_precision(), Tensor... Xs>
 requires(sizeof...(Xs) > 0) constexpr auto einsum(const Xs&... xs) {

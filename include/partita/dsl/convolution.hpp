@@ -1,4 +1,4 @@
-/// Convolutions and other sliding windows as functions of typed tensors.
+/// Convolutions and other sliding windows.
 #pragma once
 
 #include <initializer_list>
@@ -7,16 +7,19 @@
 
 namespace partita {
 
-/// Padding of dimensions: none, as much as gives ceil(extent / stride) windows, or given numbers.
+/// Padding of dimensions: none (valid), enough for ceil(extent / stride) windows (same), or given
+/// numbers.
 struct padding {
   enum class rule : std::uint8_t { valid, same, given };
   rule kind = rule::valid;
   std::int64_t low[max_rank] = {}, high[max_rank] = {};
 };
+/// No padding.
 inline constexpr padding valid_padding{};
+/// Enough padding for ceil(extent / stride) windows, split evenly; an odd one goes to the end.
 inline constexpr padding same_padding{padding::rule::same, {}, {}};
-/// `explicit_padding({1, 1}, {1, 1})`: low, then high padding of each dimension; negative numbers
-/// cut off.
+/// Returns the padding `explicit_padding({1, 1}, {1, 1})`: low, then high padding of each
+/// dimension. Negative numbers remove elements.
 constexpr padding explicit_padding(std::initializer_list<std::int64_t> low,
                                    std::initializer_list<std::int64_t> high) {
   padding p{padding::rule::given, {}, {}};
@@ -29,20 +32,20 @@ constexpr padding explicit_padding(std::initializer_list<std::int64_t> low,
   return p;
 }
 
-/// A window for reduce_window: `window{.size = {1, 2, 2, 1}, .strides = {1, 2, 2, 1}}`. Numbers
-/// that are left out are 1; there is one per dimension of the operand.
+/// A window for reduce_window: `window{.size = {1, 2, 2, 1}, .strides = {1, 2, 2, 1}}`, with one
+/// number per dimension of the operand. Omitted numbers are 1.
 struct window {
   std::int64_t size[max_rank] = {}, strides[max_rank] = {};
   std::int64_t base_dilation[max_rank] = {}, dilation[max_rank] = {};
   partita::padding padding = {};
 };
 
-/// Options of conv, per spatial dimension. Numbers that are left out are 1.
+/// Options of conv, per spatial dimension. Omitted numbers are 1.
 struct conv_options {
   std::int64_t strides[max_rank] = {}, dilation[max_rank] = {};  ///< of the window
-  std::int64_t input_dilation[max_rank] = {};  ///< above 1: a transposed convolution
+  std::int64_t input_dilation[max_rank] = {};  ///< above 1 for a transposed convolution
   partita::padding padding = {};
-  std::int64_t groups = 1;      ///< of features
+  std::int64_t groups = 1;      ///< number of feature groups
   bool channels_first = false;  ///< (n, c, spatial...), (o, i, spatial...) -> (n, o, positions...)
 };
 
@@ -50,8 +53,8 @@ namespace dsl_detail {
 
 constexpr std::int64_t or_one(std::int64_t n) { return n == 0 ? 1 : n; }
 
-/// Puts padding on a window over an extent. (Over a dynamic one, `same` gives a dynamic extent
-/// anyway, unless the stride is 1.)
+/// Sets the padding of a window over an extent. (For a dynamic extent and a stride other than 1,
+/// `same` yields a dynamic number of positions, so the padding does not matter.)
 constexpr void put_padding(window_dim& w, const padding& p, int d, std::int64_t extent) {
   if (p.kind == padding::rule::given) {
     w.low = p.low[d];
@@ -66,7 +69,9 @@ constexpr void put_padding(window_dim& w, const padding& p, int d, std::int64_t 
   }
 }
 
-/// Are there numbers for dimensions that are not there? Errors: S196.
+/// True if there are numbers for dimensions that do not exist.
+///
+/// Errors    S196
 template <class... Lists>
 constexpr bool beyond(builder& b, std::string_view name, int dimensions, const Lists&... lists) {
   for (int d = dimensions; d < max_rank; ++d)
@@ -78,7 +83,7 @@ constexpr bool beyond(builder& b, std::string_view name, int dimensions, const L
   return false;
 }
 
-/// The windows over a shape, one per dimension; nothing after a mistake.
+/// Returns the windows over a shape, one per dimension; an empty list on errors.
 constexpr vec<window_dim> windows_over(builder& b, std::string_view name, const shape& s,
                                        const window& options) {
   vec<window_dim> all;
@@ -130,15 +135,16 @@ constexpr value_id emit_conv(builder& b, value_id lhs, value_id rhs, const conv_
 
 }  // namespace dsl_detail
 
-/// Convolution over any number of spatial dimensions:
+/// Convolves over any number of spatial dimensions:
 ///
 ///     conv<conv_options{.strides = {2, 2}, .padding = same_padding}>(x, weights)
 ///
-/// (n, spatial..., c), (spatial..., c / groups, o) -> (n, positions..., o). The window is not
-/// reversed.
+/// The window is not reversed.
 ///
-/// Errors    S196 options for more dimensions; S102, S104, S151, S156, S157, S158, see
-///           op/convolution.hpp
+/// Shapes    (n, spatial..., c), (spatial..., c / groups, o) -> (n, positions..., o); for other
+///           layouts see conv_options
+/// Errors    S196 options for more dimensions; S102, S104, S151, S156, S157, S158 (see
+///           op/convolution.hpp)
 template <conv_options Options = conv_options{}, Tensor X, Tensor W>
 constexpr auto conv(const X& x, const W& weights) {
   return dsl_detail::apply(
@@ -148,11 +154,11 @@ constexpr auto conv(const X& x, const W& weights) {
       x, weights);
 }
 
-/// Combines the elements under each position of a window that slides over all dimensions:
+/// Reduces the elements under each position of a window that slides over all dimensions:
 ///
 ///     reduce_window<combiner::max, window{.size = {1, 2, 2, 1}, .strides = {1, 2, 2, 1}}>(x)
 ///
-/// Errors    S196 options for more dimensions; S104, S151, S152, see op/reduce_window.hpp
+/// Errors    S196 options for more dimensions; S104, S151, S152 (see op/reduce_window.hpp)
 template <combiner Combine, window Window, Tensor X>
 constexpr auto reduce_window(const X& x) {
   return dsl_detail::apply(
@@ -164,10 +170,11 @@ constexpr auto reduce_window(const X& x) {
       x);
 }
 
-/// Adds each element of `source` to the place of the greatest (ge) or least (le) element of
-/// `operand` in its window.
+/// Adds each element of `source` at the position of the maximum (ge) or minimum (le) element of
+/// `operand` in its window. Other positions are 0.
 ///
-/// Errors    S102, S104, S151, S153, S154; see op/select_and_scatter.hpp
+/// Shapes    operand (n...), source (positions of the windows...) -> (n...)
+/// Errors    S102, S104, S151, S153, S154 (see op/select_and_scatter.hpp)
 template <ops::direction Select, window Window, Tensor X, Tensor S>
 constexpr auto select_and_scatter(const X& operand, const S& source) {
   return dsl_detail::apply(

@@ -1,4 +1,4 @@
-/// Functions with derivatives of the user's own.
+/// Functions with user-defined derivatives.
 #pragma once
 
 #include <tuple>
@@ -15,13 +15,13 @@ namespace dsl_detail {
 
 struct cotangent_sentence {
   constexpr text operator()(std::string_view given, std::string_view wanted) const {
-    return concat("G004 custom_vjp: the backward function gives ", given,
-                  "; the cotangent of an argument is like the argument, ", wanted);
+    return concat("G004 custom_vjp: the backward function returns ", given,
+                  "; the cotangent of an argument must have its type, ", wanted);
   }
 };
 
-/// What the ops from `first` on take from in front of them and from around: neither arguments nor
-/// constants.
+/// Returns the values that the ops from `first` on use but do not compute, other than the arguments
+/// and constants.
 constexpr vec<value_id> used_from_outside(const builder& b, op_id first,
                                           const vec<value_id>& arguments) {
   const program& p = b.p;
@@ -39,13 +39,13 @@ constexpr vec<value_id> used_from_outside(const builder& b, op_id first,
     }
   return used;
 }
-/// The leaves as values of `b`, and the tree of these.
+/// Captures the leaves of a tree in `b` and returns the tree of captured values.
 template <class T>
 constexpr T bound_to(builder& b, const T& tree, vec<value_id>& values) {
   T bound = tree;
   for_each_leaf(
       [&](auto& leaf, std::string_view) {
-        values.push_back(taken(b, leaf));
+        values.push_back(captured(b, leaf));
         leaf = std::remove_cvref_t<decltype(leaf)>(&b, values.back());
       },
       text(), bound);
@@ -54,13 +54,15 @@ constexpr T bound_to(builder& b, const T& tree, vec<value_id>& values) {
 
 }  // namespace dsl_detail
 
-/// A function whose derivative is given, see `custom_vjp`.
+/// A function with a user-defined derivative (see `custom_vjp`).
 template <class Forward, class Backward>
 class function_with_vjp {
  public:
+  /// Stores both functions (see `custom_vjp`).
   constexpr function_with_vjp(const Forward& forward, const Backward& backward)
       : forward_(forward), backward_(backward) {}
 
+  /// Applies the forward function and returns its result.
   template <Tree... Args>
   requires(sizeof...(Args) > 0) constexpr auto operator()(const Args&... args) const {
     builder* const b = dsl_detail::active_of(args...);
@@ -80,7 +82,8 @@ class function_with_vjp {
   Forward forward_;
   Backward backward_;
 
-  /// (Poison is what follows from a mistake that was reported.)
+  /// True if the forward function returned a pair. (A poisoned result follows an error that was
+  /// already reported.)
   template <class Given>
   static constexpr bool is_pair() {
     if constexpr (dsl_detail::Poison<Given>) {
@@ -91,7 +94,7 @@ class function_with_vjp {
         g.second;
       };
       static_assert(pair,
-                    "partita: the forward function of a custom_vjp gives "
+                    "partita: the forward function of a custom_vjp must return "
                     "std::pair{result, residuals}");
       if constexpr (pair)
         return !dsl_detail::Poison<decltype(std::declval<Given>().first)>;
@@ -107,7 +110,7 @@ class function_with_vjp {
     else
       return invalid_tensor{};
   }
-  /// A single argument needs no tuple around its cotangent.
+  /// Wraps the cotangent of a single argument in a tuple, if it is not one.
   template <class Found, class... Args>
   static constexpr auto as_tuple(const Found& found, const std::tuple<Args...>&) {
     if constexpr (sizeof...(Args) == 1 && !dsl_detail::is_std_tuple<Found>::value)
@@ -122,8 +125,8 @@ class function_with_vjp {
                                  const std::tuple<Args...>& bound, const Given& given) const {
     using Result = std::remove_cvref_t<decltype(given.first)>;
     vec<value_id> results, inputs;
-    dsl_detail::take_leaves(results, b, given.first);
-    dsl_detail::take_leaves(inputs, b, given.second);
+    dsl_detail::capture_leaves(results, b, given.first);
+    dsl_detail::capture_leaves(inputs, b, given.second);
     const vec<value_id> used = dsl_detail::used_from_outside(b, begin, arguments);
     bool fits = false;
     const std::size_t own = inputs.size();
@@ -151,10 +154,10 @@ class function_with_vjp {
   }
 };
 
-/// `custom_vjp(forward, backward)(args...)`: a function of tensors and trees whose derivative is
-/// not that of its ops. `forward(args...)` gives std::pair{result, residuals}; the function gives
-/// the result. `backward(residuals, cotangent of the result)` gives the cotangents of the
-/// arguments: a std::tuple of trees like them, of a single argument the tree alone.
+/// Returns a function of tensors and trees whose derivative is user-defined: `custom_vjp(forward,
+/// backward)(args...)`. `forward(args...)` returns std::pair{result, residuals}, and the function
+/// returns the result. `backward(residuals, cotangent of the result)` returns the cotangents of the
+/// arguments: a std::tuple of trees like them, or just the tree for a single argument.
 ///
 /// ```cpp
 /// constexpr auto clipped = custom_vjp(
@@ -162,12 +165,13 @@ class function_with_vjp {
 ///     [](const auto&, const auto& g) { return clamp(-1, g, 1); });
 /// ```
 ///
-/// Both are of ordinary ops, which are partitioned, printed and run as all others; those of
-/// `backward` are derivatives of the function, of the part of the program that it is in. Residuals
-/// that no gradient needs are not computed. The cotangent of an integer argument is not used.
+/// Both functions consist of ordinary ops, which are partitioned, printed and run like all others.
+/// The ops of `backward` count as derivatives in the named part in which the function is called.
+/// Residuals that no gradient needs are not computed. The cotangent of an integer argument is not
+/// used.
 ///
-/// Errors    G004 a cotangent has another type than its argument; G005 the forward function uses a
-///           value, not as an argument, of which a gradient is wanted
+/// Errors    G004 a cotangent's type differs from its argument's; G005 a gradient is wanted of a
+///           value that the forward function uses without receiving it as an argument
 template <class Forward, class Backward>
 constexpr function_with_vjp<Forward, Backward> custom_vjp(const Forward& forward,
                                                           const Backward& backward) {

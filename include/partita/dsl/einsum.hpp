@@ -1,12 +1,11 @@
-/// einsum: sums of products in Einstein's notation, from dot_general, reduce and transpose.
+/// einsum: sums of products in Einstein's notation, built from dot_general, reduce and transpose.
 #pragma once
 
 #include <partita/op/registry.hpp>
 
 namespace partita::dsl_detail {
 
-/// The dimensions of a tensor by letter; the i-th last of those that `...` stands for is char(i +
-/// 1).
+/// The dimensions of a tensor by letter. The i-th last dimension that `...` matches is char(i + 1).
 struct einsum_term {
   char letters[2 * max_rank] = {};
   int rank = 0;
@@ -47,18 +46,19 @@ class einsum_formula {
  private:
   builder& b_;
   std::string_view formula_;
-  product_precision exactness_;  ///< of each product
+  product_precision exactness_;  ///< precision of each product
   vec<value_id> values_;
   vec<einsum_term> terms_;
   einsum_term output_;
-  int dots_ = 0;  ///< the most dimensions that `...` stands for
+  int dots_ = 0;  ///< maximum number of dimensions that `...` matches
 
   template <class... Parts>
   constexpr void refuse(std::string_view code, const Parts&... parts) {
     b_.p.error.record(code, "einsum: \"", formula_, "\": ", parts...);
   }
-  /// Where a part begins, or npos. Not `string_view::find`: of a text that is a template argument
-  /// GCC 12 does not take it for a constant expression when it sanitizes undefined behaviour.
+  /// Returns the start of `part` in `all`, or npos. It does not use `string_view::find`: with the
+  /// undefined-behaviour sanitizer, GCC 12 does not evaluate it on a template argument's text in
+  /// constant expressions.
   static constexpr std::size_t place_of(std::string_view part, std::string_view all) {
     for (std::size_t i = 0; i + part.size() <= all.size(); ++i)
       if (all.substr(i, part.size()) == part) return i;
@@ -89,7 +89,7 @@ class einsum_formula {
   static constexpr bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   }
-  /// A term; the output is operand -1.
+  /// Parses a term; the output is operand -1.
   constexpr einsum_term read(std::string_view in, int operand) {
     einsum_term t;
     const shape s =
@@ -106,7 +106,7 @@ class einsum_formula {
         dots = true;
         i += 2;
       } else if (!is_letter(in[i])) {
-        refuse("S160", "'", in[i], "' is no letter");
+        refuse("S160", "'", in[i], "' is not a letter");
         return t;
       } else if (t.has(in[i])) {
         if (operand < 0)
@@ -124,7 +124,8 @@ class einsum_formula {
              b_.type(values_[static_cast<std::size_t>(operand)]), " of rank ", s.rank);
     return t;
   }
-  /// What `...` stands for, then the letters that stand in one term only, in alphabetical order.
+  /// Returns the dimensions of `...`, then the letters that occur in exactly one term, in
+  /// alphabetical order.
   constexpr einsum_term implicit_output() const {
     einsum_term t;
     for (int d = dots_; d > 0; --d) t.push_back(static_cast<char>(d));
@@ -171,7 +172,7 @@ class einsum_formula {
     values_[i] = ops::reduce(b_, values_[i], combiner::add, {dims, count});
     terms_[i] = left;
   }
-  /// Sums over the letters of term i that stand in it only.
+  /// Sums over the letters that occur only in term i.
   constexpr void drop_unused(std::size_t i, const einsum_term& other, int operand) {
     einsum_term kept;
     for (int d = 0; d < terms_[i].rank; ++d)
@@ -179,7 +180,7 @@ class einsum_formula {
         kept.push_back(c);
     drop(i, kept);
   }
-  /// The product of the first term, which is that of all before, with term i becomes the first one.
+  /// Replaces the first term, the product so far, by its product with term i.
   constexpr void multiply(std::size_t i) {
     const int operand = static_cast<int>(i);
     drop_unused(0, terms_[i], operand);
@@ -213,7 +214,7 @@ class einsum_formula {
   }
 };
 
-/// See the function of the same name in contraction.hpp.
+/// Emits an einsum (see einsum in contraction.hpp).
 constexpr value_id emit_einsum(builder& b, std::string_view formula, span<const value_id> operands,
                                const product_precision& exactness = {}) {
   for (value_id v : operands)

@@ -1,18 +1,19 @@
-/// gather and scatter as functions of typed tensors, and what NumPy and JAX make of them.
+/// gather and scatter, and the functions that NumPy and JAX derive from them.
 ///
-/// Indices are integers of any type. Gathering clamps indices that are out of range, updating
-/// leaves them out; negative indices do not count from the end.
+/// Indices are integers of any type. Gathering clamps indices that are out of range; updates at
+/// such indices are skipped. Negative indices do not count from the end.
 #pragma once
 
 #include <partita/dsl/movement.hpp>
 
 namespace partita {
 
-/// The dimension numbers of a gather or scatter as a type, for example
-/// `gather_numbers<axes<1>, axes<0>, axes<>, axes<>, axes<0>, 1>`.
+/// The dimension numbers of a gather or scatter as a type, for example `gather_numbers<axes<1>,
+/// axes<0>, axes<>, axes<>, axes<0>, 1>`.
 template <class OffsetDims, class CollapsedSliceDims, class OperandBatchingDims,
           class StartIndicesBatchingDims, class StartIndexMap, int IndexVectorDim>
 struct gather_numbers {
+  /// Returns the dimension numbers as a value.
   static constexpr ops::gather_dimensions dims() {
     return {OffsetDims::list(),          CollapsedSliceDims::list(),
             OperandBatchingDims::list(), StartIndicesBatchingDims::list(),
@@ -20,7 +21,10 @@ struct gather_numbers {
   }
 };
 
-/// Windows of the given sizes (`ops::whole`: the extent), see op/gather.hpp.
+/// Reads windows of the given sizes (`ops::whole`: the extent) at computed positions (see
+/// op/gather.hpp).
+///
+/// Errors    S111 indices are not integers, S139 bad dimension numbers, S140 bad slice sizes
 template <class Numbers, class SliceSizes, Tensor X, Tensor I>
 constexpr auto gather(const X& x, const I& indices) {
   return dsl_detail::apply(
@@ -29,7 +33,10 @@ constexpr auto gather(const X& x, const I& indices) {
       },
       x, indices);
 }
-/// Rows of a table: (rows, d...), indices (i...) -> (i..., d...).
+/// Reads rows of a table.
+///
+/// Shapes    table (rows, d...), indices (i...) -> (i..., d...)
+/// Errors    S111 indices are not integers, or the table is a scalar
 template <Tensor X, Tensor I>
 constexpr auto gather(const X& table, const I& indices) {
   return dsl_detail::apply(
@@ -37,7 +44,10 @@ constexpr auto gather(const X& table, const I& indices) {
       indices);
 }
 
-/// Entries of x along Axis: (a..., n, c...), indices (i...) -> (a..., i..., c...).
+/// Reads entries of x along Axis.
+///
+/// Shapes    x (a..., n, c...), indices (i...) -> (a..., i..., c...)
+/// Errors    S145 axis out of range, S111 indices are not integers
 template <int Axis, Tensor X, Tensor I>
 constexpr auto take(const X& x, const I& indices) {
   return dsl_detail::apply(
@@ -58,9 +68,9 @@ constexpr auto take(const X& x, const I& indices) {
       x, indices);
 }
 
-/// result[..., i, ...] = x[..., indices[..., i, ...], ...] along Axis: x (a..., n, c...), indices
-/// (a..., m, c...) -> (a..., m, c...).
+/// Computes result[..., i, ...] = x[..., indices[..., i, ...], ...] along Axis.
 ///
+/// Shapes    x (a..., n, c...), indices (a..., m, c...) -> (a..., m, c...)
 /// Errors    S145 axis out of range, S148 ranks differ
 template <int Axis, Tensor X, Tensor I>
 constexpr auto take_along_axis(const X& x, const I& indices) {
@@ -88,7 +98,9 @@ constexpr auto take_along_axis(const X& x, const I& indices) {
       x, indices);
 }
 
-/// x with windows updated, see op/scatter.hpp.
+/// Updates windows of x at computed positions (see op/scatter.hpp).
+///
+/// Errors    S102, S104, S112, S120, S139 (see op/scatter.hpp)
 template <ops::scatter_update Update, class Numbers, Tensor X, Tensor I, Tensor U>
 constexpr auto scatter(const X& x, const I& indices, const U& updates) {
   return dsl_detail::apply(
@@ -97,7 +109,10 @@ constexpr auto scatter(const X& x, const I& indices, const U& updates) {
       },
       x, indices, updates);
 }
-/// x with rows updated: x (rows, d...), indices (i...), updates (i..., d...) -> (rows, d...).
+/// Updates rows of x.
+///
+/// Shapes    x (rows, d...), indices (i...), updates (i..., d...) -> (rows, d...)
+/// Errors    S102, S104, S112, S120 (see op/scatter.hpp)
 template <ops::scatter_update Update, Tensor X, Tensor I, Tensor U>
 constexpr auto scatter(const X& x, const I& indices, const U& updates) {
   return dsl_detail::apply(
@@ -107,37 +122,45 @@ constexpr auto scatter(const X& x, const I& indices, const U& updates) {
       x, indices, updates);
 }
 
-// JAX's x.at[indices].set(updates), .add(updates), ...
+// Rows updated as JAX's x.at[indices].set(updates), .add(updates), ...
+/// Replaces rows of x; if several updates have one index, the last one wins.
 template <Tensor X, Tensor I, Tensor U>
 constexpr auto scatter_set(const X& x, const I& indices, const U& updates) {
   return scatter<ops::scatter_update::assign>(x, indices, updates);
 }
+/// Adds updates to rows of x.
 template <Tensor X, Tensor I, Tensor U>
 constexpr auto scatter_add(const X& x, const I& indices, const U& updates) {
   return scatter<ops::scatter_update::add>(x, indices, updates);
 }
+/// Takes the maximum of rows of x and their updates.
 template <Tensor X, Tensor I, Tensor U>
 constexpr auto scatter_max(const X& x, const I& indices, const U& updates) {
   return scatter<ops::scatter_update::max>(x, indices, updates);
 }
+/// Takes the minimum of rows of x and their updates.
 template <Tensor X, Tensor I, Tensor U>
 constexpr auto scatter_min(const X& x, const I& indices, const U& updates) {
   return scatter<ops::scatter_update::min>(x, indices, updates);
 }
+/// Multiplies rows of x by their updates.
 template <Tensor X, Tensor I, Tensor U>
 constexpr auto scatter_multiply(const X& x, const I& indices, const U& updates) {
   return scatter<ops::scatter_update::multiply>(x, indices, updates);
 }
-/// Of integers bit by bit, or of truth values.
+/// Combines rows of x with "and": logical for bool, bitwise for integers.
 template <Tensor X, Tensor I, Tensor U>
 constexpr auto scatter_and(const X& x, const I& indices, const U& updates) {
   return scatter<ops::scatter_update::logical_and>(x, indices, updates);
 }
+/// Combines rows of x with "or": logical for bool, bitwise for integers.
 template <Tensor X, Tensor I, Tensor U>
 constexpr auto scatter_or(const X& x, const I& indices, const U& updates) {
   return scatter<ops::scatter_update::logical_or>(x, indices, updates);
 }
-/// Sums updates (i..., d...) by index (i...) into (rows, d...).
+/// Adds up updates by index.
+///
+/// Shapes    indices (i...), updates (i..., d...) -> (rows, d...)
 template <Tensor I, Tensor X, class Rows>
 requires(!Tensor<Rows>) constexpr auto scatter_add(const I& indices, const X& updates,
                                                    const Rows& rows) {

@@ -14,7 +14,7 @@ namespace partita {
 
 namespace dsl_detail {
 
-/// Gradients of a scalar value `of` with respect to `wanted` values.
+/// Emits the gradients of a scalar value `of` with respect to `wanted` values.
 ///
 /// Errors    G001 not a scalar, G002 no derivative rule, G003 not floating point
 constexpr vec<value_id> gradients(builder& b, value_id of, const vec<value_id>& wanted) {
@@ -58,8 +58,8 @@ constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wa
 }
 }  // namespace dsl_detail
 
-/// `auto [loss, gradients] = value_and_grad(f, params)`: f(params), a floating-point scalar, and
-/// its gradient, a tree like params. `f` may use other values of the trace.
+/// Returns f(params), a floating-point scalar, and its gradient, a tree like params: `auto [loss,
+/// gradients] = value_and_grad(f, params)`. `f` may use other values of the trace.
 ///
 /// Errors    G001 not a scalar, G002 no derivative rule for an op, G003 parameter not floating
 ///           point
@@ -68,10 +68,11 @@ constexpr auto value_and_grad(const F& f, const Params& params) {
   builder* b = dsl_detail::active_of(params);
   Params bound = params, gradients = params;
   vec<value_id> wanted;
-  if (b != nullptr)  // inside of a nested program: what depends on the parameters is to be there
+  if (b != nullptr)  // in a nested program, capture the parameters first, so that what depends on
+                     // them is in it
     for_each_leaf(
         [&](auto& leaf, std::string_view) {
-          wanted.push_back(dsl_detail::taken(*b, leaf));
+          wanted.push_back(dsl_detail::captured(*b, leaf));
           leaf = std::remove_cvref_t<decltype(leaf)>(b, wanted.back());
         },
         text(), bound);
@@ -80,7 +81,7 @@ constexpr auto value_and_grad(const F& f, const Params& params) {
   if constexpr (!Loss::is_valid) {
     for_each_leaf([&](auto& leaf, std::string_view) { leaf = loss; }, text(), gradients);
   } else if (b != nullptr) {
-    const vec<value_id> found = dsl_detail::reverse(*b, dsl_detail::taken(*b, loss), wanted);
+    const vec<value_id> found = dsl_detail::reverse(*b, dsl_detail::captured(*b, loss), wanted);
     std::size_t next = 0;
     for_each_leaf(
         [&](auto& leaf, std::string_view) {
@@ -91,7 +92,7 @@ constexpr auto value_and_grad(const F& f, const Params& params) {
   return std::pair<Loss, Params>{loss, gradients};
 }
 
-/// The gradient alone.
+/// Returns the gradient of f, without its value (see value_and_grad).
 template <class F, Tree Params>
 constexpr Params grad(const F& f, const Params& params) {
   return value_and_grad(f, params).second;

@@ -1,4 +1,4 @@
-/// Linear algebra of batches of matrices.
+/// Linear algebra on batches of matrices.
 #pragma once
 
 #include <partita/dsl/apply.hpp>
@@ -7,21 +7,24 @@ namespace partita {
 
 using ops::triangular_options;
 
-/// The triangular factor of symmetric positive-definite matrices: l with a = l l^T, or with
-/// `cholesky<false>(a)` u with a = u^T u. Reads that triangle only, gives zeros in the other one
-/// and NaN where a matrix is not positive definite.
+/// Computes the triangular factor of symmetric positive-definite matrices: l with a = l l^T, or,
+/// for `cholesky<false>(a)`, u with a = u^T u. Reads that triangle only. The other triangle of the
+/// result is zero. If a matrix is not positive definite, the result has NaN.
 ///
 /// Shapes    a (..., n, n) -> (..., n, n)
+/// Errors    S104 not a floating-point type, S170 not a batch of square matrices
 template <bool Lower = true, Tensor A>
 constexpr auto cholesky(const A& a) {
   return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) { return ops::cholesky(b, v[0], Lower); }, a);
 }
 
-/// The solution x of a x = b, where a is lower triangular, or as the options say:
+/// Solves a x = b for a lower triangular a, or another system, by the options:
 /// `triangular_solve<triangular_options{.lower = false, .transpose_a = true}>(a, b)`.
 ///
-/// Shapes    a (..., n, n), b (..., n, m) -> (..., n, m); b (..., m, n) if a stands right of x
+/// Shapes    a (..., n, n), b (..., n, m) -> (..., n, m); b (..., m, n) if a is on the right of x
+/// Errors    S102 element types differ, S104 not a floating-point type, S170 not a batch of square
+///           matrices, S172 b does not fit a
 template <triangular_options Options = triangular_options{}, Tensor A, Tensor B>
 constexpr auto triangular_solve(const A& a, const B& b) {
   return dsl_detail::apply(
@@ -31,7 +34,7 @@ constexpr auto triangular_solve(const A& a, const B& b) {
       a, b);
 }
 
-/// The solution x of a x = b from the factor l = cholesky(a).
+/// Solves a x = b, given the factor l = cholesky(a).
 ///
 /// Shapes    l (..., n, n), b (..., n, m) -> (..., n, m)
 template <Tensor L, Tensor B>

@@ -1,4 +1,4 @@
-/// Loops. Their bodies may use tensors of the model around them.
+/// Loops. Their bodies may use tensors of the enclosing model.
 #pragma once
 
 #include <tuple>
@@ -13,26 +13,28 @@ namespace partita {
 
 namespace dsl_detail {
 
-/// The sentences about trees of the wrong type.
+/// Error texts for trees of the wrong type.
 template <fixed_text Loop>
 struct body_sentence {
   constexpr text operator()(const text& given, const text& wanted) const {
-    return concat("S182 ", Loop.view(), ": the body gives ", given, "; the carried value is ",
+    return concat("S182 ", Loop.view(), ": the body returns ", given, "; the carried value is ",
                   wanted);
   }
 };
 struct condition_sentence {
   constexpr text operator()(const text& given, const text& wanted) const {
-    return concat("S182 while_loop: the condition gives ", given, "; ", wanted, " is needed");
+    return concat("S182 while_loop: the condition returns ", given, "; ", wanted, " is needed");
   }
 };
 
 }  // namespace dsl_detail
 
-/// Repeats body(carried) while condition(carried) holds; both may use tensors around them.
+/// Repeats body(carried) while condition(carried) is true. Both may use tensors of the enclosing
+/// function. It has no reverse mode; use `scan` or `for_loop` if a gradient is needed.
 ///
 /// Shapes    carried: a tree; condition: tree -> i1 scalar; body: tree -> tree of the same type
-/// Errors    S182 the body changes the type, the condition gives no i1; no reverse mode (G002)
+/// Errors    S182 the body changes the type, or the condition does not return an i1 scalar; G002 a
+///           gradient is wanted
 template <class Condition, class Body, Tree Carry>
 constexpr Carry while_loop(const Condition& condition, const Body& body, const Carry& init) {
   using Next = std::remove_cvref_t<decltype(body(init))>;
@@ -44,7 +46,7 @@ constexpr Carry while_loop(const Condition& condition, const Body& body, const C
     builder* b = dsl_detail::active_of(init);
     if (b == nullptr) return init;
     vec<value_id> operands;
-    dsl_detail::take_leaves(operands, *b, init);
+    dsl_detail::capture_leaves(operands, *b, init);
     const std::size_t own = operands.size();
     builder* test = &dsl_detail::nested_program(*b, [&](builder& r) {
       dsl_detail::return_from(r, condition(dsl_detail::bind_region(r, init)));
@@ -70,22 +72,23 @@ constexpr Carry while_loop(const Condition& condition, const Body& body, const C
   }
 }
 
-/// No tensor: what a body without slices or stacked results takes or gives.
+/// A placeholder for the slices or stacked results of a body without any.
 struct nothing {};
 constexpr void for_each_leaf(const auto&, const text&, nothing&) {}
 constexpr void for_each_leaf(const auto&, const text&, const nothing&) {}
 
 namespace dsl_detail {
 
-/// What scan's body gives: (carried, stacked).
+/// True for the results of scan's body: std::pair{carried, stacked}.
 template <class T>
 struct scan_step : std::false_type {};
 template <class C, class Y>
 struct scan_step<std::pair<C, Y>> : std::true_type {};
 template <class Step>
-struct no_pair_message {
+struct not_a_pair_message {
   constexpr text operator()() const {
-    return "S182 scan: the body gives no std::pair of the carried value and what is stacked";
+    return "S182 scan: the body does not return a std::pair of the carried value and the stacked "
+           "results";
   }
 };
 
@@ -104,7 +107,7 @@ template <>
 struct slices<nothing> {
   using type = nothing;
 };
-/// The type of N of them stacked.
+/// The type of N tensors, or tuples of tensors, stacked.
 template <std::int64_t N, class Y>
 struct stacked;
 template <std::int64_t N, class T, std::int64_t... E>
@@ -120,7 +123,7 @@ struct stacked<N, nothing> {
   using type = nothing;
 };
 
-/// The first extent of the first leaf, static if it is.
+/// Returns the first extent of the first leaf, static if the leaf's is.
 template <class T, std::int64_t N, std::int64_t... E>
 constexpr extent<N> leading(const tensor<T, N, E...>& x) {
   return {x.shape()[0]};
@@ -146,14 +149,14 @@ constexpr Slices bind_slices(builder& r, const auto& stacked) {
   return bound;
 }
 
-/// The scan of `body(index, carried, slice) -> std::pair(carried, stacked)`.
+/// Traces the scan of `body(index, carried, slice) -> std::pair(carried, stacked)`.
 template <fixed_text Loop, std::int64_t N, class Body, class Carry, class Xs>
 constexpr auto run_scan(std::int64_t length, bool reversed, const Body& body, const Carry& init,
                         const Xs& xs) {
   using Slice = typename slices<Xs>::type;
   using Step = std::remove_cvref_t<decltype(body(tensor<std::int32_t>{}, init, Slice{}))>;
   if constexpr (!scan_step<Step>::value) {
-    if constexpr (!Poison<Step>) report_static_error<no_pair_message<Step>>();
+    if constexpr (!Poison<Step>) report_static_error<not_a_pair_message<Step>>();
     return std::pair{leaves_from(nullptr, poisoned, init), invalid_tensor{}};
   } else if constexpr (!same_tree<body_sentence<Loop>, Carry, typename Step::first_type>() ||
                        Poison<typename Step::second_type>) {
@@ -164,8 +167,8 @@ constexpr auto run_scan(std::int64_t length, bool reversed, const Body& body, co
     builder* b = active_of(init, xs);
     if (b == nullptr) return std::pair<Carry, Ys>{init, Ys{}};
     vec<value_id> carried, sliced;
-    take_leaves(carried, *b, init);
-    take_leaves(sliced, *b, xs);
+    capture_leaves(carried, *b, init);
+    capture_leaves(sliced, *b, xs);
     builder& step = nested_program(*b, [&](builder& r) {
       const tensor<std::int32_t> index(&r, ops::parameter(r, "", tensor_type{dtype::i32, {}}));
       const Carry bound = bind_region(r, init);
@@ -190,23 +193,26 @@ constexpr auto run_scan(std::int64_t length, bool reversed, const Body& body, co
 
 }  // namespace dsl_detail
 
+/// Options of scan.
 struct scan_options {
-  bool reversed = false;  ///< the last slice first; stacked results stay in the order of the slices
+  bool reversed =
+      false;  ///< starts with the last slice; stacked results stay in the order of the slices
 };
 
-/// Carries values through a loop over slices of `xs`; gives the last ones and what the body
-/// stacked.
+/// Loops over slices of `xs` with carried values. Returns the carried values after the last
+/// iteration, and the stacked results of the body.
 ///
 /// ```cpp
 /// auto [h, squares] = scan([&](auto h, auto x) { return std::pair{h + x, x * x}; }, h0, xs);
 /// ```
 ///
-/// Shapes    carried: a tree; xs: a tensor (n, ...) or a std::tuple of such; the body takes (tree,
-///           slices (...)) and gives std::pair(tree of the same type, tensor (...), tuple or
-///           `nothing{}`) -> the tree, stacked (n, ...)
+/// Shapes    carried: a tree; xs: a tensor (n, ...) or a std::tuple of such; the body maps (tree,
+///           slices (...)) to std::pair(tree of the same type, tensor (...), tuple or `nothing{}`)
+///           -> the tree, stacked (n, ...)
+/// Cost      reverse mode keeps the carried values of each iteration and recomputes the rest of its
+///           body
 /// Errors    S182 the body changes the carried type, S184 extents of xs differ
-/// Source    the semantics of jax.lax.scan. Reverse mode keeps the carried values of each iteration
-///           and computes the rest of its body again.
+/// Source    the semantics of jax.lax.scan
 template <class Body, Tree Carry, class Xs>
 constexpr auto scan(const Body& body, const Carry& init, const Xs& xs, scan_options options = {}) {
   constexpr auto indexed = [](const Body& f) {
@@ -222,10 +228,10 @@ constexpr auto scan(const Body& body, const Carry& init, const Xs& xs, scan_opti
                                              xs);
 }
 
-/// carried = body(i, carried) for i = lower, ..., upper - 1; i is an i32 scalar.
+/// Repeats carried = body(i, carried) for i = lower, ..., upper - 1, where i is an i32 scalar.
 ///
-/// Errors    S182 the body changes the carried type, S183 upper is below lower, or a bound is no
-///           i32
+/// Errors    S182 the body changes the carried type, S183 upper is below lower, or a bound does not
+///           fit i32
 template <class Body, Tree Carry>
 constexpr Carry for_loop(std::int64_t lower, std::int64_t upper, const Body& body,
                          const Carry& init) {

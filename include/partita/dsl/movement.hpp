@@ -1,6 +1,6 @@
-/// Data movement as functions of typed tensors: shapes, slices, padding, joining and splitting.
+/// Data movement: shapes, slices, padding, joining and splitting.
 ///
-/// An `Axis` may be negative and then counts from the last dimension, as in NumPy.
+/// A negative `Axis` counts from the last dimension, as in NumPy.
 #pragma once
 
 #include <array>
@@ -14,6 +14,8 @@
 namespace partita {
 
 /// Permutes dimensions: result dimension i is dimension Permutation[i] of x.
+///
+/// Errors    S108 not a permutation
 template <int... Permutation, Tensor X>
 constexpr auto transpose(const X& x) {
   return dsl_detail::apply(
@@ -23,14 +25,17 @@ constexpr auto transpose(const X& x) {
       x);
 }
 
-/// The same elements, row-major, as another shape: `reshape<4, 12>(x)`, or with extents that may be
+/// Changes the shape and keeps the elements in row-major order: `reshape<4, 12>(x)`. Extents may be
 /// run-time values: `reshape(x, dim<0>(x), heads, width)`.
+///
+/// Errors    S107 element counts differ
 template <std::int64_t... E, Tensor X>
 requires(sizeof...(E) > 0) constexpr auto reshape(const X& x) {
   return dsl_detail::apply_with<shape{E...}>(
       [](builder& b, const value_id* v, const shape& to) { return ops::reshape(b, v[0], to); },
       shape{E...}, x);
 }
+/// Changes the shape to extents that may be run-time values.
 template <Tensor X, class... E>
 requires(sizeof...(E) > 0) constexpr auto reshape(const X& x, const E&... e) {
   return dsl_detail::apply_with<dsl_detail::static_extents<E...>>(
@@ -38,7 +43,10 @@ requires(sizeof...(E) > 0) constexpr auto reshape(const X& x, const E&... e) {
       dsl_detail::actual_extents(e...), x);
 }
 
-/// Dimension i of x becomes dimension Dims[i] of the result, whose extents are given.
+/// Repeats x along new dimensions: dimension i of x becomes dimension Dims[i] of the result, whose
+/// extents are given.
+///
+/// Errors    S109 bad dimensions, or an extent that is neither 1 nor that of the result
 template <int... Dims, Tensor X, class... E>
 constexpr auto broadcast_in_dim(const X& x, const E&... e) {
   return dsl_detail::apply_with<dsl_detail::static_extents<E...>>(
@@ -48,7 +56,7 @@ constexpr auto broadcast_in_dim(const X& x, const E&... e) {
       dsl_detail::actual_extents(e...), x);
 }
 
-/// x with a last dimension of size 1, which broadcasts: (...) -> (..., 1).
+/// Appends a dimension of size 1, which broadcasts: (...) -> (..., 1).
 template <Tensor X>
 constexpr auto keep_last(const X& x) {
   if constexpr (!X::is_valid) {
@@ -61,7 +69,9 @@ constexpr auto keep_last(const X& x) {
   }
 }
 
-/// result[i0, i1, ...] = i_Dim, with the given extents, in the program that `of` belongs to.
+/// Returns result[i0, i1, ...] = i_Dim with the given extents, in the program of `of`.
+///
+/// Errors    S113 Dim out of range
 template <ElementType T, int Dim, Tensor X, class... E>
 constexpr auto iota(const X& of, const E&... e) {
   return dsl_detail::apply_with<dsl_detail::static_extents<E...>>(
@@ -70,10 +80,10 @@ constexpr auto iota(const X& of, const E&... e) {
       },
       dsl_detail::actual_extents(e...), of);
 }
-/// A constant element by element, row-major, in the program that `of` belongs to:
+/// Returns a constant with the given elements, in row-major order, in the program of `of`:
 /// `literal<float, 2, 2>(x, {1, 2, 3, 4})`.
 ///
-/// Errors    S144 another number of elements than E... makes
+/// Errors    S144 the number of elements differs from the product of E...
 template <ElementType T, std::int64_t... E, Tensor X>
 constexpr tensor<T, E...> literal(const X& of, span<const T> elements) {
   if (of.context() == nullptr) return {nullptr, of.id()};
@@ -88,11 +98,13 @@ constexpr tensor<T, E...> literal(const X& of, span<const T> elements) {
   }
   return {of.context(), ops::literal(*of.context(), {dtype_of<T>, shape{E...}}, bits)};
 }
+/// Returns a constant with the given elements.
 template <ElementType T, std::int64_t... E, Tensor X>
 constexpr tensor<T, E...> literal(const X& of, std::initializer_list<T> elements) {
   return literal<T, E...>(of, span<const T>(elements.begin(), elements.size()));
 }
-/// A tensor of the program, shape and element type of `of`, whose elements all are `v`.
+/// Returns a tensor with the program, shape and element type of `of`, all of whose elements are
+/// `v`.
 ///
 /// Errors    S117 the number is not a value of the element type
 template <Tensor X>
@@ -107,8 +119,9 @@ constexpr X full_like(const X& of, double v) {
 
 namespace dsl_detail {
 
-/// A dimension in [0, rank); negative ones count from the last. Errors: S100
-/// rank above 8, S145 out of range; then -1
+/// Returns a dimension in [0, rank); negative ones count from the last. Returns -1 on errors.
+///
+/// Errors    S100 rank above 8, S145 out of range
 constexpr int axis_of(builder& b, std::string_view op, int axis, int rank) {
   if (rank > max_rank)
     b.p.error.record("S100", op, ": the result has rank ", rank, "; at most ", max_rank,
@@ -118,7 +131,7 @@ constexpr int axis_of(builder& b, std::string_view op, int axis, int rank) {
   b.p.error.record("S145", op, ": axis ", axis, " is out of range for rank ", rank);
   return -1;
 }
-/// Elements start, start + stride, ... below limit of one dimension.
+/// Slices elements start, start + stride, ... below limit of one dimension.
 constexpr value_id slice_axis(builder& b, value_id x, int axis, std::int64_t start,
                               std::int64_t limit, std::int64_t stride = 1) {
   std::int64_t starts[max_rank] = {}, limits[max_rank] = {}, strides[max_rank] = {};
@@ -130,7 +143,7 @@ constexpr value_id slice_axis(builder& b, value_id x, int axis, std::int64_t sta
   const auto rank = static_cast<std::size_t>(b.type(x).shape.rank);
   return ops::slice(b, x, {starts, rank}, {limits, rank}, {strides, rank});
 }
-/// `from` with a dimension of size 1 before dimension `axis`.
+/// Returns `from` with an additional dimension of size 1 before dimension `axis`.
 constexpr shape with_axis(const shape& from, int axis) {
   shape to;
   for (int d = 0; d <= from.rank; ++d) {
@@ -142,7 +155,9 @@ constexpr shape with_axis(const shape& from, int axis) {
 
 }  // namespace dsl_detail
 
-/// The operands one after the other along dimension Dim.
+/// Joins the operands along dimension Dim.
+///
+/// Errors    S102 element types differ, S114 bad dimension or shapes
 template <int Dim, Tensor... Xs>
 requires(sizeof...(Xs) > 0) constexpr auto concatenate(const Xs&... xs) {
   return dsl_detail::apply(
@@ -155,7 +170,7 @@ requires(sizeof...(Xs) > 0) constexpr auto concatenate(const Xs&... xs) {
 /// The limit of a slice that extends to the end of the dimension.
 inline constexpr std::int64_t to_end = ops::whole;
 
-/// The slice along dimension Axis: elements Start, Start + Stride, ... below Limit.
+/// A slice along dimension Axis: elements Start, Start + Stride, ... below Limit.
 template <int Axis, std::int64_t Start, std::int64_t Limit = to_end, std::int64_t Stride = 1>
 struct along {
   static constexpr int axis = Axis;
@@ -168,6 +183,8 @@ inline constexpr bool is_along = false;
 template <int Axis, std::int64_t Start, std::int64_t Limit, std::int64_t Stride>
 inline constexpr bool is_along<along<Axis, Start, Limit, Stride>> = true;
 
+/// Emits the slice of several dimensions.
+///
 /// Errors    S115 a dimension out of range, or given twice
 template <class... Parts>
 struct slice_emitter {
@@ -199,20 +216,28 @@ struct slice_emitter {
 };
 }  // namespace dsl_detail
 
-/// `slice<1, 2, 6>(x)`: elements 2 to 5 of dimension 1, or `slice<1, 2>(x)`: from 2 to the end;
-/// with a stride n, every n-th element. The other dimensions are kept in full.
+/// Slices one dimension and keeps the others in full. `slice<1, 2, 6>(x)` has elements 2 to 5 of
+/// dimension 1; `slice<1, 2>(x)` goes from 2 to the end. With a stride n, every n-th element is
+/// kept.
+///
+/// Errors    S115 bounds out of range, S130 a stride below 1
 template <int Axis, std::int64_t Start, std::int64_t Limit = to_end, std::int64_t Stride = 1,
           Tensor X>
 constexpr auto slice(const X& x) {
   return dsl_detail::apply(dsl_detail::slice_emitter<along<Axis, Start, Limit, Stride>>{}, x);
 }
-/// `slice<along<0, 4>, along<-1, 1, 5>>(x)`: the same for several dimensions.
+/// Slices several dimensions: `slice<along<0, 4>, along<-1, 1, 5>>(x)`.
+///
+/// Errors    S115 bounds out of range, or a dimension given twice, S130 a stride below 1
 template <class... Parts, Tensor X>
 requires(sizeof...(Parts) > 0 &&
          (dsl_detail::is_along<Parts> && ...)) constexpr auto slice(const X& x) {
   return dsl_detail::apply(dsl_detail::slice_emitter<Parts...>{}, x);
 }
-/// `slice<axes<0, 2>, axes<4, 8>, axes<1, 3>>(x)`: starts, limits and strides of all dimensions.
+/// Slices all dimensions, by starts, limits and strides: `slice<axes<0, 2>, axes<4, 8>, axes<1,
+/// 3>>(x)`.
+///
+/// Errors    S115 bounds out of range, S130 a stride below 1
 template <class Starts, class Limits, class Strides = axes<>, Tensor X>
 requires(!dsl_detail::is_along<Starts>) constexpr auto slice(const X& x) {
   return dsl_detail::apply(
@@ -222,8 +247,10 @@ requires(!dsl_detail::is_along<Starts>) constexpr auto slice(const X& x) {
       x);
 }
 
-/// `pad<axes<0, 1>, axes<0, 2>>(x, 0)`: so many values before and after each dimension, and (with
-/// a third list) between its elements. Negative amounts take elements away.
+/// Pads each dimension with values before and after its elements, and, with a third list, between
+/// them: `pad<axes<0, 1>, axes<0, 2>>(x, 0)`. Negative amounts remove elements.
+///
+/// Errors    S102, S131, S132, S133, S134 (see op/pad.hpp)
 template <class Low, class High, class Interior = axes<>, Tensor X, Tensor V>
 constexpr auto pad(const X& x, const V& value) {
   return dsl_detail::apply(
@@ -232,6 +259,7 @@ constexpr auto pad(const X& x, const V& value) {
       },
       x, value);
 }
+/// Pads with a number.
 template <class Low, class High, class Interior = axes<>, Tensor X, Number N>
 constexpr auto pad(const X& x, N value) {
   using scalar = tensor<typename X::element>;
@@ -241,7 +269,9 @@ constexpr auto pad(const X& x, N value) {
   return pad<Low, High, Interior>(x, scalar(b, v));
 }
 
-/// The elements of the dimensions (increasing) in the opposite order.
+/// Reverses the order of elements along the dimensions, which are increasing.
+///
+/// Errors    S135 bad dimensions
 template <int... Dims, Tensor X>
 constexpr auto reverse(const X& x) {
   return dsl_detail::apply(
@@ -250,7 +280,9 @@ constexpr auto reverse(const X& x) {
       },
       x);
 }
-/// `reverse` along one axis.
+/// Reverses the order of elements along one axis.
+///
+/// Errors    S145 axis out of range
 template <int Axis, Tensor X>
 constexpr auto flip(const X& x) {
   return dsl_detail::apply(
@@ -261,8 +293,11 @@ constexpr auto flip(const X& x) {
       x);
 }
 
-/// `dynamic_slice<axes<1, 4>>(x, i, j)`: the box of these sizes (`ops::whole`: the extent) at the
-/// starts, one integer scalar per dimension, which are clamped.
+/// Reads the box of these sizes (`ops::whole`: the extent) at computed starts:
+/// `dynamic_slice<axes<1, 4>>(x, i, j)`. The starts are one integer scalar per dimension, clamped
+/// so that the box is within x.
+///
+/// Errors    S136 bad starts, S137 bad sizes
 template <class Sizes, Tensor X, Tensor... Starts>
 constexpr auto dynamic_slice(const X& x, const Starts&... starts) {
   return dsl_detail::apply(
@@ -271,7 +306,9 @@ constexpr auto dynamic_slice(const X& x, const Starts&... starts) {
       },
       x, starts...);
 }
-/// x with the box at the starts replaced by `update`.
+/// Returns x with the box at computed starts replaced by `update`. The starts are clamped.
+///
+/// Errors    S102 element types differ, S136 bad starts, S138 the update does not fit
 template <Tensor X, Tensor U, Tensor... Starts>
 constexpr auto dynamic_update_slice(const X& x, const U& update, const Starts&... starts) {
   return dsl_detail::apply(
@@ -281,7 +318,9 @@ constexpr auto dynamic_update_slice(const X& x, const U& update, const Starts&..
       x, update, starts...);
 }
 
-/// x with a dimension of size 1 before dimension Axis (of the result).
+/// Inserts a dimension of size 1, which is dimension Axis of the result.
+///
+/// Errors    S100 rank above 8, S145 axis out of range
 template <int Axis, Tensor X>
 constexpr auto expand_dims(const X& x) {
   return dsl_detail::apply(
@@ -292,9 +331,9 @@ constexpr auto expand_dims(const X& x) {
       },
       x);
 }
-/// x without the given dimensions, which have size 1.
+/// Removes the given dimensions, which have size 1.
 ///
-/// Errors    S145 out of range, S146 of another size, or given twice
+/// Errors    S145 axis out of range, S146 a dimension of another size, or given twice
 template <int... Axes, Tensor X>
 requires(sizeof...(Axes) > 0) constexpr auto squeeze(const X& x) {
   return dsl_detail::apply(
@@ -319,7 +358,10 @@ requires(sizeof...(Axes) > 0) constexpr auto squeeze(const X& x) {
       x);
 }
 
-/// Tensors of one shape side by side along a new dimension before dimension Axis.
+/// Stacks tensors of one shape along a new dimension, which is dimension Axis of the result.
+///
+/// Errors    S100 rank above 8, S102 element types differ, S114 shapes differ, S145 axis out of
+///           range
 template <int Axis, Tensor... Xs>
 requires(sizeof...(Xs) > 0) constexpr auto stack(const Xs&... xs) {
   return dsl_detail::apply(
@@ -344,7 +386,7 @@ struct split_emitter {
     const int axis = axis_of(b, "split", Axis, from.shape.rank);
     if (axis < 0) return -1;
     const std::int64_t extent = from.shape[axis];
-    if (extent == dyn) return v[0];  // the static type of a part
+    if (extent == dyn) return v[0];  // a placeholder with the static type of a part
     if (extent % Parts != 0) {
       b.p.error.record("S147", "split: dimension ", axis, " of ", from, " is not divisible by ",
                        Parts);
@@ -355,9 +397,9 @@ struct split_emitter {
 };
 }  // namespace dsl_detail
 
-/// `const auto [q, k, v] = split<3, 2>(x)`: so many equal parts along Axis, as a std::array. Where
-/// lambdas use the parts, `const auto parts = split<3, 2>(x)` and `parts[0]`: Clang takes no
-/// structured binding that is captured for a constant expression, as `check` needs it.
+/// Splits x into equal parts along Axis, as a std::array: `const auto [q, k, v] = split<3, 2>(x)`.
+/// If lambdas use the parts, write `const auto parts = split<3, 2>(x)` and `parts[0]`: Clang does
+/// not accept captured structured bindings in constant expressions, which `check` needs.
 ///
 /// Errors    S145 axis out of range, S147 not divisible
 template <int Parts, int Axis, Tensor X>
@@ -375,7 +417,10 @@ requires(Parts > 0) constexpr auto split(const X& x) {
   return parts;
 }
 
-/// result[..., i + Shift, ...] = x[..., i, ...] along Axis, what leaves the end comes in in front.
+/// Rotates x along Axis: result[..., i + Shift, ...] = x[..., i, ...]. Elements that leave one end
+/// enter at the other.
+///
+/// Errors    S145 axis out of range
 template <std::int64_t Shift, int Axis, Tensor X>
 constexpr auto roll(const X& x) {
   return dsl_detail::apply(

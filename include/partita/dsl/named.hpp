@@ -1,4 +1,4 @@
-/// Names for parts of a model, by which they are given to meshes.
+/// Names for parts of a model, which assign the parts to meshes.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,21 @@
 
 namespace partita {
 
-/// A function whose ops have a name, see `named`.
+/// A function whose ops belong to a named part (see `named`).
 template <class F>
 class named_function {
  public:
+  /// Stores the function and its name (see `named` and `scope`).
   constexpr named_function(std::string_view name, std::int64_t index, const F& f,
                            const std::source_location& where, bool is_part = true)
       : name_(name), index_(index), is_part_(is_part), where_(where), f_(f) {}
 
+  /// Applies the function.
   template <class... Args>
   constexpr auto operator()(const Args&... args) const {
     static_assert((Tree<Args> || ...),
-                  "partita: named(name, f)(args...), scope(name, f)(args...): one argument at "
-                  "least is a tree of tensors");
+                  "partita: named(name, f)(args...), scope(name, f)(args...): at least one "
+                  "argument must be a tree of tensors");
     builder* b = nullptr;
     const auto look = [&](const auto& arg) {
       if constexpr (Tree<decltype(arg)>)
@@ -56,15 +58,16 @@ class named_function {
   }
 };
 
-/// `named("layer1", f)(x)` is f(x); the ops that f writes are of the part "layer1" of the program,
-/// as are their derivatives, of any order. Parts may stand in parts; each call is one by itself.
+/// Returns f as a named part: `named("layer1", f)(x)` is f(x), and the ops that f emits belong to
+/// part "layer1" of the program, as do their derivatives of any order. Parts may be nested. Each
+/// call is a separate part.
 template <class F>
 constexpr named_function<F> named(
     std::string_view name, const F& f,
     const std::source_location& where = std::source_location::current()) {
   return {name, -1, f, where};
 }
-/// One of many: `named("layers", 3, f)` is `named("layers.3", f)`.
+/// Returns f as a numbered part: `named("layers", 3, f)` is `named("layers.3", f)`.
 template <class F>
 constexpr named_function<F> named(
     std::string_view name, std::int64_t index, const F& f,
@@ -72,11 +75,11 @@ constexpr named_function<F> named(
   return {name, index, f, where};
 }
 
-/// `scope("attention", f)(x)` is f(x); reports and errors say "in attention" of the ops that f
-/// writes and of their derivatives. Scopes may stand in scopes and in named parts, which are scopes
-/// as well ("in layers.3.attention"); a mistake names the line too; the functions of `nn` are
-/// scopes of their names. A scope is for people only: it is no part that is given to a mesh, and
-/// changes nothing.
+/// Names ops for people: `scope("attention", f)(x)` is f(x), and reports and errors say "in
+/// attention" about the ops that f emits and their derivatives. Scopes may be nested in scopes and
+/// in named parts, which are scopes too ("in layers.3.attention"). Errors state the line as well.
+/// The functions of `nn` are scopes of their names. A scope is not a part that can be assigned to a
+/// mesh, and it changes nothing in the program.
 template <class F>
 constexpr named_function<F> scope(
     std::string_view name, const F& f,
@@ -84,9 +87,9 @@ constexpr named_function<F> scope(
   return {name, -1, f, where, false};
 }
 
-/// Gives what makes each tensor of a tree a name, as a part of the part it is in; for an input it
-/// is as if the input were assigned by name. Gives the tree. (Constants are made where they are
-/// used, whatever their names.)
+/// Names the op that computes each tensor of a tree, as a nested part of the current part, and
+/// returns the tree. An input gets the name too, so that it can be assigned to a mesh. (Constants
+/// are computed where they are used, whatever their names.)
 template <Tree T>
 constexpr T named_tensor(std::string_view name, const T& tree) {
   for_each_leaf(

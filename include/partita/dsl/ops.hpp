@@ -1,4 +1,4 @@
-/// The ops as functions of typed tensors: what models are written in.
+/// The ops as functions of typed tensors: the language in which models are written.
 ///
 /// Every function checks shapes and element types where the model is written, by the shape rule of
 /// its op (see op/ for shapes, errors and tile maps).
@@ -18,14 +18,14 @@
 
 namespace partita {
 
-/// The value, which passes no cotangent on.
+/// Returns x and stops reverse mode: no cotangent passes through it.
 template <Tensor X>
 constexpr auto stop_gradient(const X& x) {
   return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) { return ops::stop_gradient(b, v[0]); }, x);
 }
-/// Places the same values in another memory: `place<memory_space::pinned_host>(x)` offloads them to
-/// the host, where they use no device memory; `place<memory_space::device>(y)` brings them back.
+/// Copies x to another memory. `place<memory_space::pinned_host>(x)` offloads it to the host, where
+/// it uses no device memory; `place<memory_space::device>(y)` copies it back.
 template <memory_space Where, Tensor X>
 constexpr auto place(const X& x) {
   return dsl_detail::apply(

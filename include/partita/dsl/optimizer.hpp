@@ -11,7 +11,8 @@
 namespace partita {
 
 namespace dsl_detail {
-/// A learning rate as a factor of a parameter: a number stays one, a scalar takes its type.
+/// Converts a learning rate for a parameter: a number stays a number, a scalar gets the parameter's
+/// element type.
 template <Tensor P, class Rate>
 constexpr auto rate_for(const P&, const Rate& rate) {
   if constexpr (Number<Rate>)
@@ -21,7 +22,8 @@ constexpr auto rate_for(const P&, const Rate& rate) {
 }
 }  // namespace dsl_detail
 
-/// Stochastic gradient descent: p - rate g. The rate is a number or an f32 scalar.
+/// Returns the parameters after a step of stochastic gradient descent: p - rate g. The rate is a
+/// number or an f32 scalar.
 template <Tree Params, class Rate>
 constexpr Params sgd(const Rate& rate, const Params& params, const Params& gradients) {
   return map_leaves(
@@ -29,20 +31,23 @@ constexpr Params sgd(const Rate& rate, const Params& params, const Params& gradi
       gradients);
 }
 
-/// State of SGD with momentum: a velocity like the parameters.
+/// State of SGD with momentum: a velocity with the structure of the parameters.
 template <class Params>
 struct momentum_state {
   BOOST_HANA_DEFINE_STRUCT(momentum_state, (Params, velocity));
 };
+/// Returns the state (unbound) that belongs to parameters (unbound); its values start at zero.
 template <Tree Params>
 constexpr momentum_state<Params> momentum_state_for(const Params& params) {
   return {params};
 }
+/// Options of SGD with momentum.
 struct momentum_options {
   double momentum = 0.9;
   bool nesterov = false;
 };
-/// One step of SGD with momentum: v = momentum v + g; p - rate v, or p - rate (g + momentum v).
+/// Takes a step of SGD with momentum, v = momentum v + g. Returns the new parameters, p - rate v,
+/// or p - rate (g + momentum v) with nesterov, and the new state.
 ///
 /// Source    Sutskever et al., "On the importance of initialization and momentum in deep learning",
 ///           as PyTorch's torch.optim.SGD writes it
@@ -66,8 +71,8 @@ constexpr std::pair<Params, momentum_state<Params>> sgd(const Rate& rate,
 }
 
 namespace dsl_detail {
-/// Natural logarithm of a number in [0, 2), usable in constant evaluation: 2 artanh((x-1)/(x+1)),
-/// whose series converges fast once x is above 1/2.
+/// Returns the natural logarithm of a number in [0, 2), in constant evaluation too. It uses 2
+/// artanh((x-1)/(x+1)), whose series converges fast once x is above 1/2.
 constexpr double natural_log(double x) {
   if (!(x > 0)) return -std::bit_cast<double>(support_detail::infinity);
   int halvings = 0;
@@ -79,25 +84,28 @@ constexpr double natural_log(double x) {
 }
 }  // namespace dsl_detail
 
-/// State of Adam: first and second moment, each like the parameters, and the number of steps done.
+/// State of Adam: the first and second moment, each with the structure of the parameters, and the
+/// number of completed steps.
 template <class Params>
 struct adam_state {
   BOOST_HANA_DEFINE_STRUCT(adam_state, (Params, m), (Params, v), (tensor<float>, step));
 };
 
-/// The state (unbound) that belongs to parameters (unbound), for `input("opt_state", ...)`.
+/// Returns the state (unbound) that belongs to parameters (unbound), for `input("opt_state", ...)`.
 template <Tree Params>
 constexpr adam_state<Params> adam_state_for(const Params& params) {
   return {params, params, {}};
 }
 
+/// Options of adam and adamw.
 struct adam_options {
   double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double weight_decay = 0;  ///< decoupled from the gradient: with it, this is AdamW
+  double weight_decay = 0;  ///< decoupled from the gradient, as in AdamW
 };
 
-/// One step of Adam with bias correction, or of AdamW; gives the new parameters and the new state.
-/// `rate`, an f32 scalar, stands for options.rate if given: what a schedule says of the step.
+/// Takes a step of Adam with bias correction, or of AdamW if options.weight_decay is not 0. Returns
+/// the new parameters and the new state. `rate`, an f32 scalar such as the value of a schedule,
+/// replaces options.rate.
 ///
 /// Source    Kingma and Ba, arXiv:1412.6980, algorithm 1; Loshchilov and Hutter, arXiv:1711.05101,
 ///           algorithm 2 (the decay times the rate)
@@ -108,7 +116,7 @@ constexpr std::pair<Params, adam_state<Params>> adam(const adam_options& options
                                                      const Rate& rate) {
   adam_state<Params> next = state;
   next.step = state.step + 1;
-  // 1 - beta^step, also where beta^step is almost 1
+  // 1 - beta^step, accurate also if beta^step is almost 1
   const auto correction = [&](double beta) {
     return -expm1(next.step * dsl_detail::natural_log(beta));
   };
@@ -132,13 +140,14 @@ constexpr std::pair<Params, adam_state<Params>> adam(const adam_options& options
       params, next.m, next.v);
   return {updated, next};
 }
+/// Takes a step of Adam with the rate options.rate.
 template <Tree Params>
 constexpr std::pair<Params, adam_state<Params>> adam(const adam_options& options,
                                                      const Params& params, const Params& gradients,
                                                      const adam_state<Params>& state) {
   return adam(options, params, gradients, state, options.rate);
 }
-/// Adam with decoupled weight decay (also: adam with options.weight_decay).
+/// Takes a step of Adam with decoupled weight decay (equal to adam with options.weight_decay).
 template <Tree Params, class Rate>
 constexpr std::pair<Params, adam_state<Params>> adamw(double weight_decay, adam_options options,
                                                       const Params& params, const Params& gradients,
@@ -147,6 +156,7 @@ constexpr std::pair<Params, adam_state<Params>> adamw(double weight_decay, adam_
   options.weight_decay = weight_decay;
   return adam(options, params, gradients, state, rate);
 }
+/// Takes a step of AdamW with the rate options.rate.
 template <Tree Params>
 constexpr std::pair<Params, adam_state<Params>> adamw(double weight_decay,
                                                       const adam_options& options,
@@ -155,7 +165,7 @@ constexpr std::pair<Params, adam_state<Params>> adamw(double weight_decay,
   return adamw(weight_decay, options, params, gradients, state, options.rate);
 }
 
-/// sqrt of the sum of the squares of all elements of a tree, as an f32 scalar.
+/// Returns the square root of the sum of the squares of all elements of a tree, as an f32 scalar.
 template <Tree Params>
 constexpr tensor<float> global_norm(const Params& tree) {
   tensor<float> total;
@@ -170,7 +180,8 @@ constexpr tensor<float> global_norm(const Params& tree) {
       text(), tree);
   return sqrt(total);
 }
-/// The tree, scaled down so that its global norm is at most `most`; and the norm it had.
+/// Scales a tree down so that its global norm is at most `most`. Returns the scaled tree and the
+/// original norm.
 ///
 /// Source    Pascanu et al., arXiv:1211.5063
 template <Tree Params>
@@ -182,16 +193,17 @@ constexpr std::pair<Params, tensor<float>> clip_by_global_norm(const Params& gra
           norm};
 }
 
-/// Learning rates as functions of the step (f32 scalar, 0 at the first step) giving f32 scalars.
+/// Learning rates as functions of the step (an f32 scalar, 0 at the first step) that return f32
+/// scalars.
 namespace rates {
 
-/// Rises from 0 to `peak` in `warmup` steps and stays there.
+/// Rises linearly from 0 to `peak` in `warmup` steps and stays there.
 template <Tensor Step>
 constexpr auto linear_warmup(const Step& step, double peak, double warmup) {
   if (!(warmup > 0)) return full_like(step, peak);
   return minimum(step * (peak / warmup), peak);
 }
-/// Falls from `peak` to `least` in `steps` steps along half a cosine, and stays there.
+/// Falls from `peak` to `least` in `steps` steps along half a cosine and stays there.
 ///
 /// Source    Loshchilov and Hutter, arXiv:1608.03983, without restarts
 template <Tensor Step>
@@ -207,7 +219,7 @@ constexpr auto warmup_cosine(const Step& step, double peak, double warmup, doubl
   return select(step < warmup, linear_warmup(step, peak, warmup),
                 cosine_decay(maximum(step - warmup, 0), peak, steps - warmup, least));
 }
-/// peak * factor^(step / every)
+/// Returns peak * factor^(step / every).
 template <Tensor Step>
 constexpr auto exponential_decay(const Step& step, double peak, double factor, double every) {
   return exp(log(full_like(step, factor)) * (step * (1 / every))) * peak;

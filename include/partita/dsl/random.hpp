@@ -1,11 +1,11 @@
-/// Random numbers as functions of a key: the same key gives the same numbers on every mesh.
+/// Random numbers as functions of a key: the same key yields the same numbers on every mesh.
 ///
-/// A key is a rank-0 tensor of i64, such as an input or the result of `random_key`; any value will
-/// do. Use each key once, either to draw numbers or to derive keys (`split`, `fold_in`): draws from
-/// one key are not independent of each other. Element n of a draw, in row-major order, comes from
-/// `random_bits(key, n)`; see op/random.hpp.
+/// A key is a rank-0 tensor of i64, such as an input or the result of `random_key`; any value is
+/// valid. Use each key once, either to draw numbers or to derive keys (`split`, `fold_in`): draws
+/// from one key are not independent of each other. Element n of a draw, in row-major order, comes
+/// from `random_bits(key, n)` (see op/random.hpp).
 ///
-/// What is drawn has the shape of a tensor, `uniform<float>(key, x)`, or the given extents,
+/// A draw has the shape of a tensor, `uniform<float>(key, x)`, or the given extents,
 /// `uniform<float>(key, dim<0>(x), extent<16>{})`, or is one number, `uniform<float>(key)`.
 #pragma once
 
@@ -18,6 +18,8 @@ namespace partita {
 
 namespace dsl_detail {
 
+/// Requires a rank-0 tensor of i64.
+///
 /// Errors    S123 the key is not a rank-0 tensor of i64
 constexpr void need_key(builder& b, std::string_view name, value_id key) {
   if (key < 0) return;
@@ -25,8 +27,9 @@ constexpr void need_key(builder& b, std::string_view name, value_id key) {
     b.p.error.record("S123", name, ": the key has type ", b.type(key), "; tensor<i64> is needed");
 }
 
-/// `scale` times the position of each element in row-major order, plus `offset`. Each dimension's
-/// part is computed as a vector and broadcast, so that nothing has to be sliced.
+/// Returns `scale` times the position of each element in row-major order, plus `offset`. The
+/// contribution of each dimension is computed as a vector and broadcast, so that sharding needs no
+/// slices.
 constexpr value_id element_counter(builder& b, const shape& to, std::int64_t scale,
                                    std::int64_t offset) {
   value_id sum = ops::integer(b, dtype::i64, offset);
@@ -39,14 +42,15 @@ constexpr value_id element_counter(builder& b, const shape& to, std::int64_t sca
   return sum;
 }
 
-/// Bits [64 - count, 64) of random words, as whole numbers of a floating-point type that has them.
+/// Returns bits [64 - count, 64) of random words, as integers in a floating-point type that
+/// represents them.
 constexpr value_id leading_bits(builder& b, value_id words, int count, dtype t) {
   const value_id out = ops::integer(b, dtype::i64, 64 - count);
   return ops::convert(b, ops::shift_right_logical(b, words, out), t);
 }
-/// 2^-n
+/// Returns 2^-n.
 constexpr double fraction(int n) { return n == 0 ? 1 : fraction(n - 1) / 2; }
-/// Bits of the significand, the hidden one included.
+/// Returns the number of significand bits, including the hidden one.
 constexpr int significand(dtype t) {
   if (t == dtype::f64) return 53;
   if (t == dtype::f32) return 24;
@@ -66,7 +70,7 @@ constexpr value_id normal(builder& b, value_id key, dtype t, const shape& to) {
   const int bits = significand(wide) - 1;
   const value_id first = ops::random_bits(b, key, element_counter(b, to, 2, 0));
   const value_id second = ops::random_bits(b, key, element_counter(b, to, 2, 1));
-  const auto middle = [&](value_id words) {  // of one of 2^bits equal parts of (0, 1)
+  const auto middle = [&](value_id words) {  // midpoint of one of 2^bits equal parts of (0, 1)
     const value_id part = leading_bits(b, words, bits, wide);
     const value_id centre = ops::add(b, part, ops::scalar(b, wide, 0.5));
     return ops::multiply(b, centre, ops::scalar(b, wide, fraction(bits)));
@@ -78,7 +82,7 @@ constexpr value_id normal(builder& b, value_id key, dtype t, const shape& to) {
   return ops::convert(b, ops::multiply(b, radius, ops::cosine(b, angle)), t);
 }
 
-/// Applies an emitter (builder, operand ids, extents) for the shape that the arguments describe.
+/// Applies an emitter (builder, operand ids, extents) with the shape that the arguments describe.
 template <class Emit, class Key, class... E>
 constexpr auto draw(const Emit& emit, const Key& key, const E&... extents) {
   return apply_with<static_extents<E...>>(emit, actual_extents(extents...), key);
@@ -93,7 +97,7 @@ constexpr auto draw(const Emit& emit, const Key& key, const X& like) {
 
 }  // namespace dsl_detail
 
-/// A key with a value that is known when the program is written, in the program of `of`.
+/// Returns a key with a value known at trace time, in the program of `of`.
 template <Tensor X>
 constexpr auto random_key(const X& of, std::int64_t seed) {
   if constexpr (!X::is_valid) {
@@ -105,7 +109,8 @@ constexpr auto random_key(const X& of, std::int64_t seed) {
   }
 }
 
-/// The nth key derived from a key; n is a number or a rank-0 tensor of i64, such as a step count.
+/// Returns the nth key derived from a key. n is a number or a rank-0 tensor of i64, such as a step
+/// count.
 ///
 /// Errors    S123 the key is not a rank-0 tensor of i64
 template <Tensor Key, class N>
@@ -118,11 +123,12 @@ requires(Tensor<N> || Number<N>) constexpr auto fold_in(const Key& key, const N&
       key, dsl_detail::operand_like(key, n));
 }
 
-/// Independent keys, as a std::array: `const auto keys = split<3>(key)`, then `keys[0]`.
+/// Returns N independent keys, as a std::array: `const auto keys = split<3>(key)`, then `keys[0]`.
 ///
-/// (`const auto [a, b, c] = split<3>(key)` works too, but where a lambda uses `a`: Clang takes no
-/// structured binding that is captured for a constant expression, so for `check` the lambda
-/// captures `[&, a = a]`.)
+/// (`const auto [a, b, c] = split<3>(key)` works unless a lambda uses `a`: Clang does not accept
+/// captured structured bindings in constant expressions. For `check`, let the lambda capture `[&, a
+/// = a]`.)
+///
 /// Errors    S123 the key is not a rank-0 tensor of i64
 template <int N = 2, Tensor Key>
 constexpr auto split(const Key& key) {
@@ -130,8 +136,8 @@ constexpr auto split(const Key& key) {
   (std::make_integer_sequence<int, N>{});
 }
 
-/// Uniform in [0, 1): multiples of 2^-24 (f32), 2^-53 (f64), 2^-8 (bf16) or 2^-11 (f16), all
-/// equally likely.
+/// Draws uniformly from [0, 1): multiples of 2^-24 (f32), 2^-53 (f64), 2^-8 (bf16) or 2^-11 (f16),
+/// all equally likely.
 ///
 /// Errors    S123 the key is not a rank-0 tensor of i64
 template <ElementType T, Tensor Key, class... Shape>
@@ -143,8 +149,9 @@ requires(is_floating(dtype_of<T>)) constexpr auto uniform(const Key& key, const 
       key, shape...);
 }
 
-/// Standard normal, computed in binary64 for f64 and in binary32 for the others; always finite: at
-/// most 5.8 (8.6 for f64) in magnitude. Symmetric about 0.
+/// Draws from the standard normal distribution, computed in binary64 for f64 and in binary32 for
+/// other types. The values are finite, at most 5.8 (8.6 for f64) in magnitude, and symmetric about
+/// 0.
 ///
 /// Errors    S123 the key is not a rank-0 tensor of i64
 /// Source    Box and Muller, 1958, the cosine half, from the words with counters 2n and 2n + 1
@@ -157,7 +164,8 @@ requires(is_floating(dtype_of<T>)) constexpr auto normal(const Key& key, const S
       key, shape...);
 }
 
-/// true with probability p, which is a number (rounded to a float) or a tensor that broadcasts.
+/// Draws true with probability p, which is a number (rounded to a float) or a tensor that
+/// broadcasts.
 ///
 /// Errors    S122 p is not in [0, 1], S123 the key is not a rank-0 tensor of i64
 template <Tensor Key, class P, class... Shape>

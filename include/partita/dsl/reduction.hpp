@@ -1,4 +1,4 @@
-/// Reductions as functions of typed tensors.
+/// Reductions.
 #pragma once
 
 #include <bit>
@@ -11,12 +11,12 @@ namespace partita {
 
 namespace dsl_detail {
 
-/// 1 / n, NaN for 0: what a sum over n elements is multiplied with to give their mean.
+/// Returns 1 / n, or NaN for 0: the factor that turns a sum over n elements into their mean.
 constexpr double reciprocal(std::int64_t n) {
   return n == 0 ? std::bit_cast<double>(support_detail::usual_nan) : 1.0 / static_cast<double>(n);
 }
 
-/// Reduces the given dimensions, or all without any.
+/// Emits a reduction over the given dimensions, or over all dimensions by default.
 template <combiner Combine, int... Dims>
 struct reduce_emitter {
   constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
@@ -32,34 +32,44 @@ struct reduce_emitter {
 
 }  // namespace dsl_detail
 
-/// Sum over the given dimensions (increasing), or over all without any; they disappear.
+/// Sums over the given dimensions (increasing), by default over all; they disappear.
+///
+/// Errors    S104 not a number, S110 bad dimensions
 template <int... Dims, Tensor X>
 constexpr auto sum(const X& x) {
   return dsl_detail::apply(dsl_detail::reduce_emitter<combiner::add, Dims...>{}, x);
 }
+/// Returns the maximum over the given dimensions, or over all; NaN if an element is NaN.
 template <int... Dims, Tensor X>
 constexpr auto reduce_max(const X& x) {
   return dsl_detail::apply(dsl_detail::reduce_emitter<combiner::max, Dims...>{}, x);
 }
+/// Returns the minimum over the given dimensions, or over all; NaN if an element is NaN.
 template <int... Dims, Tensor X>
 constexpr auto reduce_min(const X& x) {
   return dsl_detail::apply(dsl_detail::reduce_emitter<combiner::min, Dims...>{}, x);
 }
-/// Product over the given dimensions, or over all.
+/// Multiplies the elements over the given dimensions, or over all.
 template <int... Dims, Tensor X>
 constexpr auto prod(const X& x) {
   return dsl_detail::apply(dsl_detail::reduce_emitter<combiner::multiply, Dims...>{}, x);
 }
-/// Of i1: are all, is any of the elements true? Of integers: and, or of their bits.
+/// Combines elements over the given dimensions, or over all, with "and": logical for bool, bitwise
+/// for integers.
+///
+/// Errors    S104 a floating-point type, S110 bad dimensions
 template <int... Dims, Tensor X>
 constexpr auto all(const X& x) {
   return dsl_detail::apply(dsl_detail::reduce_emitter<combiner::logical_and, Dims...>{}, x);
 }
+/// Combines elements over the given dimensions, or over all, with "or": logical for bool, bitwise
+/// for integers.
 template <int... Dims, Tensor X>
 constexpr auto any(const X& x) {
   return dsl_detail::apply(dsl_detail::reduce_emitter<combiner::logical_or, Dims...>{}, x);
 }
-/// Arithmetic mean over the given dimensions, or over all; NaN of nothing.
+/// Returns the arithmetic mean over the given dimensions, or over all; NaN if there are no
+/// elements.
 template <int... Dims, Tensor X>
 constexpr auto mean(const X& x) {
   if constexpr (!X::is_valid) {
@@ -76,43 +86,49 @@ constexpr auto mean(const X& x) {
 }
 
 namespace dsl_detail {
-/// The extreme values along dimension Dim, and where they are.
+/// Emits the extreme values along dimension Dim and their positions.
 template <ops::extreme Which, int Dim>
 struct extreme_emitter {
   constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
     if (b.failed() || v[0] < 0) return -1;
     const shape s = b.type(v[0]).shape;
     const std::int64_t dims[] = {Dim};
-    if (Dim < 0 || Dim >= s.rank) return ops::reduce(b, v[0], combiner::max, dims);  // objects
+    if (Dim < 0 || Dim >= s.rank)
+      return ops::reduce(b, v[0], combiner::max, dims);  // the shape rule reports it
     const value_id positions = ops::iota(b, tensor_type{dtype::i32, s}, Dim);
     return ops::reduce(b, v[0], positions, Which, dims);
   }
 };
 }  // namespace dsl_detail
 
-/// The greatest elements along a dimension, which disappears, and their positions (i32):
-/// `auto [values, positions] = max_with_position<1>(x)`. Of equal ones the first counts, NaN before
+/// Returns the maximum along a dimension, which disappears, and its position (i32): `auto [values,
+/// positions] = max_with_position<1>(x)`. Among equal elements the first one wins; NaN precedes
 /// every number.
+///
+/// Errors    S104 not a number, S110 bad dimension
 template <int Dim, Tensor X>
 constexpr auto max_with_position(const X& x) {
   return dsl_detail::apply_results<2>(dsl_detail::extreme_emitter<ops::extreme::argmax, Dim>{}, x);
 }
+/// Returns the minimum along a dimension, which disappears, and its position (i32).
 template <int Dim, Tensor X>
 constexpr auto min_with_position(const X& x) {
   return dsl_detail::apply_results<2>(dsl_detail::extreme_emitter<ops::extreme::argmin, Dim>{}, x);
 }
-/// The position (i32) of the greatest element along a dimension, the first of equal ones.
+/// Returns the position (i32) of the maximum along a dimension: the first of equal elements.
 template <int Dim, Tensor X>
 constexpr auto argmax(const X& x) {
   return std::get<1>(max_with_position<Dim>(x));
 }
+/// Returns the position (i32) of the minimum along a dimension: the first of equal elements.
 template <int Dim, Tensor X>
 constexpr auto argmin(const X& x) {
   return std::get<1>(min_with_position<Dim>(x));
 }
 
 namespace dsl_detail {
-/// Scalars of the elements of tensors, as an argument of a function: one, or a tuple.
+/// Adds scalar inputs with the tensors' element types: the argument of a function of scalars, one
+/// scalar or a tuple.
 template <class... Xs>
 constexpr auto scalar_arguments(builder& b) {
   if constexpr (sizeof...(Xs) == 1)
@@ -120,7 +136,7 @@ constexpr auto scalar_arguments(builder& b) {
   else
     return std::tuple{bind_region(b, tensor<typename Xs::element>())...};
 }
-/// A number as the op `constant` stores it.
+/// Returns a number as the op `constant` stores it.
 constexpr std::int64_t stored_number(dtype t, auto number) {
   return is_floating(t) ? std::bit_cast<std::int64_t>(static_cast<double>(number))
                         : static_cast<std::int64_t>(number);
@@ -149,11 +165,11 @@ struct fold_emitter {
 };
 }  // namespace dsl_detail
 
-/// Combines the elements along some dimensions, which disappear, by an associative function of your
-/// own, of scalars: what stands before, what stands behind; without dimensions all of them. Of
-/// several tensors the function takes and gives a tuple with an element of each.
+/// Reduces the elements along some dimensions, which disappear, with an associative function of
+/// scalars: `F{}(earlier, later)`. Without dimensions it reduces all. For several tensors, the
+/// function takes and returns tuples with one element of each.
 ///
-/// Errors    S198 the function uses an op that does not work element by element
+/// Errors    S198 the function uses an op that is not elementwise
 ///
 /// ```cpp
 /// struct log_add {
@@ -172,7 +188,8 @@ constexpr auto fold(const X& x, const Xs&... xs) {
     return dsl_detail::apply_results<1 + sizeof...(Xs)>(emitter{}, x, xs...);
 }
 
-/// Options of cumsum and the like: from the last element on; without the element itself.
+/// Options of cumsum and similar functions: run from the last element on; exclude the element
+/// itself.
 struct cumsum_options {
   bool reverse = false, exclusive = false;
 };
@@ -188,21 +205,25 @@ constexpr auto running(const X& x) {
 }
 }  // namespace dsl_detail
 
-/// Running sums along a dimension: result[i] = x[0] + ... + x[i]. With
+/// Returns running sums along a dimension: result[i] = x[0] + ... + x[i]. With
 /// `cumsum_options{.reverse = true, .exclusive = true}`: x[i + 1] + ... + x[n - 1].
+///
+/// Errors    S104 not a number, S155 bad dimension
 template <int Dim, cumsum_options Options = cumsum_options{}, Tensor X>
 constexpr auto cumsum(const X& x) {
   return dsl_detail::running<Dim, Options, combiner::add>(x);
 }
-/// Running products, greatest and least elements along a dimension.
+/// Returns running products along a dimension.
 template <int Dim, cumsum_options Options = cumsum_options{}, Tensor X>
 constexpr auto cumprod(const X& x) {
   return dsl_detail::running<Dim, Options, combiner::multiply>(x);
 }
+/// Returns running maxima along a dimension.
 template <int Dim, cumsum_options Options = cumsum_options{}, Tensor X>
 constexpr auto cummax(const X& x) {
   return dsl_detail::running<Dim, Options, combiner::max>(x);
 }
+/// Returns running minima along a dimension.
 template <int Dim, cumsum_options Options = cumsum_options{}, Tensor X>
 constexpr auto cummin(const X& x) {
   return dsl_detail::running<Dim, Options, combiner::min>(x);

@@ -1,5 +1,5 @@
-/// Nested programs, built by functions of trees of tensors, which may use tensors of the model
-/// around them.
+/// Nested programs, traced from functions of trees of tensors. The functions may use tensors of the
+/// enclosing model.
 #pragma once
 
 #include <partita/dsl/apply.hpp>
@@ -9,7 +9,7 @@ namespace partita {
 
 namespace dsl_detail {
 
-/// Builds a nested program by `trace(builder)`.
+/// Traces a nested program with `trace(builder)`.
 template <class Trace>
 constexpr builder& nested_program(builder& b, const Trace& trace) {
   builder& r = b.open_region();
@@ -18,11 +18,11 @@ constexpr builder& nested_program(builder& b, const Trace& trace) {
   return r;
 }
 template <class T>
-constexpr void take_leaves(vec<value_id>& out, builder& b, const T& tree) {
-  for_each_leaf([&](const auto& leaf, std::string_view) { out.push_back(taken(b, leaf)); }, text(),
-                tree);
+constexpr void capture_leaves(vec<value_id>& out, builder& b, const T& tree) {
+  for_each_leaf([&](const auto& leaf, std::string_view) { out.push_back(captured(b, leaf)); },
+                text(), tree);
 }
-/// A tree like `tree` whose leaves are consecutive values.
+/// Returns a tree like `tree` whose leaves are consecutive values.
 template <class T>
 constexpr T leaves_from(builder* b, value_id first, const T& tree) {
   T result = tree;
@@ -33,7 +33,7 @@ constexpr T leaves_from(builder* b, value_id first, const T& tree) {
       text(), result);
   return result;
 }
-/// A tree like `tree` of new inputs of a nested program.
+/// Returns a tree like `tree` whose leaves are new inputs of a nested program.
 template <class T>
 constexpr T bind_region(builder& r, const T& tree) {
   T bound = tree;
@@ -47,11 +47,11 @@ constexpr T bind_region(builder& r, const T& tree) {
 template <class T>
 constexpr void return_from(builder& r, const T& tree) {
   vec<value_id> values;
-  take_leaves(values, r, tree);
+  capture_leaves(values, r, tree);
   for (value_id v : values) r.p.outputs.push_back({v, {}});
 }
 
-/// What nested programs take from the program around them, each value once.
+/// The values that nested programs capture from the enclosing program, each value once.
 struct capture_list {
   vec<value_id> outer;
 
@@ -62,7 +62,7 @@ struct capture_list {
       if (!known) outer.push_back(c.outer);
     }
   }
-  /// Gives a region all captures as inputs, in this order, from position `from` on.
+  /// Adds all captures to a region as inputs, in this order, from position `from` on.
   constexpr void place(builder& r, std::size_t from) const {
     if (r.failed()) return;
     vec<value_id> inputs;

@@ -1,4 +1,4 @@
-/// Trees that must have one type: is it so, and where do they differ first?
+/// Checks that two trees have one type, and messages that state where they first differ.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace dsl_detail {
 template <class T>
 concept Poison = std::is_same_v<std::remove_cvref_t<T>, invalid_tensor>;
 
-/// What a tree is, for a message.
+/// Returns a short description of a tree type for messages.
 template <class T>
 constexpr text description_of() {
   if constexpr (Tensor<T>)
@@ -30,8 +30,8 @@ constexpr text description_of() {
   else
     return concat("no tensor");
 }
-/// Where two types of trees differ first, and what they are there. (Of a tree that follows from a
-/// mistake nothing more is said.)
+/// The first place where two tree types differ, and the descriptions of both there. (A tree that
+/// follows from a reported error has no differences.)
 struct tree_difference {
   bool found = false;
   text path, given, wanted;
@@ -66,7 +66,8 @@ constexpr void find_difference(tree_difference& d, const text& path) {
   }
 }
 
-/// "S182 while_loop: the body gives tensor<4x5xf32> as 1.0; the carried value is tensor<4x4xf32>"
+/// Composes messages such as "S182 while_loop: the body returns tensor<4x5xf32> as 1.0; the carried
+/// value is tensor<4x4xf32>".
 template <class Sentence, class Given, class Wanted>
 struct tree_message {
   constexpr text operator()() const {
@@ -78,7 +79,7 @@ struct tree_message {
   }
 };
 
-/// Is `Given` the type of tree that is needed? Reports if not.
+/// True if `Given` is the required tree type; otherwise reports an error.
 template <class Sentence, class Wanted, class Given>
 constexpr bool same_tree() {
   if constexpr (!std::is_same_v<Given, Wanted>)

@@ -1,4 +1,4 @@
-/// Names for values, by which tactics place them.
+/// Names for values, by which tactics shard them.
 #pragma once
 
 #include <string_view>
@@ -9,10 +9,10 @@
 
 namespace partita {
 
-/// Gives a value, or the leaves of a tree, names that tactics can refer to: "h", or "h.up" of a
-/// member. Where several have one name, they are "h.0", "h.1", ... in the order in which the model
-/// writes them; "h" selects all of them. The cotangent of "h" is tagged "grad.h", and lies as "h"
-/// does, unless a tactic says otherwise.
+/// Names a value, or the leaves of a tree, so that tactics can refer to them: "h", or "h.up" for a
+/// member. If several tags have one name, they become "h.0", "h.1", ... in the order in which the
+/// model writes them, and "h" selects all of them. The cotangent of "h" is tagged "grad.h"; it is
+/// sharded like "h" unless a tactic says otherwise.
 template <Tree T>
 constexpr T tag(std::string_view name, const T& tree) {
   T named = tree;
@@ -21,16 +21,16 @@ constexpr T tag(std::string_view name, const T& tree) {
         using Leaf = std::remove_cvref_t<decltype(leaf)>;
         if constexpr (Leaf::is_valid) {
           builder* const b = leaf.context();
-          if (b != nullptr) leaf = Leaf(b, ops::tag(*b, path, dsl_detail::taken(*b, leaf)));
+          if (b != nullptr) leaf = Leaf(b, ops::tag(*b, path, dsl_detail::captured(*b, leaf)));
         }
       },
       text(name), named);
   return named;
 }
 
-/// A value, or the leaves of a tree, that `evaluate` and `emulate` hand out beside the outputs:
-/// `evaluate(f, x).probe("h")`. It is the tag "probe.h", no output: it changes neither the
-/// shardings nor the collectives. (Inside of loops and branches it is only a tag.)
+/// Names a value, or the leaves of a tree, that `evaluate` and `emulate` return in addition to the
+/// outputs: `evaluate(f, x).probe("h")`. It is the tag "probe.h", not an output, so it changes
+/// neither shardings nor collectives. (In loops and branches it is only a tag.)
 ///
 /// ```cpp
 /// const auto h = probe("h", matmul(x, w));

@@ -1,4 +1,4 @@
-/// Names that tell the tags of a program apart.
+/// Unique names for the tags of a program.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,10 @@
 
 namespace partita::dsl_detail {
 
-/// Tags that have one name get numbers, as they were written: "residual.0", "residual.1". The
-/// cotangent of a tag has its name behind "grad.", a copy, which derivatives compute again,
-/// ".again" behind it: "grad.residual.1", "residual.1.again", then "residual.1.again2".
+/// Makes tag names unique. Tags with one name get numbers in the order in which they were written:
+/// "residual.0", "residual.1". A cotangent's tag is the name with the prefix "grad.":
+/// "grad.residual.1". A copy that derivatives recompute has the suffix ".again":
+/// "residual.1.again", then "residual.1.again2".
 ///
 /// Cost: linear in the ops and in the characters of names.
 class tag_names {
@@ -34,16 +35,16 @@ class tag_names {
   }
   constexpr void run() {
     if (tags_.empty()) return;
-    copy_names taken(tags_.size());
+    copy_names used_names(tags_.size());
     number_equal_names();
     for (const int i : written_)
       if (i >= 0 && is_cotangent(tags_[i]))
         rename(tags_[i],
-               taken.unique(op::cotangent_name(
+               used_names.unique(op::cotangent_name(
                    original(tags_[i].op->marks.origin, op::primal_name(name(tags_[i]))).view())));
     for (int i = 0; i < static_cast<int>(tags_.size()); ++i)
       if (is_copy(tags_[i]))
-        rename(tags_[i], taken.unique(op_detail::name_of_copy(
+        rename(tags_[i], used_names.unique(op_detail::name_of_copy(
                              original(tags_[i].op->marks.source, name(tags_[i])).view())));
   }
 
@@ -53,16 +54,17 @@ class tag_names {
     op_node* op = nullptr;
   };
   vec<place> tags_;
-  vec<int> written_;  ///< by number of an op: the tag that it is, of copies the first one
+  vec<int> written_;  ///< by source number of an op: its tag, the original one if there are copies
 
   static constexpr bool is_copy(const place& t) { return t.op->marks.again; }
-  /// Derivatives add no other tags.
+  /// True if the tag is of a cotangent: derivatives add no other tags.
   static constexpr bool is_cotangent(const place& t) { return t.op->marks.origin >= 0; }
   static constexpr std::string_view name(const place& t) { return t.in->view(t.op->name); }
   static constexpr void rename(const place& t, const text& name) {
     t.op->name = t.in->intern(name.view());
   }
-  /// The name of the tag that op `source` is; if that is gone, `own`, less what a copy has behind.
+  /// Returns the name of the tag with source number `source`. If that tag was removed, returns
+  /// `own` without the suffix of a copy.
   constexpr text original(int source, std::string_view own) const {
     const bool known = source >= 0 && source < static_cast<int>(written_.size());
     if (known && written_[source] >= 0) return text(name(tags_[written_[source]]));

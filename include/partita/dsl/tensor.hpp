@@ -12,12 +12,13 @@
 
 namespace partita {
 
+/// A C++ type that tensors can have as element type (see dtype.hpp).
 template <class T>
 concept ElementType = requires {
   dtype_of_type<T>::value;
 };
 
-/// An extent: static, or (`dyn`) known when the program is traced. What `dim<I>(x)` returns.
+/// An extent: static, or (`dyn`) known at trace time. `dim<I>(x)` returns one.
 template <std::int64_t N>
 struct extent {
   constexpr extent() = default;
@@ -32,8 +33,7 @@ struct extent<dyn> {
   constexpr std::int64_t value() const { return size; }
 };
 
-/// A tensor of the program being traced, or (unbound) the description of one that is to be an
-/// input.
+/// A tensor of the program being traced, or (unbound) the description of a future input.
 ///
 /// Extents are static or `dyn`, as in `std::mdspan`; element types are those of dtype.hpp. Copies
 /// refer to the same value: `h + h` uses one `h`.
@@ -46,7 +46,7 @@ class tensor {
   static constexpr tensor_type static_type{dtype_of<T>, partita::shape{Extents...}};
   static constexpr bool is_valid = true;
 
-  /// An unbound tensor; takes the dynamic extents, in order.
+  /// Creates an unbound tensor with the given dynamic extents, in order.
   template <std::integral... Dynamic>
   requires(sizeof...(Dynamic) ==
            ((Extents == dyn ? 1 : 0) + ... + 0)) constexpr tensor(Dynamic... dynamic)
@@ -57,11 +57,12 @@ class tensor {
       if (static_type.shape[d] == dyn) type_.shape[d] = given[next++];
   }
   constexpr tensor() requires(((Extents == dyn ? 1 : 0) + ... + 0) > 0) : type_(static_type) {}
+  /// Creates a handle to value `v` of a trace.
   constexpr tensor(builder* b, value_id v) : builder_(b), id_(v), type_(static_type) {
     if (v >= 0) type_ = b->type(v);
   }
 
-  /// Type with actual extents (static ones where the trace has failed).
+  /// Type with the actual extents (the static ones if the trace failed).
   constexpr const tensor_type& type() const { return type_; }
   constexpr const partita::shape& shape() const { return type_.shape; }
   constexpr value_id id() const { return id_; }
@@ -73,11 +74,11 @@ class tensor {
   tensor_type type_;
 };
 
-/// The id of a tensor that follows from a mistake that has been reported.
+/// The id of a tensor that follows from a reported error.
 inline constexpr value_id poisoned = -2;
 
-/// What an op gives whose mistake has been reported: any op takes it and gives it again, and it
-/// converts to any tensor, so that one mistake is one error.
+/// The result of an op whose error has been reported. Any op accepts it and returns it again, and
+/// it converts to any tensor, so that one mistake causes one error.
 struct invalid_tensor {
   template <ElementType T, std::int64_t... Extents>
   constexpr operator tensor<T, Extents...>() const {
@@ -99,9 +100,10 @@ struct is_tensor<tensor<T, E...>> : std::true_type {};
 template <>
 struct is_tensor<invalid_tensor> : std::true_type {};
 
+/// A `tensor`, or the result of an op whose error has been reported.
 template <class T>
 concept Tensor = is_tensor<std::remove_cvref_t<T>>::value;
-/// A number that is made a scalar of the other operand's element type.
+/// A plain number, which becomes a scalar with the other operand's element type.
 template <class T>
 concept Number = std::is_arithmetic_v<T>;
 
@@ -170,11 +172,11 @@ struct tensor_of_type<Type, std::index_sequence<I...>> {
 };
 }  // namespace dsl_detail
 
-/// The tensor of a static type.
+/// The tensor class of a static type.
 template <tensor_type Type>
 using tensor_of = typename dsl_detail::tensor_of_type<Type>::type;
 
-/// Extent of dimension I, static if the tensor's is.
+/// Returns the extent of dimension I, static if the tensor's is.
 template <int I, Tensor X>
 constexpr auto dim(const X& x) {
   if constexpr (!X::is_valid) {
@@ -185,11 +187,12 @@ constexpr auto dim(const X& x) {
   }
 }
 
-/// `axes<0, 2>{}`: a list of dimensions as a type.
+/// A list of dimensions as a type: `axes<0, 2>{}`.
 template <int... D>
 struct axes {
   static constexpr std::int64_t values[sizeof...(D) + 1] = {D..., 0};
   static constexpr std::size_t size = sizeof...(D);
+  /// Returns the dimensions.
   static constexpr ops::ints list() { return {values, size}; }
 };
 

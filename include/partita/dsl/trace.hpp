@@ -1,4 +1,4 @@
-/// `trace`: runs a model on typed handles and keeps the program it wrote.
+/// `trace`: runs a model on typed handles and keeps the program that it emits.
 #pragma once
 
 #include <concepts>
@@ -8,11 +8,11 @@
 #include <type_traits>
 #include <utility>
 
-#include <partita/dsl/no_tree.hpp>
 #include <partita/dsl/ops.hpp>
 #include <partita/dsl/tag.hpp>
 #include <partita/dsl/tag_names.hpp>
 #include <partita/dsl/tree.hpp>
+#include <partita/dsl/tree_errors.hpp>
 #include <partita/ir/tidy.hpp>
 #include <partita/ir/verify.hpp>
 #include <partita/op/custom_vjp.hpp>
@@ -23,12 +23,12 @@ namespace partita {
 
 namespace dsl_detail {
 
-// What `trace` and its like say of types. Where they say something, nothing is traced.
+// Error texts about types. If one applies, nothing is traced.
 
 template <class Spec>
 struct input_message {
   constexpr text operator()() const {
-    return concat("P024 input: it is ", no_tree<Spec>(), "; or is one of a tensor, as ",
+    return concat("P024 input: the type is ", why_not_tree<Spec>(), "; for a tensor, write ",
                   "pt::input<float, 8, 16>(\"w\")");
   }
 };
@@ -47,7 +47,7 @@ struct result_message {
       return "P026 trace: the model returns nothing; return a tensor, a tree of tensors, "
              "pt::output(\"loss\", x), or a std::tuple of outputs";
     } else {
-      const text why = no_result<Result>();
+      const text why = why_not_result<Result>();
       if (why.empty()) return {};
       return concat("P026 trace: the model returns ", why);
     }
@@ -61,55 +61,61 @@ constexpr program not_traced() {
 
 }  // namespace dsl_detail
 
-/// The name and the description of an input of a model.
+/// The name and description of a model's input.
 template <Tree Spec>
 struct input_spec {
   std::string_view name;
   Spec spec;
 };
 
-/// `input<float, 256, 8>("x")`; dynamic extents follow the name: `input<float, dyn, 8>("x", n)`.
+/// Describes an input that is a tensor: `input<float, 256, 8>("x")`. Dynamic extents follow the
+/// name: `input<float, dyn, 8>("x", n)`.
 template <ElementType T, std::int64_t... Extents, std::integral... Dynamic>
 constexpr auto input(std::string_view name, Dynamic... dynamic) {
   return input_spec<tensor<T, Extents...>>{name, tensor<T, Extents...>(dynamic...)};
 }
-/// `input<params>("params")`: a tree of static tensors; its leaves are named "params.w1" and so on.
+/// Describes an input that is a tree of static tensors: `input<params>("params")`. Its leaves are
+/// named "params.w1" and so on.
 template <Tree Spec>
 constexpr auto input(std::string_view name) {
   return input_spec<Spec>{name, Spec{}};
 }
-/// `input("params", spec)`: a tree of unbound tensors, with as many layers and as large as you
-/// like.
+/// Describes an input that is a tree of unbound tensors, whose number and extents are chosen at run
+/// time: `input("params", spec)`.
 template <Tree Spec>
 constexpr auto input(std::string_view name, const Spec& spec) {
   return input_spec<Spec>{name, spec};
 }
 
-/// Errors    P024 it is no tree
+/// Reports an input that is not a tree.
+///
+/// Errors    P024 the type is not a tree
 template <class Spec>
 requires(!Tree<Spec> && !ElementType<Spec>) constexpr auto input(std::string_view) {
   report_static_error<dsl_detail::input_message<Spec>>();
   return input_spec<invalid_tensor>{};
 }
 
-/// A named result: what a model returns, alone or in a std::tuple.
+/// A named result, which a model returns alone or in a std::tuple.
 template <Tree T>
 struct output_spec {
-  text name;  // its own: a model may make it up
+  text name;  // owned, because a model may build the name
   T tree;
 };
-/// `return std::tuple{output("params", p), output("loss", l)}`. An output with the name of an input
-/// is that input's next state.
+/// Names a result: `return std::tuple{output("params", p), output("loss", l)}`. An output with the
+/// name of an input is that input's next state.
 template <class T>
 constexpr auto output(std::string_view name, const T& tree) {
   if constexpr (Tree<T>)
     return output_spec<T>{name, tree};
   else
-    return dsl_detail::no_output<T>{};  // trace says so
+    return dsl_detail::invalid_output<T>{};  // trace reports it
 }
 
 namespace dsl_detail {
 
+/// Adds an input to a trace.
+///
 /// Errors    S116 a dynamic extent is missing, S118 too many elements
 constexpr value_id add_input(builder& b, std::string_view path, const tensor_type& type) {
   for (auto e : type.shape)
@@ -120,7 +126,9 @@ constexpr value_id add_input(builder& b, std::string_view path, const tensor_typ
     b.p.error.record("S118", "trace: input \"", path, "\": ", too_many_elements(type));
   return ops::parameter(b, path, type);
 }
-/// Errors    P000 it did not compile, P006 it is not of this trace
+/// Adds an output to a trace.
+///
+/// Errors    P000 the model did not compile, P006 the value is not of this trace
 constexpr void add_output(builder& b, std::string_view path, const builder* of, value_id v) {
   if (v == poisoned)
     b.p.error.record("P000", "trace: the model did not compile");
@@ -165,7 +173,7 @@ constexpr void add_outputs(builder& b, std::string_view name, const Result& resu
       text(name), result);
 }
 
-/// The program that a model wrote, without what no output needs.
+/// Finishes a trace: returns the program without ops that no output needs.
 constexpr program traced(builder& b) {
   if (!b.failed()) {
     if (b.any_custom_vjp()) op_detail::drop_custom_vjps(b.p);
@@ -207,17 +215,19 @@ constexpr program trace_model(const Model& model, const input_spec<Specs>&... in
 
 }  // namespace dsl_detail
 
-/// Runs the model once on handles of the inputs and gives the program it wrote, without the ops
-/// that no output needs.
+/// Runs the model once on handles of the inputs and returns the program that it emits, without the
+/// ops that no output needs.
 ///
-/// A single tensor is the output "result"; a struct has "result.member"; `output` gives names.
-/// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
-/// `program::error`. Errors: those of the ops (Sxxx), P002 to P009 names and outputs (see
-/// verify.hpp), S116 dynamic extent missing, S118 too many elements, P025 another number of
-/// parameters, P026 it returns no tree.
+/// A single tensor becomes the output "result"; the members of a struct become "result.member";
+/// `output` sets other names. At run time an error is thrown as `error`; in constant evaluation it
+/// is stored in `program::error`.
 ///
-/// (The return type is deduced so that the model is compiled here, where its mistakes are read
-/// best.)
+/// Errors    those of the ops (Sxxx), P002 to P009 names and outputs (see verify.hpp), S116 dynamic
+///           extent missing, S118 too many elements, P025 the model takes another number of
+///           parameters, P026 the result is not a tree
+///
+/// (The return type is deduced so that the compiler instantiates the model here, where its error
+/// messages are easiest to read.)
 template <class Model, class... Specs>
 constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
   if constexpr ((std::same_as<Specs, invalid_tensor> || ...)) {

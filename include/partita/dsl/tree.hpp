@@ -22,7 +22,7 @@ namespace partita {
 
 namespace dsl_detail {
 
-/// std::array, std::vector and what looks like them.
+/// A std::array, a std::vector, or a class with the same interface.
 template <class T>
 concept Sequence = requires(const T& t) {
   typename T::value_type;
@@ -50,7 +50,8 @@ concept Tree = Tensor<T> || dsl_detail::Sequence<std::remove_cvref_t<T>> ||
 
 namespace dsl_detail {
 
-/// `path` is the name of the tree; it is extended for the time of each child.
+/// Visits the leaves of a tree. `path` is the name of the tree; it is extended while a child is
+/// visited.
 template <class F, class T>
 constexpr void visit_leaves(const F& f, text& path, T& tree) {
   using U = std::remove_cvref_t<T>;
@@ -113,7 +114,7 @@ constexpr void assign_leaves(const F& f, T& out, const Rest&... in) {
 }  // namespace dsl_detail
 
 namespace dsl_detail {
-/// The program being built to which the leaves of some trees belong; null if they belong to none.
+/// Returns the open program that the leaves of some trees belong to; null for unbound leaves.
 template <class... Trees>
 constexpr builder* active_of(const Trees&... trees) {
   builder* b = nullptr;
@@ -127,7 +128,7 @@ constexpr builder* active_of(const Trees&... trees) {
 }
 }  // namespace dsl_detail
 
-/// A tree of the same type whose leaves are f(leaf, leaves of the other trees...).
+/// Returns a tree of the same type whose leaves are f(leaf, leaves of the other trees...).
 template <class F, Tree T, class... Rest>
 constexpr T map_leaves(const F& f, const T& tree, const Rest&... rest) {
   T result = tree;

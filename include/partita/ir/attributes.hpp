@@ -1,4 +1,4 @@
-/// Attributes of ops as text: one description per op both prints and reads them.
+/// Attributes of ops as text: one description per op serves both printing and reading.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace partita {
 
-/// `[0, 2]`, as attributes show dimensions.
+/// Prints a list of dimensions as attributes show it: `[0, 2]`.
 constexpr void print_ints(text& out, span<const std::int64_t> list) {
   out << '[';
   append_list(out, static_cast<int>(list.size()),
@@ -22,7 +22,7 @@ constexpr void print_ints(text& out, span<const std::int64_t> list) {
   out << ']';
 }
 
-/// Prints attributes. An op describes its attributes once, in the order in which they are stored,
+/// Prints attributes. An op describes its attributes once, in the order in which they are stored:
 ///
 /// ```cpp
 /// template <class Fields>
@@ -32,28 +32,29 @@ constexpr void print_ints(text& out, span<const std::int64_t> list) {
 /// }
 /// ```
 ///
-/// and the same function, given an attribute_reader, reads the text: `{add, dims=[0, 2]}`.
+/// The same function, called with an attribute_reader, reads the text `{add, dims=[0, 2]}`.
 class attribute_writer {
  public:
   constexpr attribute_writer(text& out, span<const tensor_type> operands,
                              span<const std::int64_t> attrs)
       : operands(operands), out_(out), attrs_(attrs) {}
 
-  span<const tensor_type> operands;  ///< their types, for lists with one number per dimension
+  span<const tensor_type> operands;  ///< the operand types, for lists with one number per dimension
 
-  /// `label=3`, or `3` without a label. Each field gives the value that it wrote (or read).
+  /// Prints `label=3`, or `3` if the label is empty. Each field function returns the value that it
+  /// printed (or read).
   constexpr std::int64_t number(std::string_view label) {
     const std::int64_t v = next();
     start(label) << v;
     return v;
   }
-  /// Left out if it has the usual value.
+  /// Prints a number, omitted if it has the usual value.
   constexpr std::int64_t number_or(std::string_view label, std::int64_t usual) {
     const std::int64_t v = next();
     if (v != usual) start(label) << v;
     return v;
   }
-  /// One of some words, stored as its position.
+  /// Prints one of several words; the attribute stores its position.
   constexpr std::int64_t word(std::string_view label, span<const std::string_view> words) {
     const std::int64_t v = next();
     start(label) << words[static_cast<std::size_t>(v)];
@@ -63,42 +64,43 @@ class attribute_writer {
                               std::initializer_list<std::string_view> words) {
     return word(label, span<const std::string_view>(words.begin(), words.size()));
   }
-  /// The last one, if it is there.
+  /// Prints the last word, if the attribute is present.
   constexpr void last_word(std::string_view label, span<const std::string_view> words) {
     if (!attrs_.empty()) word(label, words);
   }
-  /// `label` if 1, nothing if 0.
+  /// Prints `label` if the attribute is 1, nothing if it is 0.
   constexpr bool flag(std::string_view label) {
     const bool set = next() != 0;
     if (set) start("") << label;
     return set;
   }
-  /// `label=[1, 2]`, n numbers.
+  /// Prints `label=[1, 2]`, a list of n numbers.
   constexpr void list(std::string_view label, int n) { print_ints(start(label), take(n)); }
-  /// Left out if all of them have the usual value.
+  /// Prints a list of n numbers, omitted if all of them have the usual value.
   constexpr void list_or(std::string_view label, int n, std::int64_t usual) {
     const auto values = take(n);
     bool plain = true;
     for (auto v : values) plain = plain && v == usual;
     if (!plain) print_ints(start(label), values);
   }
-  /// A list of any length, stored as its length and its numbers; left out if empty.
+  /// Prints a list of any length, stored as its length followed by its numbers; omitted if empty.
   constexpr void counted(std::string_view label) {
     const auto values = take(static_cast<int>(next()));
     if (!values.empty()) print_ints(start(label), values);
   }
-  /// All numbers that are left.
+  /// Prints all remaining numbers.
   constexpr void rest(std::string_view label) {
     print_ints(start(label), take(static_cast<int>(attrs_.size())));
   }
-  /// All remaining numbers, in a form of their own (`Form::print`, `Form::parse`); omitted if there
-  /// are no numbers. `what` names the form in messages.
+  /// Prints all remaining numbers in the notation of `Form` (`Form::print`, `Form::parse`); omitted
+  /// if no numbers remain. `what` names the notation in messages.
   template <class Form>
   constexpr void tail(std::string_view) {
     if (attrs_.empty()) return;
     Form::print(start(""), attrs_);
     attrs_ = {};
   }
+  /// True if anything was printed.
   constexpr bool any() const { return any_; }
 
  private:
@@ -133,6 +135,7 @@ class attribute_reader {
                              span<const tensor_type> operands, vec<std::int64_t>& attrs)
       : operands(operands), op_(op), in_(in), attrs_(attrs) {}
 
+  /// The operand types, as for attribute_writer.
   span<const tensor_type> operands;
   failure error;
 
@@ -150,7 +153,7 @@ class attribute_reader {
     in_ = in_.substr(n);
     for (std::size_t i = 0; i < words.size(); ++i)
       if (words[i] == found) return put(static_cast<std::int64_t>(i));
-    fail("\"", short_name(found), "\" is no value of this attribute");
+    fail("\"", short_name(found), "\" is not a value of this attribute");
     return 0;
   }
   constexpr std::int64_t word(std::string_view label,
@@ -196,7 +199,7 @@ class attribute_reader {
     else
       fail('"', short_name(in_), "\" is not ", what);
   }
-  /// To be called last: nothing may be left.
+  /// Fails if any text is left; call it last.
   constexpr void finish() {
     if (!in_.empty()) fail("\"", short_name(in_), "\" is left over");
   }
@@ -214,7 +217,7 @@ class attribute_reader {
     attrs_.push_back(v);
     return v;
   }
-  /// Does the next field start so? (A separator may stand before it.)
+  /// True if the next field starts with `label`; a separator may come before it.
   constexpr bool starts(std::string_view label) {
     std::string_view rest = in_;
     if (any_) {

@@ -21,10 +21,12 @@ void destroy(builder& b);
 
 /// Builds a program op by op.
 ///
-/// After a mistake (`failed()`) every call returns -1 and changes nothing: one mistake, one error.
+/// After an error (`failed()`), every call returns -1 and changes nothing, so one mistake gives one
+/// error.
 ///
-/// A nested program is built by a builder of its own, which takes in values of the programs around
-/// it as they are used: each becomes an input, and (`captures`) an operand of the op around it.
+/// A nested program has its own builder. When the nested program uses a value of an enclosing
+/// program, that value becomes an input of the nested program and (see `captures`) an operand of
+/// the enclosing op.
 class builder {
  public:
   constexpr builder() = default;
@@ -36,7 +38,9 @@ class builder {
 
   program p;
 
+  /// True after an error.
   constexpr bool failed() const { return p.error.is_set; }
+  /// Returns the type of a value; a default type for the result of a failed call.
   constexpr const tensor_type& type(value_id v) const { return v < 0 ? no_type_ : p.types[v]; }
 
   constexpr value_id emit(const op_def& def, std::initializer_list<value_id> operands,
@@ -45,8 +49,11 @@ class builder {
     return emit(def, span<const value_id>(operands.begin(), operands.size()),
                 span<const std::int64_t>(attrs.begin(), attrs.size()), declared);
   }
-  /// Appends an op and gives its first result; further results are the values that follow it.
-  /// `declared` is the wanted result type where the operands do not determine it.
+  /// Appends an op and returns its first result; its other results are the next values. `declared`
+  /// is the result type that the caller wants, for ops whose operands do not determine it.
+  ///
+  /// Errors    P017 number of operands, P018 programs nested too deeply, S100 rank too large, S116
+  ///           negative extent, S118 too many elements, and the errors of the op's shape rule
   constexpr value_id emit(const op_def& def, span<const value_id> operands,
                           span<const std::int64_t> attrs, const tensor_type& declared = {},
                           vec<program>&& regions = {}) {
@@ -54,11 +61,11 @@ class builder {
                    separate::emit(*this, def, operands, attrs, declared,
                                   static_cast<vec<program>&&>(regions)));
   }
-  /// What `emit` does.
+  /// Implements `emit`.
   constexpr value_id append(const op_def& def, span<const value_id> operands,
                             span<const std::int64_t> attrs, const tensor_type& declared,
                             vec<program>&& regions) {
-    // (Few calls: it is done for all ops of a trace.)
+    // (Few function calls: every op of a trace goes through here.)
     if (p.error.is_set) return -1;
     const value_id* const values = operands.data();
     const int count = static_cast<int>(operands.size());
@@ -90,7 +97,7 @@ class builder {
     op_node n;
     n.def = &def;
     if (added_)
-      n.marks = sake_;
+      n.marks = added_marks_;
     else
       n.marks = {new_number(), origin_, transposed_, false};
     p.append_op(n, operands, attrs);
@@ -102,7 +109,7 @@ class builder {
     return v;
   }
 
-  /// A rank-0 constant; equal ones are one value.
+  /// Returns a rank-0 constant; equal constants share one value.
   constexpr value_id scalar(const op_def& constant, dtype t, std::int64_t bits) {
     if (failed()) return -1;
     const auto hash = [](dtype e, std::int64_t b) {
@@ -122,19 +129,19 @@ class builder {
     return v;
   }
 
-  /// Names the op that was appended last (parameters and tags).
+  /// Names the op that was appended last (a parameter or tag).
   constexpr void name_last(std::string_view name) {
     if (!failed()) p.ops.back().name = p.intern(name);
   }
 
-  /// The innermost program that is being built: this one, or one nested in the same program.
+  /// Returns the innermost program under construction: this one, or one nested in the same program.
   constexpr builder& active() {
     builder* root = this;
     while (root->parent_ != nullptr) root = root->parent_;
     return root->active_ != nullptr ? *root->active_ : *root;
   }
-  /// A builder for a nested program, which is the active one until it is left; it lives as long as
-  /// this one.
+  /// Starts a nested program and makes its builder the active one until leave_region. The builder
+  /// lives as long as this one.
   constexpr builder& open_region() {
     builder* r = new builder;
     r->parent_ = this;
@@ -144,24 +151,28 @@ class builder {
     activate(r);
     return *r;
   }
+  /// Makes the enclosing program the active one again.
   constexpr void leave_region(builder& r) { activate(r.parent_); }
-  /// Nothing may be added any more; a mistake made inside is one of this program.
+  /// Ends a nested program. Nothing may be added to it afterwards; its error becomes an error of
+  /// this program.
   constexpr void close_region(builder& r) {
     r.closed_ = true;
     p.error.record(r.p.error);
   }
   constexpr bool closed() const { return closed_; }
   constexpr builder* parent() const { return parent_; }
-  /// Is this a nested trace of `other`, however deep, or `other` itself?
+  /// True if this builder is `other`, or nested in it at any depth.
   constexpr bool within(const builder* other) const {
     for (const builder* b = this; b != nullptr; b = b->parent_)
       if (b == other) return true;
     return false;
   }
+  /// A value of the enclosing program, and the input of this program that represents it.
   struct capture {
     value_id outer = -1, inner = -1;
   };
-  /// What this nested program takes as input from the program around it, in the order of first use.
+  /// Returns the inputs that this nested program takes from its enclosing program, in order of
+  /// first use.
   constexpr vec<capture> captures() const {
     vec<char> is_input(p.types.size(), 0);
     for (value_id v : p.inputs) is_input[v] = 1;
@@ -170,8 +181,9 @@ class builder {
       if (c.inner >= 0 && is_input[c.inner]) list.push_back(c);
     return list;
   }
-  /// A value of this trace or of one around it, as a value of this program. What has no operands
-  /// (a constant, an iota) is made anew.
+  /// Returns value `v` of `from` (this program or one that encloses it) as a value of this program.
+  /// A value whose producer has no operands (a constant, an iota) is computed again; any other
+  /// value becomes an input.
   constexpr value_id take(const builder* from, const op_def& parameter, value_id v) {
     if (from == this || failed() || v < 0) return v;
     const value_id outer = parent_->take(from, parameter, v);
@@ -195,23 +207,23 @@ class builder {
     return inner;
   }
 
-  /// For shape rules on static types, where an extent may be `dyn`.
+  /// Permits extents that are `dyn`, for shape rules on static types.
   constexpr void allow_dynamic_extents() { dynamic_extents_ = true; }
 
-  /// Ops emitted from now on are derivatives of op `origin`, which has this number as its source.
+  /// Marks the ops emitted from now on as derivatives of op `origin`, given by its source number.
   constexpr void set_origin(int origin, int transposed) {
     origin_ = origin;
     transposed_ = transposed;
     origin_scope_ = numbers().p.scopes.of(origin);
     origin_place_ = numbers().p.scopes.place_of(origin);
   }
-  /// The named part that the origin is of, or -1; for what adds up derivatives of several ops it is
-  /// set to the part that has them all.
+  /// Returns the named part of the program that the origin belongs to, or -1. If an op adds up
+  /// derivatives of several ops, the caller sets the innermost part that contains all of them.
   constexpr int origin_scope() const { return origin_scope_; }
   constexpr void set_origin_scope(int scope) { origin_scope_ = scope; }
   constexpr const scope_list& scopes() { return numbers().p.scopes; }
-  /// Ops emitted from now on, in nested programs too, are of a named part of the program, until
-  /// that is left. (That of the op they derive goes before.)
+  /// Puts the ops emitted from now on, in nested programs too, into a named part of the program
+  /// until leave_scope. (A derivative belongs to the part of its origin instead.)
   constexpr void enter_scope(std::string_view name) {
     builder& all = numbers();
     all.scope_ = all.p.scopes.open(name, all.scope_);
@@ -220,35 +232,37 @@ class builder {
     builder& all = numbers();
     all.scope_ = all.p.scopes.outer(all.scope_);
   }
-  /// Likewise of a place, for people: see scope_list. A mistake says in which it was made.
+  /// Enters a place, as enter_scope enters a part; only messages show places (see scope_list). An
+  /// error names the place in which it was made.
   constexpr void enter_place(std::string_view name, const char* file = nullptr, int line = 0) {
     builder& all = numbers();
-    all.blame();
+    all.add_place_to_error();
     all.place_ = all.p.scopes.open_place(name, all.place_, file, line);
   }
   constexpr void leave_place() {
     builder& all = numbers();
-    all.blame();
+    all.add_place_to_error();
     all.place_ = all.p.scopes.outer_place(all.place_);
   }
-  /// The place that the origin is of, or -1; as for named parts.
+  /// Returns the place of the origin, or -1; see origin_scope.
   constexpr int origin_place() const { return origin_place_; }
   constexpr void set_origin_place(int place) { origin_place_ = place; }
-  /// The op with this number is of a named part of its own, in the one it is of.
+  /// Puts the op with this number into a part with this name, inside the part that it is in.
   constexpr void name_op(int number, std::string_view name) {
     scope_list& scopes = numbers().p.scopes;
     scopes.put(number, scopes.open(name, scopes.of(number)));
   }
-  /// Some op is one that goes when the trace ends, see op/custom_vjp.hpp.
+  /// Records that the program contains an op that is removed when the trace ends, see
+  /// op/custom_vjp.hpp.
   constexpr void has_custom_vjp() { numbers().custom_vjps_ = true; }
   constexpr bool any_custom_vjp() const { return custom_vjps_; }
-  /// Ops emitted from now on are added to a program for the sake of an op with these marks.
-  constexpr void add_for(const op_marks& sake) {
-    sake_ = sake;
+  /// Gives the ops emitted from now on the marks of the op that a pass adds them for.
+  constexpr void add_for(const op_marks& marks) {
+    added_marks_ = marks;
     added_ = true;
   }
-  /// Numbers ops together with a builder that outlives this one: for programs nested in its
-  /// program. What is emitted comes from the op that the other one is at.
+  /// Shares the numbering of ops with another builder, which must outlive this one: for programs
+  /// nested in its program. Ops emitted here have the origin that the other builder has now.
   constexpr void number_with(builder& other) {
     numbers_ = &other.numbers();
     origin_ = other.origin_;
@@ -289,7 +303,8 @@ class builder {
       c.fail("S118", def.name, ": ", too_many_elements(t));
   }
 
-  /// Of static types: that an input has too many elements is said once, by `trace`.
+  /// True if an operand (or, for static types, an input) already has too many elements. Then
+  /// `trace` reports the error, once.
   constexpr bool inherits_size(const infer_context& c, const op_def& def) const {
     bool inherits = def.role == op_role::parameter;
     for (const auto& t : c.operands) inherits = inherits || !t.shape.fits();
@@ -310,11 +325,12 @@ class builder {
     if (place >= 0) all.p.scopes.put_place(all.next_, place);
     return all.next_++;
   }
-  /// After a mistake nothing is written any more: the place is still the one where it was made.
-  constexpr void blame() {
+  /// Adds the current place to the error message, once. After an error nothing is appended, so the
+  /// current place is still the one where the error was made.
+  constexpr void add_place_to_error() {
     failure& error = active().p.error;
-    if (blamed_ || !error.is_set) return;
-    blamed_ = true;
+    if (error_has_place_ || !error.is_set) return;
+    error_has_place_ = true;
     const text where = p.scopes.path_of(p.scopes.around(place_, error.message));
     const text line = p.scopes.line_of(place_);
     if (!where.empty())
@@ -323,11 +339,12 @@ class builder {
   constexpr builder& numbers() { return numbers_ != nullptr ? *numbers_ : *this; }
 
   builder* parent_ = nullptr;
-  builder* numbers_ = nullptr;  ///< counts the ops, unless this one does
+  builder* numbers_ = nullptr;  ///< the builder that numbers the ops; null if it is this one
   int next_ = 0;
-  int scope_ = -1, place_ = -1;  ///< of the one that counts: what is being written
-  bool added_ = false, custom_vjps_ = false, blamed_ = false;
-  op_marks sake_;
+  /// Of the builder that numbers the ops: the current part and place.
+  int scope_ = -1, place_ = -1;
+  bool added_ = false, custom_vjps_ = false, error_has_place_ = false;
+  op_marks added_marks_;
   builder* active_ = nullptr;  ///< of the outermost builder
   vec<builder*> regions_;
   vec<capture> captures_;

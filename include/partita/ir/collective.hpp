@@ -1,4 +1,4 @@
-/// Collectives as data: what the devices of a mesh exchange. They name axes, never device numbers.
+/// Collectives as data: how the devices of a mesh exchange values. They name axes, never devices.
 ///
 /// Source    PartIR, section 6 and listing 9
 #pragma once
@@ -13,21 +13,23 @@
 
 namespace partita {
 
-/// From which member of a group each of its members gets what it has after a permute; members are
-/// numbered by the axes, major to minor.
+/// The sender for each member of a group in a permute. Members are numbered by the axes, major to
+/// minor.
 struct device_map {
   enum form_type : std::uint8_t {
-    shifted,    ///< member i sends to i + shift, if there is one
-    ring,       ///< member i sends to (i + shift) mod n
-    mirrored,   ///< member i sends to n - 1 - i
-    renumbered  ///< member i sends to the one that is number i if axes stand in another order
+    shifted,   ///< member i sends to member i + shift, if it exists
+    ring,      ///< member i sends to member (i + shift) mod n
+    mirrored,  ///< member i sends to member n - 1 - i
+    /// Member i sends to the member that has number i when the axes are in another order.
+    renumbered
   };
   form_type form = shifted;
-  std::int64_t shift = 0;  ///< of either sign
+  std::int64_t shift = 0;  ///< may be negative
 
+  /// The sender of a member that receives nothing.
   static constexpr int nobody = -1;
-  /// The one of `n` members that sends to member `to`, or `nobody`; not of a renumbered one, see
-  /// collective::sender.
+  /// Returns the member (of `n`) that sends to member `to`, or -1 if no member sends. Not for
+  /// `renumbered`; see collective::sender.
   constexpr std::int64_t sender(std::int64_t to, std::int64_t n) const {
     if (form == mirrored) return n - 1 - to;
     const std::int64_t from = to - shift;
@@ -37,52 +39,54 @@ struct device_map {
   friend constexpr bool operator==(const device_map&, const device_map&) = default;
 };
 
-/// What a collective does. Devices that differ along its axes only are a group, and exchange pieces
-/// among each other.
+/// One collective. Devices that differ only along its axes form a group and exchange blocks with
+/// each other.
 ///
-/// Source    an op makes it from its attributes, see op_def::describe
+/// Source    an op builds it from its attributes, see op_def::describe
 struct collective {
   enum kind_type : std::uint8_t {
-    all_gather,      ///< every member gets the pieces of all
+    all_gather,      ///< every member gets the blocks of all members
     all_reduce,      ///< every member gets the reduction
-    reduce_scatter,  ///< every member gets a piece of the reduction
-    all_to_all,      ///< gathers one dimension and slices another one
-    permute,         ///< every member gets the value of another one
-    all_slice        ///< every member keeps its piece: nothing is exchanged
+    reduce_scatter,  ///< every member gets one block of the reduction
+    all_to_all,      ///< gathers one dimension and slices another
+    permute,         ///< every member gets another member's value
+    all_slice        ///< every member keeps its block; nothing is exchanged
   };
   kind_type kind = all_gather;
-  /// The axes, of one dimension major to minor, and the dimension that each gathers or slices; none
-  /// where the whole value is reduced or sent.
+  /// The axes, each with the dimension that it gathers or slices, major to minor within a
+  /// dimension. The dimension is no_dim if values are reduced or sent without slicing.
   layout axes;
-  /// Of what is reduced; of a permute: its identity is what a member gets to which nobody sends.
+  /// The combiner of a reduction. In a permute, members without a sender get its identity.
   combiner combine = combiner::add;
-  int gathered = no_dim, sliced = no_dim;  ///< the dimensions of an all_to_all, if they are two
-  /// Of an all_to_all of more than two dimensions: which axes gather which; none of these is
-  /// sliced. Of a renumbered permute: the axes by which its senders are numbered, major to minor;
-  /// `axes` number those who get it.
+  int gathered = no_dim, sliced = no_dim;  ///< the dimensions of an all_to_all that involves two
+  /// For an all_to_all over more than two dimensions: the axes with the dimensions that they
+  /// gather; these dimensions are not sliced. For a renumbered permute: the axes that number the
+  /// senders, major to minor; `axes` number the receivers.
   layout from;
   device_map map;  ///< of a permute
 
+  /// True if devices exchange anything.
   constexpr bool communicates() const { return kind != all_slice; }
   constexpr bool reduces() const { return kind == all_reduce || kind == reduce_scatter; }
+  /// Returns the axes, without their order.
   constexpr axis_set along() const { return set_of(axes); }
-  /// Devices per group.
+  /// Returns the number of devices per group.
   constexpr std::int64_t members(const mesh& m) const {
     std::int64_t n = 1;
     for (const auto& e : axes) n *= m.size(e.axis);
     return n;
   }
-  /// Does an all_to_all gather or slice several dimensions?
+  /// True for an all_to_all that gathers or slices several dimensions.
   constexpr bool several() const { return kind == all_to_all && gathered == no_dim; }
-  /// What an all_to_all gathers.
+  /// Returns the axes with the dimensions that an all_to_all gathers.
   constexpr layout gathers() const {
     if (several()) return from;
     layout l;
     for (const auto& e : axes) l.push_back(e.axis, gathered);
     return l;
   }
-  /// Do axes and dimensions fit together? Each axis is there once, what is taken `from` axes goes
-  /// to the same ones, and no dimension is both gathered and sliced.
+  /// True if axes and dimensions fit together: each axis occurs once, an all_to_all or a renumbered
+  /// permute has the same axes on both sides, and no dimension is both gathered and sliced.
   constexpr bool is_consistent() const {
     const bool moves = kind == all_to_all;
     if (!moves && !(kind == permute && map.form == device_map::renumbered)) return each_once(axes);
@@ -92,7 +96,7 @@ struct collective {
       for (const auto& s : axes) fits = fits && (!moves || g.dim != s.dim);
     return fits;
   }
-  /// The member (numbered by `axes`) that sends to member `to` of a permute, or nobody.
+  /// Returns the member (numbered by `axes`) that sends to member `to` in a permute, or -1.
   constexpr std::int64_t sender(std::int64_t to, const mesh& m) const {
     if (map.form != device_map::renumbered) return map.sender(to, members(m));
     std::int64_t at[max_axes] = {}, n = 0;
@@ -103,7 +107,8 @@ struct collective {
     for (const auto& e : axes) n = n * m.size(e.axis) + at[e.axis];
     return n;
   }
-  /// The shape that a value has afterwards; extents that the axes do not divide become -1.
+  /// Returns the local shape after the collective; an extent that the axes do not divide becomes
+  /// -1.
   constexpr shape after(shape s, const mesh& m) const {
     if (kind == all_to_all)
       for (const auto& e : gathers()) s[e.dim] *= m.size(e.axis);
@@ -135,10 +140,11 @@ constexpr std::string_view name_of(collective::kind_type kind) {
   return names[static_cast<int>(kind)];
 }
 
-/// Bytes that a device sends in a collective of a group of `members`, of an operand of `bytes` on
-/// each device: all_gather n - 1 times the operand, which is (n - 1)/n of the result, all_reduce
-/// 2 (n - 1)/n of the operand, reduce_scatter and all_to_all (n - 1)/n, a permute all of it (of a
-/// shift: those that have somebody to send to). Where that is no integer, the next one.
+/// Returns the bytes that a device sends in a collective over a group of `members`, if the operand
+/// has `bytes` bytes on each device. An all_gather sends n - 1 times the operand, which is (n -
+/// 1)/n of the result. An all_reduce sends 2 (n - 1)/n of the operand, a reduce_scatter or
+/// all_to_all (n - 1)/n, and a permute all of it (in a shift, only members that have a receiver
+/// send). Fractions are rounded up.
 ///
 /// Source    Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of
 ///           workstations, 2009: no algorithm sends less
@@ -151,16 +157,16 @@ constexpr std::int64_t bytes_sent(collective::kind_type kind, std::int64_t membe
   return passed - passed / members;
 }
 
-/// Messages that a member of a group along one axis sends: to each of the others, an all_reduce to
-/// each twice, a permute one.
+/// Returns the number of messages that each member of a group along one axis sends: one to each
+/// other member, two to each in an all_reduce, and one in total in a permute.
 constexpr std::int64_t messages_sent(collective::kind_type kind, std::int64_t members) {
   if (members <= 1 || kind == collective::all_slice) return 0;
   if (kind == collective::permute) return 1;
   return (members - 1) * (kind == collective::all_reduce ? 2 : 1);
 }
 
-/// How many collectives of each kind, those inside of loops times their trip counts; all_slice does
-/// not communicate and is not counted.
+/// Numbers of collectives, by kind. A collective inside a loop counts as often as the loop runs;
+/// all_slice does not communicate and is not counted.
 struct collectives {
   std::int64_t all_gather = 0, all_reduce = 0, reduce_scatter = 0, all_to_all = 0, permute = 0;
 

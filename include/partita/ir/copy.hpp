@@ -1,5 +1,5 @@
-/// Copies of ops: the one place that decides what becomes of the name, the marks and the nested
-/// programs of an op that a pass writes into another program.
+/// Copies of ops. Only these functions decide how a pass transfers an op's name, marks and nested
+/// programs to another program.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,15 @@
 
 namespace partita {
 
-/// The op of `to` that was appended last is op `o` of `from`: it gets its name and its marks.
+/// Gives the op that was appended last to `to` the name and the marks of op `o` of `from`.
 constexpr void copy_marks(program& to, const program& from, op_id o) {
   const op_node& n = from.ops[o];
   to.ops.back().marks = n.marks;
   if (n.name.size > 0) to.ops.back().name = to.intern(from.view(n.name));
 }
 
-/// Appends op `o` of `from` without results and nested programs; `operands` are values of `to`.
+/// Appends op `o` of `from` without results or nested programs; `operands` are values of `to`.
+/// Returns its id.
 constexpr op_id append_copy(program& to, const program& from, op_id o,
                             span<const value_id> operands, span<const std::int64_t> attrs) {
   op_node n = from.ops[o];
@@ -25,7 +26,7 @@ constexpr op_id append_copy(program& to, const program& from, op_id o,
   return to.op_count() - 1;
 }
 
-/// Appends an op with one result for the sake of another op, whose marks it gets.
+/// Appends an op with one result on behalf of another op, whose marks it gets.
 constexpr value_id append_for(program& to, const op_marks& sake, const op_def& def,
                               span<const value_id> operands, span<const std::int64_t> attrs,
                               const tensor_type& result) {
@@ -34,10 +35,10 @@ constexpr value_id append_for(program& to, const op_marks& sake, const op_def& d
   return v;
 }
 
-/// Copies a program into another one op by op, and knows what stands for its values there.
+/// Copies a program into another one, op by op, and maps its values to their copies.
 ///
-/// An op is copied in parts, or by `op` as it is: operands one after the other, `append`, its
-/// results, its nested programs.
+/// Copy an op at once with `op`, or in steps: one `operand` call per operand, then `append`, then
+/// its results and its nested programs.
 class program_copier {
  public:
   vec<value_id> renamed;  ///< by value of `from`: its copy, or -1
@@ -45,7 +46,7 @@ class program_copier {
   constexpr program_copier(const program& from, program& to)
       : renamed(from.types.size(), -1), from_(from), to_(to) {}
 
-  /// Room for all of `from`.
+  /// Reserves memory for all of `from`.
   constexpr void reserve() {
     to_.ops.reserve(from_.ops.size());
     to_.types.reserve(from_.types.size());
@@ -65,7 +66,7 @@ class program_copier {
     const op_node& n = from_.ops[o];
     for (value_id v = n.result; v < n.result + n.result_count; ++v) result(v);
   }
-  /// Of an op without nested programs, or but for these.
+  /// Copies an op except for its nested programs.
   constexpr op_id op(op_id o) {
     const op_node& n = from_.ops[o];
     const int begin = n.operand_begin, end = begin + n.operand_count;
@@ -80,12 +81,13 @@ class program_copier {
     return copy;
   }
   constexpr void input(value_id v) { to_.inputs.push_back(renamed[v]); }
-  /// An output with the name of `like`, which is `v`.
+  /// Adds an output `v` with the name of `like`.
   constexpr void output(const program_output& like, value_id v) {
     text_ref name;
     if (like.name.size > 0) name = to_.intern(from_.view(like.name));
     to_.outputs.push_back({renamed[v], name});
   }
+  /// Copies all inputs and outputs.
   constexpr void interface() {
     for (value_id v : from_.inputs) input(v);
     for (const auto& out : from_.outputs) output(out, out.value);

@@ -31,7 +31,7 @@ constexpr std::string_view name_of(dtype t) {
   return names[static_cast<int>(t)];
 }
 
-/// Bytes of one element; a bool takes one byte.
+/// Returns the bytes of one element; a boolean takes one byte.
 constexpr std::int64_t size_of(dtype t) {
   constexpr std::int64_t sizes[] = {4, 8, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 1};
   return sizes[static_cast<int>(t)];
@@ -41,7 +41,7 @@ constexpr bool is_floating(dtype t) { return t <= dtype::f16; }
 constexpr bool is_integer(dtype t) { return t >= dtype::i8 && t <= dtype::u64; }
 constexpr bool is_unsigned(dtype t) { return t >= dtype::u8 && t <= dtype::u64; }
 
-/// Brain floating point: the upper 16 bits of a binary32, rounded to nearest even.
+/// Brain floating point: the upper 16 bits of a binary32, rounded to nearest, ties to even.
 struct bf16 {
   std::uint16_t bits = 0;
   constexpr bf16() = default;
@@ -57,7 +57,7 @@ struct bf16 {
   friend constexpr bool operator==(bf16 a, bf16 b) { return float(a) == float(b); }
 };
 
-/// IEEE 754 binary16, converted through binary32, rounded to nearest even.
+/// IEEE 754 binary16, converted through binary32, rounded to nearest, ties to even.
 struct f16 {
   std::uint16_t bits = 0;
   constexpr f16() = default;
@@ -93,7 +93,7 @@ struct f16 {
   friend constexpr bool operator==(f16 a, f16 b) { return float(a) == float(b); }
 };
 
-/// The dtype of a C++ element type; using any other type does not compile.
+/// The dtype of a C++ element type. Any other type is a compile error.
 template <class T>
 struct dtype_of_type;
 template <>

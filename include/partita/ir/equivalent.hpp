@@ -1,4 +1,4 @@
-/// Programs that differ only in how their values are numbered.
+/// Equality of programs up to the numbering of their values.
 #pragma once
 
 #include <partita/support/vec.hpp>
@@ -7,9 +7,9 @@
 
 namespace partita {
 
-/// Have the programs the same inputs, the same ops in the same order (with the same operands,
-/// attributes and names) and the same outputs? Which op a derivative comes from does not count, nor
-/// where among the ops the parameters stand.
+/// True if both programs have the same inputs, the same outputs and the same ops in the same order,
+/// with the same operands, attributes and names. The origins of derivatives and the positions of
+/// parameters among the ops are ignored.
 constexpr bool equivalent(const program& a, const program& b) {
   if (a.error || b.error || a.op_count() != b.op_count() || a.input_count() != b.input_count() ||
       a.output_count() != b.output_count())

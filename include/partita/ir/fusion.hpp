@@ -1,4 +1,4 @@
-/// Which ops a compiler runs as one kernel, and which values lie in memory.
+/// The kernels that a fusing compiler makes of a program, and the values that it keeps in memory.
 #pragma once
 
 #include <cstdint>
@@ -8,53 +8,53 @@
 
 namespace partita {
 
-/// The kernels of a program as a compiler makes them that fuses loops: a kernel writes one value
-/// (or the results of one op) to memory; the values in between are computed where they are needed.
+/// A model of the kernels that a compiler with loop fusion makes. Each kernel writes one value (or
+/// the results of one op) to memory; the values in between are computed where they are needed.
 ///
-/// Kernels of a library, and those that end in a reduction or an update, compute nothing that
-/// others need, too: that lies in memory for them. Kernels of loops compute it again, each for
-/// itself and even where it lies in memory for others, if that is cheap and reads no more than its
-/// result: one value of as many dimensions, beside broadcasts and constants. Else they read it
-/// there.
+/// A value that several kernels need may be stored or recomputed. Library kernels, and kernels that
+/// end in a reduction or an update, read it from memory. Loop kernels recompute it, even if it is
+/// stored for other kernels, provided that recomputing is cheap and reads no more than the result:
+/// at most one operand of the result's rank, besides broadcasts and constants. Otherwise loop
+/// kernels read it from memory too.
 ///
-/// As XLA's instruction fusion does, expensive ops are computed neither twice nor for each element
-/// of a broadcast, and memory is not looked at.
+/// As in XLA's instruction fusion, expensive ops are never computed twice, nor once per element of
+/// a broadcast. The amount of memory does not influence the decisions.
 class fused_kernels {
  public:
-  /// Linear in ops.
+  /// Cost      linear in ops
   constexpr explicit fused_kernels(const program& p) : fused_kernels(p, nullptr, 0) {}
-  /// Of a program whose nested programs stand in line; `order`: its ops in the order of execution.
+  /// For a program whose nested programs are inlined; `order` lists its ops in execution order.
   constexpr fused_kernels(const program& p, const vec<op_id>& order)
       : fused_kernels(p, order.data(), static_cast<int>(order.size())) {}
 
-  /// The value whose memory a value is, or would be: of a reshape that of its operand.
+  /// Returns the value whose memory `v` uses (or would use): for a reshape, its operand.
   constexpr value_id root(value_id v) const { return root_[v]; }
-  /// Does a value lie in memory? (Then its root is itself.)
+  /// True if the value is kept in memory of its own. (Its root is then itself.)
   constexpr bool stored(value_id v) const { return root_[v] == v && kernel_[v] == in_memory; }
-  /// Is it not used at all, not even as an output?
+  /// True if nothing uses the value, not even as an output.
   constexpr bool dead(value_id v) const { return kernel_[root_[v]] == nobody; }
-  /// Does the kernel of `o` read such a value where it lies, rather than compute it again?
+  /// True if the kernel of `o` reads the value from memory instead of computing it again.
   constexpr bool reads(op_id o, value_id v) const { return stored(v) && !computes(o, v); }
-  /// Does the op begin a kernel, in this place of the program?
+  /// True if the op starts a kernel at its position in the program.
   constexpr bool runs(op_id o) const {
     const op_node& n = p_.ops[o];
     if (n.def->role == op_role::parameter) return false;
-    // (Where nested programs stand in line, a barrier is its wires.)
+    // (If nested programs are inlined, a barrier consists of its wires.)
     if (n.def->fusion == fusion_kind::view) return n.result_count == 0;
     return n.def->fusion == fusion_kind::none || stored(n.result);
   }
-  /// Calls f(op) for the ops that the kernel of `o` computes, `o` first.
+  /// Calls f(op) for each op that the kernel of `o` computes, `o` first.
   template <class F>
   constexpr void for_each_op(op_id o, const F& f) {
     walk(o, f, [](op_id, value_id) {});
   }
-  /// Calls f(value) for the values in memory that the kernel of `o` reads, each once.
+  /// Calls f(value) once for each value that the kernel of `o` reads from memory.
   template <class F>
   constexpr void for_each_read(op_id o, const F& f) {
     walk(
         o, [](op_id) {}, [&](op_id, value_id v) { f(v); });
   }
-  /// Calls f(op of the kernel, value), with the first op that reads the value.
+  /// Calls f(op of the kernel, value) for each such value, with the first op that reads it.
   template <class F>
   constexpr void for_each_read_by(op_id o, const F& f) {
     walk(
@@ -84,10 +84,11 @@ class fused_kernels {
     }
   }
 
-  /// Kernels are known by the value that they write.
+  /// A kernel is identified by the value that it writes. Special numbers mark a value that no
+  /// kernel needs, that several kernels compute, or that is kept in memory.
   static constexpr value_id nobody = -1, several = -2, in_memory = -3;
-  /// Ops one behind the other in a kernel beyond which a value is stored in any case: compilers
-  /// end somewhere, too, and the work stays linear.
+  /// The maximum number of ops in sequence inside one kernel. A value at a greater height is
+  /// stored: compilers have a limit too, and the work stays linear.
   static constexpr int most_height = 48;
 
   constexpr fused_kernels(const program& p, const op_id* order, int ordered)
@@ -111,10 +112,11 @@ class fused_kernels {
 
   const program& p_;
   vec<value_id> root_, kernel_;
-  vec<std::uint8_t> height_;  ///< of a value that is not stored: ops behind it in its kernels
-  vec<char> repeated_;        ///< of such a value: is there a broadcast among them?
-  vec<char> again_;           ///< by value: do kernels of loops compute it again, see below
-  vec<int> seen_;             ///< by value: the last walk that came by
+  vec<std::uint8_t> height_;  ///< of a value that is not stored: ops after it in its kernels
+  vec<char> repeated_;        ///< of such a value: true if one of those ops is a broadcast
+  /// By value: whether loop kernels compute it again; see the constants below.
+  vec<char> again_;
+  vec<int> seen_;  ///< by value: the last walk that visited it
   int walk_ = 0;
   vec<op_id> stack_;
 
@@ -127,14 +129,15 @@ class fused_kernels {
       for (int r = 0; r < n.result_count && r < n.operand_count; ++r)
         root_[n.result + r] = root_[p_.operand_list[n.operand_begin + r]];
   }
-  /// Of a value in memory: no kernel of loops needs it, some do, or they compute it again, or
-  /// nothing may compute it again.
+  /// For a value in memory: no loop kernel needs it, some need it, loop kernels compute it again,
+  /// or no kernel may compute it again.
   static constexpr char not_looped = 0, looped = 1, computed_again = 2, kept = 3;
 
   constexpr bool computes(op_id o, value_id v) const {
     return again_[v] == computed_again && p_.ops[o].def->fusion == fusion_kind::loop;
   }
-  /// Nothing is computed across a barrier, or into nested programs: what passes lies in memory.
+  /// True if nothing is fused across the op, because it is a barrier or has nested programs. The
+  /// values that pass through it are stored.
   constexpr bool is_barrier(const op_node& n) const {
     return n.def->role == op_role::wire ||
            (n.def->role == op_role::control && n.def->fusion == fusion_kind::view);
@@ -143,7 +146,7 @@ class fused_kernels {
     kernel_[v] = in_memory;
     again_[v] = kept;
   }
-  /// Users have been decided upon before.
+  /// Decides about the results of an op whose users are already decided.
   constexpr void decide(op_id o) {
     const op_node& n = p_.ops[o];
     const fusion_kind kind = n.def->fusion;
@@ -166,10 +169,9 @@ class fused_kernels {
     if (n.def->costly && repeated_[v] != 0) return true;
     return kernel == several && !is_cheap(n);
   }
-  /// May several kernels compute it?
+  /// True if several kernels may compute the op.
   constexpr bool is_cheap(const op_node& n) const { return !n.def->costly && !reads_several(n); }
-  /// Does an op read two values of as many dimensions as its result, beside broadcasts and
-  /// constants?
+  /// True if the op reads two values of its result's rank, besides broadcasts and constants.
   constexpr bool reads_several(const op_node& n) const {
     value_id first = -1;
     for (int i = 0; i < n.operand_count; ++i) {
@@ -182,11 +184,11 @@ class fused_kernels {
     }
     return false;
   }
-  /// Is it a broadcast or a constant?
+  /// True if the op is a broadcast or a constant.
   static constexpr bool is_small(const op_node& n) {
     return n.def->repeats || (n.operand_count == 0 && n.def->role != op_role::parameter);
   }
-  /// Is it one that ends in a reduction or an update?
+  /// True if the kernel ends in a reduction or an update.
   constexpr bool ends(value_id kernel) const {
     return kernel >= 0 && p_.ops[p_.producers[kernel]].def->fusion == fusion_kind::last;
   }
@@ -205,7 +207,7 @@ class fused_kernels {
       if (repeats) repeated_[v] = 1;
     }
   }
-  /// Of kernels that need a value; `in_memory` is one of a library.
+  /// Notes that the kernel `mine` needs the value; `in_memory` represents a library kernel.
   constexpr void note_kernel(value_id v, value_id mine) {
     value_id& kernel = kernel_[v];
     const bool loops = mine != in_memory && !ends(mine);

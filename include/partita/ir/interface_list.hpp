@@ -10,9 +10,9 @@ namespace partita {
 struct interface_port {
   text attributes;       ///< as written, without the attributes below: `mhlo.layout_mode = "auto"`
   text frontend;         ///< inside of `mhlo.frontend_attributes`
-  bool donated = false;  ///< an argument that the caller no longer needs
+  bool donated = false;  ///< true for an argument that the caller no longer needs
   int alias = -1;        ///< the result that reuses the memory of this argument
-  bool on_host = false;  ///< true if it is in host memory (`attributes` say so, too)
+  bool on_host = false;  ///< true if it is in host memory (`attributes` contain this too)
 };
 
 /// The attributes of a program that was read from a module; empty lists for other programs. Passes

@@ -1,4 +1,4 @@
-/// Names of ops that have none of their own.
+/// Names of ops that have no name of their own.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,25 @@
 
 namespace partita {
 
-/// Names that a front end found for ops (`layers_3.attn.dot_general`), by op_marks::source. They
-/// are for people: texts and messages show them, and tactics find values by them. A program without
-/// any has an empty list.
+/// Names that a front end found for ops (`layers_3.attn.dot_general`), by op_marks::source. Texts
+/// and messages show them, and tactics find values by them. The list is empty for a program without
+/// such names.
 ///
-/// (Kept apart from ops, so that passes do not carry them: these keep the numbers.)
+/// (Stored apart from the ops, so passes do not have to copy them: passes keep the numbers.)
 class label_list {
  public:
   constexpr bool empty() const { return list_.empty(); }
   constexpr int size() const { return static_cast<int>(list_.size()); }
-  /// The name of the op with this number. `op`: what it is; an op that a pass added for the sake of
-  /// another one has its number, and is something else.
+  /// Returns the name of the op with this number, or an empty view. `op` is its op_def::id: an op
+  /// that a pass added on behalf of another one has the same number but is a different op.
   constexpr std::string_view find(int number, std::uint64_t op) const {
     if (number < 0 || number >= size() || list_[number].op != op) return {};
     const label& l = list_[number];
     return {chars_.data() + l.begin, static_cast<std::size_t>(l.size)};
   }
-  /// The name of result `index` of `count` results of the op with this number: the op's name,
-  /// followed by the result's number if there are several. Results keep their numbers when others
-  /// are removed.
+  /// Returns the name of result `index` of `count` results of the op with this number: the op's
+  /// name, followed by the result's number if there are several. Results keep their numbers when
+  /// others are removed.
   constexpr text result(int number, std::uint64_t op, int index, int count) const {
     const std::string_view name = find(number, op);
     const int k = kept_place(number);
@@ -50,19 +50,20 @@ class label_list {
     kept_[k].results = numbers;
   }
 
-  /// Names the op with the next number; an empty name is none.
+  /// Names the op with the next number; an empty name means that it has none.
   constexpr void add(std::string_view name, std::uint64_t op) {
     list_.push_back({static_cast<int>(chars_.size()), static_cast<int>(name.size()), op});
     chars_.insert_back(name.begin(), name.end());
   }
-  /// Adds what another list says of an op with another number.
+  /// Adds the name of an op from another list, where it has another number.
   constexpr void add(const label_list& from, int number, std::uint64_t op) {
     const int k = from.kept_place(number);
     if (from.is_kept(k, number)) kept_.push_back({size(), from.kept_[k].results});
     add(from.find(number, op), op);
   }
 
-  /// A value by its id: in a flat program results of ops with nested programs are those of wires.
+  /// The name of a value by its id. In a flat program, the results of ops with nested programs are
+  /// results of wires.
   struct value_label {
     int value = -1;
     text name;
@@ -82,7 +83,7 @@ class label_list {
   vec<label> list_;
   vec<kept_results> kept_;  ///< ops that lost results, by number
 
-  /// The first index whose number is at least this one.
+  /// Returns the first index whose number is at least this one.
   constexpr int kept_place(int number) const {
     int begin = 0, end = static_cast<int>(kept_.size());
     while (begin < end) {

@@ -1,4 +1,4 @@
-/// How a tensor lies on a mesh.
+/// Layouts: how a tensor is sharded over a mesh.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,19 @@
 
 namespace partita {
 
-/// Which axes slice which dimension, in the order in which they slice (major to minor).
+/// The axes that slice each dimension, in the order in which they slice (major to minor).
 ///
-/// An axis that does not occur replicates. The numbers are those of a mesh whose axes may be split:
-/// axis i of the user's mesh is i, or i is its most major part. Printed `[{"B"}, {}, {"x", "y"}]`,
-/// a list of axes per dimension, as in the paper's listing 9.
+/// An axis that does not occur replicates. Axis numbers refer to a mesh whose axes may be split:
+/// axis i of the user's mesh is number i, or number i is its most major part. Printed as
+/// `[{"B"}, {}, {"x", "y"}]`, one list of axes per dimension, as in the paper's listing 9.
 struct layout {
   struct entry {
     std::int8_t axis = 0, dim = 0;
   };
-  /// An entry takes a byte, the first the lowest: its axis, and its dimension + 1 times 16. (A
-  /// class of two numbers: the engine makes and copies several layouts per op, at run time in
-  /// registers and in constant evaluation for a fraction of what an array costs.)
+  /// The entries, one byte each, the first in the lowest byte: the axis plus 16 times (the
+  /// dimension + 1). (Two numbers instead of an array: the engine makes and copies several layouts
+  /// per op. They stay in registers at run time and cost a fraction of an array in constant
+  /// evaluation.)
   std::uint64_t packed = 0;
   int count = 0;
   static_assert(max_axes <= 8 && max_rank < 15);
@@ -50,36 +51,39 @@ struct layout {
   constexpr entry operator[](int i) const { return unpacked(packed >> 8 * i); }
   constexpr iterator begin() const { return {packed, count}; }
   constexpr iterator end() const { return {}; }
-  /// The dimension that this axis slices, or -1.
+  /// Returns the dimension that this axis slices, or -1.
   constexpr int dim_of(int axis) const {
     std::uint64_t rest = packed;
     for (int i = 0; i < count; ++i, rest >>= 8)
       if (static_cast<int>(rest & 15u) == axis) return unpacked(rest).dim;
     return -1;
   }
-  /// Number of pieces along a dimension.
+  /// Returns the number of blocks along a dimension.
   constexpr std::int64_t pieces(const mesh& m, int dim) const {
     std::int64_t n = 1;
     for (const auto& e : *this)
       if (e.dim == dim) n *= m.size(e.axis);
     return n;
   }
+  /// Returns the local shape of a tensor with this global shape.
   constexpr shape local(shape global, const mesh& m) const {
     slice(global, m);
     return global;
   }
-  /// The same, in place. (Few calls: it is done to all values.)
+  /// Changes a global shape to the local one. (Few calls: this runs for every value.)
   constexpr void slice(shape& s, const mesh& m) const {
     std::uint64_t rest = packed;
     for (int i = 0; i < count; ++i, rest >>= 8)
-      s.extents[((rest >> 4) - 1u) & 7u] /= m.axes[rest & 7u].size;  // (GCC sees: in bounds)
+      // (the mask shows GCC that the index is in bounds)
+      s.extents[((rest >> 4) - 1u) & 7u] /= m.axes[rest & 7u].size;
   }
-  /// The shape whose pieces have this one.
+  /// Returns the global shape of a tensor with this local shape.
   constexpr shape global(shape local, const mesh& m) const {
     for (const auto& e : *this) local[e.dim] *= m.size(e.axis);
     return local;
   }
-  /// Equal per dimension; the order of entries of different dimensions does not matter.
+  /// True if the layouts are equal per dimension; the order of entries of different dimensions is
+  /// ignored.
   friend constexpr bool operator==(const layout& a, const layout& b) {
     if (a.count != b.count) return false;
     if (a.packed == b.packed) return true;
@@ -96,7 +100,8 @@ struct layout {
   }
 };
 
-/// `[{"B"}, {}]` for a tensor of this rank.
+/// Prints the layout of a tensor of this rank: `[{"B"}, {}]`. Prints axis numbers if the mesh is
+/// null.
 constexpr void print_layout(text& out, const layout& l, int rank, const mesh* m) {
   out << '[';
   append_list(out, rank, [&](int d) {

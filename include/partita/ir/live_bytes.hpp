@@ -1,4 +1,4 @@
-/// How much memory the values of a program take while each op runs.
+/// The memory that the values of a program take while each op runs.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,30 @@
 
 namespace partita {
 
-/// Live memory of a program, in bytes, as a compiler that fuses loops needs it (fused_kernels):
-/// only what kernels write to memory counts. A value lives from the kernel that makes it to the
-/// last one that reads it. A kernel holds its operands and its results at once, except that a
-/// result may be written over an operand of its size (op_def::in_place) that dies there. Arguments
-/// stay alive throughout. An output that reuses the memory of an input (see reused_inputs) is
-/// stored there, unless the input is still needed at that point. Values in host memory count as
-/// zero. Figures stop at `saturated`.
+/// The live memory of a program, in bytes, for a compiler that fuses loops (fused_kernels). Only
+/// values that kernels write to memory count. A value is live from the kernel that computes it to
+/// the last kernel that reads it. A kernel holds its operands and its results at the same time,
+/// except that a result may overwrite an operand of its size (op_def::in_place) that is not needed
+/// later. Arguments stay live throughout. An output that reuses the memory of an input (see
+/// reused_inputs) is stored there, unless the input is still needed at that point. Values in host
+/// memory count as zero. Figures saturate at `saturated`.
 ///
-/// Source    the last rule: donated buffers, as XLA has them
+/// Source    the rule about inputs: donated buffers, as in XLA
 struct live_bytes {
   std::int64_t arguments = 0;
-  vec<std::int64_t> during;  ///< by op: other live values, and what nested programs need beyond
-  vec<std::int64_t> inside;  ///< by op: that of nested programs alone, their arguments not counted
-  vec<op_id> last_use;  ///< by value: the op whose kernel reads it last (the number of ops if it is
-                        ///< returned, -1 if nothing does, or if it never lies in memory)
-  vec<char> donated;    ///< by value: true if it is stored in an input's memory or in host memory
-  vec<char> overwritten;  ///< by value: does its last reader write its result there?
+  /// By op: bytes of other live values, and what nested programs need beyond their arguments.
+  vec<std::int64_t> during;
+  /// By op: the part of nested programs alone, their arguments not counted.
+  vec<std::int64_t> inside;
+  /// By value: the op whose kernel reads it last; the number of ops if it is an output, -1 if
+  /// nothing reads it or it is never in memory.
+  vec<op_id> last_use;
+  vec<char> donated;      ///< by value: true if it is stored in an input's memory or in host memory
+  vec<char> overwritten;  ///< by value: true if its last reader writes its result there
 
+  /// Returns the peak memory, arguments included.
   constexpr std::int64_t peak() const { return saturating_add(arguments, beyond_arguments()); }
+  /// Returns the peak memory without the arguments.
   constexpr std::int64_t beyond_arguments() const {
     std::int64_t most = 0;
     const std::int64_t* const all = during.data();
@@ -37,7 +42,7 @@ struct live_bytes {
     return most;
   }
 
-  /// Linear in ops, those of nested programs included.
+  /// Cost      linear in ops, those of nested programs included
   constexpr explicit live_bytes(const program& p)
       : during(p.ops.size(), 0),
         inside(p.ops.size(), 0),
@@ -51,7 +56,7 @@ struct live_bytes {
       }
     find(p);
   }
-  /// `nested`: what is `inside`, where that is known. Linear in the program's own ops.
+  /// Uses known values of `inside`. Cost: linear in the program's own ops.
   constexpr live_bytes(const program& p, const vec<std::int64_t>& nested)
       : during(p.ops.size(), 0),
         inside(nested),
@@ -79,14 +84,14 @@ struct live_bytes {
       donated[to] = 1;
     }
   }
-  /// The operand that an op updates, or -1 if its results can lie over any.
+  /// Returns the operand that an op updates, or -1 if its results can overwrite any operand.
   static constexpr value_id updated(const program& p, const fused_kernels& kernels,
                                     const op_node& n) {
     if (n.def->elementwise || n.def->role == op_role::control) return -1;
     return kernels.root(p.operand_list[n.operand_begin]);
   }
-  /// Takes a value of so many bytes out of the list, if there is one.
-  /// `only`: the one that it may be, or -1.
+  /// Overwrites a dying value of this size with a result, if there is one; returns whether it did.
+  /// If `only` is not -1, only that value may be overwritten.
   constexpr bool take(const program& p, vec<value_id>& dying, std::int64_t bytes, value_id only,
                       level& live) {
     for (value_id& v : dying) {
@@ -98,7 +103,8 @@ struct live_bytes {
     }
     return false;
   }
-  /// Calls f(value) for what an op that only passes values on holds until then, but for arguments.
+  /// Calls f(value) for each value, other than arguments, that an op which only passes values on
+  /// keeps alive until then.
   template <class F>
   static constexpr void for_each_held(const program& p, const fused_kernels& kernels, op_id o,
                                       const F& f) {

@@ -1,4 +1,4 @@
-/// What the outputs of a program need, in programs nested in it, too.
+/// Liveness of values: those that the outputs of a program need, nested programs included.
 #pragma once
 
 #include <partita/ir/wires.hpp>
@@ -6,30 +6,33 @@
 
 namespace partita::ir_detail {
 
-/// Finds the values that some output is computed from, and the wires that they pass through.
+/// Finds the values that outputs are computed from, and the wires that these values pass through.
 ///
-/// A wire is needed if one of its results is, or an input of a nested program that what is needed
-/// there uses; then all that comes in through it is needed. Wires of one end (a predicate, a loop
-/// index) are needed with the op. Cost: linear in ops, those of nested programs included.
+/// A wire is needed if one of its results is needed, or if needed values of a nested program use
+/// one of its inputs. Then all values that enter through it are needed. Wires with a single end (a
+/// predicate, a loop index) are needed whenever their op is.
+///
+/// Cost      linear in ops, those of nested programs included
 class liveness {
+  /// An op with nested programs.
  public:
   struct control {
     int scope = 0;  ///< of the op
     op_id op = -1;
-    int first_scope = 0;  ///< of its nested programs, which follow each other
+    int first_scope = 0;  ///< of its nested programs, which are consecutive
     wire_list list;
     bool used = false;
     vec<char> live;          ///< by wire
     vec<int> operand_wires;  ///< by operand
   };
-  /// A program: the whole one is number 0.
+  /// A program; number 0 is the outermost one.
   struct scope {
     const program* p = nullptr;
     int control = -1;  ///< the op that it is nested in
     vec<char> needed;  ///< by value
-    /// By value: of inputs of nested programs, and of results of ops that have some.
+    /// By value, for inputs of nested programs and results of ops that have nested programs.
     vec<int> wire_of;
-    vec<int> control_of;    ///< by op, or -1; empty where no op has nested programs
+    vec<int> control_of;    ///< by op, or -1; empty if no op has nested programs
     vec<int> output_wires;  ///< by output, of a nested program
   };
   vec<scope> scopes;
@@ -47,11 +50,11 @@ class liveness {
     }
   }
 
-  /// The op with nested programs that op `o` of a program is, or -1.
+  /// Returns the index in `controls` of op `o`, or -1 if it has no nested programs.
   constexpr int control_of(int s, op_id o) const {
     return scopes[s].control_of.empty() ? -1 : scopes[s].control_of[o];
   }
-  /// True if op `o` of a program makes a value that is needed.
+  /// True if op `o` of a program computes a value that is needed.
   constexpr bool needs(int s, op_id o) const {
     const op_node& n = scopes[s].p->op(o);
     for (int r = 0; r < n.result_count; ++r)

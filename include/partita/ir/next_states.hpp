@@ -1,4 +1,4 @@
-/// Which outputs reuse the memory of inputs.
+/// Inputs and outputs that share memory or are in host memory.
 #pragma once
 
 #include <partita/ir/program.hpp>
@@ -8,10 +8,11 @@
 
 namespace partita {
 
-/// For each output, the input whose memory it may reuse, or -1. An output with the name and the
-/// type of an input is its next state and reuses its memory. Where a module marks arguments as
-/// donated, only these are reused. A donated argument without a next state passes its memory to the
-/// result that the module names, or else to the first result of its type that has none.
+/// Returns, for each output, the input whose memory it may reuse, or -1. An output with the name
+/// and the type of an input is its next state and reuses its memory. If a module marks arguments as
+/// donated, only those are reused. A donated argument without a next state passes its memory to the
+/// result that the module names, or else to the first result of its type that reuses no other
+/// memory.
 ///
 /// Cost      linear in inputs and outputs
 /// Source    JAX, `tf.aliasing_output` and `jax.buffer_donor`
@@ -45,9 +46,9 @@ constexpr vec<int> reused_inputs(const program& p) {
   return by_output;
 }
 
-/// For each value, true if it is in host memory: an argument that the module places there, the
-/// result of an op that places it there, or the result of a nested program that returns such a
-/// value. Empty if there are none.
+/// Returns, for each value, true if it is in host memory: an argument that the module places there,
+/// the result of an op that places it there, or the result of a nested program that returns such a
+/// value. The list is empty if no value is in host memory.
 ///
 /// Cost      linear in ops, those of nested programs included
 constexpr vec<char> values_on_host(const program& p) {

@@ -1,22 +1,22 @@
-/// An order of execution that depends on the graph alone.
+/// An execution order that depends only on the graph.
 #pragma once
 
 #include <partita/ir/program.hpp>
 
 namespace partita {
 
-/// The ops that the roots need, operands before users: depth first, operands left to right, roots
-/// in the given order. C++ leaves open in which order the arguments of a call are evaluated, and so
-/// in which order a model appends its ops; this order is the same on every compiler. Operand i
-/// of op o does not count where `skips(o, i)`.
+/// Returns the ops that the roots need, operands before users: depth first, operands left to right,
+/// roots in the given order. C++ does not specify the order in which the arguments of a call are
+/// evaluated, so the order in which a model appends its ops depends on the compiler; this order
+/// does not. Operand i of op o is ignored if `skips(o, i)`.
 template <class Skips>
 constexpr vec<op_id> canonical_order(const program& p, span<const value_id> roots,
                                      const Skips& skips) {
   struct frame {
     op_id op = -1;
-    int next = 0, begin = 0, end = 0;  // operands, by place in the program's list
+    int next = 0, begin = 0, end = 0;  // range and next position in the program's list of operands
   };
-  // (Few calls: a trace asks for this.)
+  // (Few calls: every trace runs this.)
   const op_node* const ops = p.ops.data();
   const op_id* const producers = p.producers.data();
   const value_id* const operands = p.operand_list.data();
@@ -34,7 +34,7 @@ constexpr vec<op_id> canonical_order(const program& p, span<const value_id> root
     if (seen[producers[root]] == 0) enter(producers[root]);
     while (!stack.empty()) {
       frame& top = stack.back();
-      op_id first = -1;  // of its operands that was not seen yet
+      op_id first = -1;  // the first operand's op that was not visited yet
       while (first < 0 && top.next < top.end) {
         PARTITA_WORK(1);
         const op_id o = producers[operands[top.next]];

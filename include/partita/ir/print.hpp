@@ -1,4 +1,4 @@
-/// Programs as text, in the paper's notation.
+/// Programs as text, in the notation of the PartIR paper.
 #pragma once
 
 #include <string_view>
@@ -13,18 +13,20 @@
 namespace partita {
 
 /// Printed names of values, without the `%`. Parameters, tags and named outputs keep their names,
-/// in quotes where they need them (an output that is named as an input gets a prime); what an
-/// all_gather or all_slice makes of `%w` is `%wg` or `%ws`; results of labelled ops have the label;
-/// the other values are numbered `%x1`, `%x2`, ... in program order.
+/// quoted if necessary; an output named like an input gets a prime. The result of an all_gather or
+/// all_slice of `%w` is `%wg` or `%ws`. Results of labelled ops have the label. All other values
+/// are numbered `%x1`, `%x2`, ... in program order.
 class value_names {
  public:
   constexpr explicit value_names(const program& p) : value_names(p, 0, p.labels) {}
-  /// Numbers above `last_number`, and labels: those of the program around a nested one. Cost:
-  /// linear in values.
+  /// For a nested program: numbers start after `last_number`, and labels are those of the enclosing
+  /// program.
+  ///
+  /// Cost      linear in values
   constexpr value_names(const program& p, int last_number, const label_list& labels)
       : first_number_(last_number + 1), number_(last_number) {
     at_.resize(p.types.size(), text_ref{});
-    vec<int> next;  // by value: the number to try next behind its name
+    vec<int> next;  // by value: the next number to try as a suffix of its name
     for (value_id v = 0; v < p.value_count(); ++v) {
       if (p.name(v).empty()) continue;
       start(v);
@@ -47,10 +49,11 @@ class value_names {
     }
   }
 
+  /// Returns the printed name of a value.
   constexpr std::string_view operator[](value_id v) const {
     return {pool_.view().data() + at_[v].begin, static_cast<std::size_t>(at_[v].size)};
   }
-  /// The value that is printed so (of several the first one), or -1.
+  /// Returns the first value with this printed name, or -1.
   constexpr value_id find(std::string_view name) const {
     if (const value_id v = named(name); v >= 0) return v;
     if (name.empty() || name[0] != 'x') return -1;
@@ -60,15 +63,18 @@ class value_names {
     const value_id v = numbered_[static_cast<std::size_t>(n - first_number_)];
     return v >= 0 && (*this)[v] == name ? v : -1;
   }
+  /// Returns the number of values.
   constexpr int size() const { return static_cast<int>(at_.size()); }
+  /// Returns the last number used for a name.
   constexpr int last_number() const { return number_; }
-  /// What stands behind the operand's name in the name that a value of this op gets, or nothing.
+  /// Returns the suffix that the result of this op adds to its operand's name, or an empty text.
   static constexpr std::string_view suffix_of(const program& p, op_id o) {
     const op_def& d = *p.op(o).def;
     if (d.role == op_role::tiling) return "t";
     if (!d.collective) return "";
     return d.name == "all_gather" ? "g" : d.name == "all_slice" ? "s" : "";
   }
+  /// True for the names of outputs that the model did not name.
   static constexpr bool is_default_name(std::string_view n) {
     return n.empty() || n == "result" || n.substr(0, 7) == "result.";
   }
@@ -76,8 +82,8 @@ class value_names {
  private:
   text pool_;          ///< all names
   vec<text_ref> at_;   ///< by value: its name
-  place_table table_;  ///< values with names that are no numbers; no name is a number that is given
-  vec<value_id> numbered_;  ///< by number, from first_number_ on; -1: the name of another value
+  place_table table_;  ///< values whose names are not numbers; no generated number is such a name
+  vec<value_id> numbered_;  ///< by number, from first_number_ on; -1 if another value has that name
   int first_number_, number_;
 
   constexpr void start(value_id v) { at_[v].begin = static_cast<int>(pool_.size()); }
@@ -113,7 +119,7 @@ class value_names {
                     name_text(p.result_label(o, p.result_index(v), p.op(o).result_count, labels)));
     }
   }
-  /// `base`; if that is taken with `suffix` behind it, and then also with a number behind that.
+  /// Gives a value the name `base`; if that is in use, appends `suffix`, and then also a number.
   constexpr void make_unique(vec<int>& next, value_id v, const text& base,
                              std::string_view suffix = "") {
     text name = base;
@@ -136,12 +142,12 @@ class value_names {
   }
 };
 
-/// The name of an op in a call; a `dot_general` without attributes is a `matmul`.
+/// Returns the name of an op in a call; a `dot_general` without attributes is printed as `matmul`.
 constexpr std::string_view call_name(const op_def& d, const text& attributes) {
   return d.name == "dot_general" && attributes.empty() ? std::string_view("matmul") : d.name;
 }
 
-/// `matmul(%x, %w1) {attributes}`, without result and type.
+/// Prints `matmul(%x, %w1) {attributes}`, without result and type.
 template <class Names>
 constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, Names&& operand) {
   const op_node& n = p.op(o);
@@ -164,7 +170,7 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
     });
     return;
   }
-  text attributes;  // they tell the name of a product
+  text attributes;  // they determine the name of a product
   const bool product = d.name == "dot_general";
   if (product) {
     print_context a{p, o, m, attributes};
@@ -189,6 +195,7 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
     d.print(c);
 }
 
+/// Prints `(%x: tensor<4xf32>)`.
 constexpr void print_parameters(text& out, const program& p, const value_names& names) {
   out << '(';
   append_list(out, p.input_count(), [&](int i) {
@@ -197,6 +204,7 @@ constexpr void print_parameters(text& out, const program& p, const value_names& 
   out << ')';
 }
 
+/// Prints the header, `func @main(...) attributes {mesh = ...} {`.
 constexpr void print_signature(text& out, const program& p, const value_names& names,
                                const mesh* m) {
   out << "func @main";
@@ -205,11 +213,11 @@ constexpr void print_signature(text& out, const program& p, const value_names& n
   out << " {\n";
 }
 
-/// The names of ops of a program (parameters, tags, computations) as texts show them.
+/// The printed names of the ops of a program that have one (parameters, tags, computations).
 struct op_names {
   vec<text> texts;
   vec<op_id> ops;
-  name_table table;  ///< places in both
+  name_table table;  ///< indices into both lists
 
   constexpr explicit op_names(const program& p) : table(0) {
     for (op_id o = 0; o < p.op_count(); ++o) {
@@ -220,18 +228,18 @@ struct op_names {
     table = name_table(ops.size());
     for (std::size_t i = 0; i < ops.size(); ++i) table.insert(texts[i], static_cast<int>(i));
   }
-  /// The first op with this name, or -1.
+  /// Returns the first op with this printed name, or -1.
   constexpr op_id find(std::string_view shown) const {
     const int i = table.find(shown);
     return i < 0 ? -1 : ops[i];
   }
 };
 
-/// The name that output number `i` of `count` has where the text gives none: the printed name of
-/// its value, which has a prime behind the name of an input or tag; but for an input, a tag and a
-/// numbered value `result`, or `result.0`, `result.1`, ... of several outputs.
+/// Returns the name of output `i` of `count` if the text does not state one. It is the printed name
+/// of its value, without a prime that follows the name of an input or tag. For an input, a tag or a
+/// numbered value, it is `result`, or `result.0`, `result.1`, ... if there are several outputs.
 ///
-/// `printed(v)` gives the name of a value in the text, `named` finds ops by name.
+/// `printed(v)` returns the name of a value in the text; `named` finds ops by name.
 template <class Printed>
 constexpr text implied_output_name(const program& p, value_id v, int i, int count,
                                    const Printed& printed, const op_names& named) {
@@ -252,13 +260,13 @@ constexpr text implied_output_name(const program& p, value_id v, int i, int coun
   return concat("result.", i);
 }
 
-/// Two blanks per level; what is nested deeper than 32 levels is not indented further, so that
-/// texts grow with the number of ops, not with that of levels too.
+/// Indents by two blanks per level, up to 32 levels, so that the length of a text is linear in the
+/// number of ops even if they are deeply nested.
 constexpr void print_indent(text& out, int depth) {
   for (int i = 0; i < depth && i < 32; ++i) out << "  ";
 }
 
-/// `return %a, %b : types`. Outputs whose names are not the implied ones show them:
+/// Prints `return %a, %b : types`. An output whose name is not the implied one shows it:
 /// `return %x1 as "y" : tensor<4xf32>`.
 constexpr void print_results(text& out, const program& p, const value_names& names) {
   const auto printed = [&](value_id v) { return names[v]; };
@@ -277,13 +285,14 @@ constexpr void print_results(text& out, const program& p, const value_names& nam
   append_list(out, p.output_count(), [&](int i) { out << p.output_type(i); });
   out << '\n';
 }
+/// Prints the last lines of a program: its results and the closing brace.
 constexpr void print_return(text& out, const program& p, const value_names& names) {
   out << "  ";
   print_results(out, p, names);
   out << "}\n";
 }
 
-/// The ops of a program, one per line and nested ones indented:
+/// Prints the ops of a program, one per line, with nested programs indented:
 ///
 /// ```
 /// %n, %h = while(%zero, %x) do (%x1: i32, %x2: 4xf32) {
@@ -294,6 +303,7 @@ constexpr void print_return(text& out, const program& p, const value_names& name
 /// ```
 constexpr void print_ops(text& out, const program& p, const value_names& names, const mesh* m,
                          int depth, const label_list& labels);
+/// Prints one op and its nested programs.
 constexpr void print_op(text& out, const program& p, op_id o, const value_names& names,
                         const mesh* m, int depth, const label_list& labels) {
   const op_node& n = p.op(o);
@@ -338,7 +348,8 @@ namespace separate {
 text print(const program& p, const mesh* m);
 }
 
-/// The program as the paper's listings show it; `m` is named in the header and by collectives.
+/// Returns the program as the paper's listings show it. The mesh, if given, is printed in the
+/// header and names the axes of collectives.
 constexpr text print(const program& p, const mesh* m = nullptr) {
   PARTITA_RETURN(ir_detail::printed(p, m), separate::print(p, m));
 }

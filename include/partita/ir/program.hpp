@@ -22,44 +22,46 @@ namespace partita {
 class builder;
 struct program;
 
-/// How deep programs may be nested: whoever goes into nested programs calls itself, and stacks end.
+/// Maximum nesting depth of programs. It bounds the stack, because functions on nested programs are
+/// recursive.
 inline constexpr int max_nesting = 1024;
 
-/// Index of a value in its program; -1 stands for "none", and for what follows from a mistake.
+/// Index of a value in its program; -1 means "none", or the result of a call that failed.
 using value_id = int;
 /// Index of an op in its program.
 using op_id = int;
 
-/// Handed to an op's shape rule.
+/// The argument of an op's shape rule.
 struct infer_context {
   span<const tensor_type> operands;
   span<const std::int64_t> attrs;
-  /// The result type as the caller wants it, for ops whose operands do not determine it
-  /// (broadcast_in_dim, reshape, constant, iota, convert, ...); checked by the rule.
+  /// The result type that the caller wants, for ops whose operands do not determine it
+  /// (broadcast_in_dim, reshape, constant, iota, convert, ...). The rule checks it.
   tensor_type declared;
   span<const program> regions;  ///< nested programs
   tensor_type result;
-  vec<tensor_type> more;  ///< types of the second, third, ... result
+  vec<tensor_type> more;  ///< types of all results after the first
   failure error;
 
-  /// Records "CODE op: text".
+  /// Records the error "CODE op: text".
   template <class... Parts>
   constexpr void fail(std::string_view code, Parts... parts) {
     error.record(code, parts...);
   }
 };
 
-/// Handed to an op's derivative rule.
+/// The argument of an op's derivative rule.
 struct derive_context {
   builder& b;
   op_id op;
-  value_id cotangent;                    ///< of the first result; same type as the result
-  vec<value_id>& operands;               ///< to be filled: cotangent per operand, -1 for none
-  const vec<char>& wanted;               ///< per operand: is its cotangent needed?
-  span<const value_id> cotangents = {};  ///< per result; -1 where nothing depends on it
+  value_id cotangent;  ///< of the first result; has the type of that result
+  /// To be filled in: the cotangent of each operand, -1 for none.
+  vec<value_id>& operands;
+  const vec<char>& wanted;               ///< per operand: true if its cotangent is needed
+  span<const value_id> cotangents = {};  ///< per result; -1 if nothing depends on it
 };
 
-/// Handed to an op's printer of attributes.
+/// The argument of an op's attribute printer.
 struct print_context {
   const program& p;
   op_id op;
@@ -67,51 +69,54 @@ struct print_context {
   text& out;
 };
 
-/// Handed to an op's reader of attributes.
+/// The argument of an op's attribute reader.
 struct parse_context {
   std::string_view in;  ///< the text between the braces
   span<const tensor_type> operands;
   const tensor_type& declared;  ///< the type after the colon
-  vec<std::int64_t>& attrs;     ///< to be filled
+  vec<std::int64_t>& attrs;     ///< to be filled in
   failure error;
   const partita::mesh* mesh = nullptr;  ///< null for programs without collectives
 };
 
-/// Handed to an op's cost rule.
+/// The argument of an op's cost rule.
 struct cost_context {
   span<const tensor_type> operands;
   const tensor_type& result;
   span<const std::int64_t> attrs;
-  span<const tensor_type> more = {};  ///< the second, third, ... result
+  span<const tensor_type> more = {};  ///< all results after the first
 };
 
-/// What a product of matrices, or what is run as one, consists of: `batch` products of m x k with
-/// k x n. Without a batch it is none. Rows of m x k are `pieces` of a larger operand each: of a
-/// convolution, the lines of elements that lie under a window; 0: they are there as they are.
-/// `moved`: elements of operands and result that lie in another order than such a product has them.
+/// The matrix products that an op computes, or that implement it: `batch` products of m x k with k
+/// x n. batch is 0 for ops that are not computed as matrix products.
+///
+/// If the rows of the m x k matrix are copied from a larger operand, `pieces` is the number of
+/// contiguous runs per row (for a convolution, the lines of elements in a window); 0 if the rows
+/// are used in place. `moved` is the number of operand and result elements that are not stored in
+/// the order that the product needs.
 struct product_shape {
   std::int64_t batch = 0, m = 0, n = 0, k = 0, pieces = 0, moved = 0;
 };
 
-/// What an op is to the engine: most compute; the others carry names and loops.
+/// The role of an op in the engine. Most ops compute; the others carry names and loops.
 ///
-/// (Kept as a number: with sanitizers on, GCC does not compare addresses in constant evaluation, so
-/// the engine never asks which op it has by its definition's address.)
+/// (A number, because with sanitizers on, GCC does not compare addresses in constant evaluation.
+/// The engine therefore never identifies an op by the address of its definition.)
 enum class op_role : std::uint8_t {
   compute,
   parameter,
   tag,
-  tiling,  ///< holds the loops of a value tiling
-  wire,    ///< ties values inside and outside of nested programs together, see core/flatten.hpp
+  tiling,  ///< holds the loops of a value's tiling
+  wire,    ///< connects values inside and outside of nested programs, see core/flatten.hpp
   control  ///< has nested programs
 };
 
-/// What an op is to a compiler that fuses ops into kernels, see ir/fusion.hpp.
+/// How a compiler that fuses ops into kernels treats an op, see ir/fusion.hpp.
 enum class fusion_kind : std::uint8_t {
-  none,  ///< a kernel of its own, whose operands lie in memory: products, collectives, control flow
-  view,  ///< nothing to do: the result is the memory of the operand
-  loop,  ///< an element of the result follows from a few of the operands': part of any kernel
-  last   ///< as `loop`, but what reads its result is another kernel: reductions
+  none,  ///< a kernel of its own, whose operands are in memory: products, collectives, control flow
+  view,  ///< computes nothing: the result uses the operand's memory
+  loop,  ///< each element of the result depends on a few operand elements: part of any kernel
+  last   ///< like `loop`, but users of the result belong to another kernel: reductions
 };
 
 struct wire_list;
@@ -119,7 +124,7 @@ class locate_context;
 constexpr void no_change(vec<std::int64_t>&, const vec<char>&, const vec<char>&) {}
 constexpr collective no_collective(span<const std::int64_t>) { return {}; }
 constexpr void no_wires(const program&, op_id, wire_list&) {}
-constexpr void no_factors(tile_map_context&) {}  ///< every dimension stays whole
+constexpr void no_factors(tile_map_context&) {}  ///< no dimension can be sliced
 constexpr void no_halo(halo_context& c) { c.possible = false; }
 constexpr void no_location(locate_context&) {}
 constexpr void no_derivative(derive_context&) {}
@@ -130,7 +135,7 @@ constexpr span<const std::int64_t> no_numerics(span<const std::int64_t>, int) { 
 constexpr void no_attributes_to_read(parse_context& c) {
   if (!c.in.empty()) c.error.record("P011", "parse: attributes of an op that has none: ", c.in);
 }
-/// Bytes read and written: all of the operands and the results.
+/// Returns the bytes read and written: all operands and all results.
 constexpr std::int64_t bytes_of_all(const cost_context& c) {
   std::int64_t n = c.result.bytes();
   for (std::size_t i = 0, count = c.more.size(); i < count; ++i)
@@ -140,19 +145,20 @@ constexpr std::int64_t bytes_of_all(const cost_context& c) {
   return n;
 }
 
-/// What the engine knows of an op. Everything else is generic.
+/// The definition of an op: everything op-specific that the engine uses.
 struct op_def {
   std::string_view name;
-  std::uint64_t id = 0;  ///< a number made of the name: what can be compared and hashed anywhere
+  /// A hash of the name, which can be compared and hashed in constant evaluation.
+  std::uint64_t id = 0;
   void (*infer)(infer_context&) = nullptr;
   void (*tile_map)(tile_map_context&) = &no_factors;
   void (*halo)(halo_context&) = &no_halo;  ///< for factors with a halo, see halo.hpp
-  /// For such factors: corrects the attributes where the extents have grown in one ratio, and says
-  /// (`ranges[k].fill`) what has to stand behind the old end of operands. See padding.hpp.
+  /// For factors with a halo: adapts the attributes to extents that were padded by a common ratio,
+  /// and sets in `ranges[k].fill` the padding that operand k needs. See padding.hpp.
   void (*stretch)(halo_context&) = &no_halo;
-  /// Where the positions that such a factor reduces multiply what they slide over: corrects the
-  /// attributes so that the op takes some of them alone. Zero behind the end of a dimension is not
-  /// enough then, since infinities times zero are NaN. Null: it is, or no such factor.
+  /// For a factor with a halo whose reduced positions are multiplied with the elements they slide
+  /// over: adapts the attributes so that the op uses only some of these positions. Zero padding is
+  /// not enough there, because infinity times zero is NaN. Null for all other ops.
   void (*narrow)(halo_context&) = nullptr;
   void (*locate)(locate_context&) = &no_location;  ///< for located factors, see locate.hpp
   void (*derive)(derive_context&) = &no_derivative;
@@ -161,38 +167,45 @@ struct op_def {
   product_shape (*product)(const cost_context&) = &no_product;
   void (*print)(print_context&) = &no_attributes;  ///< appends " {attributes}"
   void (*parse)(parse_context&) = &no_attributes_to_read;
-  /// The attributes that specify how exactly the op is computed, which are the last ones: none in
-  /// the usual case, see op/numerics.hpp. Their number depends on the rank of the first operand,
-  /// too.
+  /// Returns the attributes that specify how exactly the op is computed. They come last, and
+  /// usually the list is empty; see op/numerics.hpp. Their number may depend on the rank of the
+  /// first operand.
   span<const std::int64_t> (*numerics)(span<const std::int64_t> attrs, int rank) = &no_numerics;
   /// How values pass into and out of nested programs, see wires.hpp.
   void (*wires)(const program&, op_id, wire_list&) = &no_wires;
-  /// Corrects the attributes after some operands and results were dropped (0) with their wires.
+  /// Adapts the attributes after some operands and results (those with 0) were removed.
   void (*pruned)(vec<std::int64_t>& attrs, const vec<char>& operands,
                  const vec<char>& results) = &no_change;
-  /// What an op that is a collective does, from its attributes; see collective_of.
+  /// Returns the collective that the attributes describe, for ops that are collectives; see
+  /// collective_of.
   partita::collective (*describe)(span<const std::int64_t> attrs) = &no_collective;
   bool differentiable = false;  ///< has a derivative rule
-  bool stops_gradient = false;  ///< reverse mode does not look behind it
-  bool elementwise = false;     ///< computes each result element from the same element of operands
-  bool linear = false;          ///< f(a) + f(b) = f(a + b), jointly in all operands
-  bool adds = false;            ///< gives the sum of its two operands
-  bool constant = false;        ///< all elements are the number that the first attribute holds
-  /// Operands that hold the identity of a factor's combiner, in all positions of the factor, give
-  /// the identity. Uneven dimensions are padded with it; else the op sees their true size.
+  bool stops_gradient = false;  ///< reverse mode treats its operands as constants
+  /// Computes each result element from the same element of each operand.
+  bool elementwise = false;
+  bool linear = false;    ///< f(a) + f(b) = f(a + b), jointly in all operands
+  bool adds = false;      ///< returns the sum of its two operands
+  bool constant = false;  ///< all elements are the number that the first attribute encodes
+  /// True if operands that hold the identity of a factor's combiner, at all positions of the
+  /// factor, reduce to that identity. Uneven dimensions are then padded with the identity;
+  /// otherwise the op is given the dimension's true size.
   bool reduces_identity = true;
-  /// Why dimensions without a factor stay whole, as words behind "along dimension 1".
+  /// Reason why dimensions without a factor cannot be sliced, as words to follow "along dimension
+  /// 1".
   std::string_view needs_whole;
   fusion_kind fusion = fusion_kind::none;
-  bool costly = false;      ///< takes longer than to read its result again: never computed twice
-  bool repeats = false;     ///< several elements of the result need the same one of an operand
-  bool reads_part = false;  ///< of an operand, as much as the result is: slices, look-ups
-  bool in_place = false;    ///< the result can be written over an operand of its size
-  bool identity = false;    ///< the result is the operand (or, for a parameter, the argument)
-  bool passes_on = false;  ///< each result is the operand of its number; further ones are only held
-  bool collective = false;      ///< has a function `describe`
-  bool chooses_memory = false;  ///< the first attribute is the result's memory; 0: the device
-  int operand_count = -1;       ///< -1: any number but none
+  bool costly = false;   ///< takes longer than reading its result again: never computed twice
+  bool repeats = false;  ///< several result elements need the same operand element
+  /// Reads only as many operand elements as the result has: slices, gathers.
+  bool reads_part = false;
+  bool in_place = false;  ///< the result can overwrite an operand of its size
+  bool identity = false;  ///< the result equals the operand (or, for a parameter, the argument)
+  /// Each result is the operand with its number; further operands are only kept alive.
+  bool passes_on = false;
+  bool collective = false;  ///< has a function `describe`
+  /// The first attribute selects the result's memory; 0 is the device's.
+  bool chooses_memory = false;
+  int operand_count = -1;  ///< -1: any number except 0
   op_role role = op_role::compute;
 };
 
@@ -214,8 +227,9 @@ constexpr void parse_attributes(parse_context& c) {
 }
 }  // namespace ir_detail
 
-/// Builds the definition of an op from a class with static members of the same names. Attributes
-/// are described by `attributes` (see attribute_writer), or by a pair `print` and `parse`.
+/// Returns the definition of an op, built from a class with static members of the same names.
+/// Attributes are described by `attributes` (see attribute_writer), or by the pair `print` and
+/// `parse`.
 ///
 /// Source    one struct per op, see op/
 template <class Op>
@@ -270,7 +284,7 @@ constexpr op_def define_op() {
   if constexpr (requires { Op::role; }) d.role = Op::role;
   return d;
 }
-/// The one definition object of an op. Kernels are found by its address.
+/// The single definition object of an op. Kernels are found by its address.
 template <class Op>
 inline constexpr op_def def = define_op<Op>();
 
@@ -279,27 +293,28 @@ struct text_ref {
   int begin = 0, size = 0;
 };
 
-/// Where an op comes from. Every pass keeps it, by copying ops as ir/copy.hpp does; an op that a
-/// pass adds has the marks of the op for whose sake it is there.
+/// The origin of an op. Every pass keeps it by copying ops with ir/copy.hpp. An op that a pass adds
+/// has the marks of the op that it was added for.
 ///
-/// Ops are numbered in the order in which a program is read: an op before those nested in it, these
-/// before the next op (see ir/source_ids.hpp). `partition` numbers its source so; what it makes of
-/// it refers to these numbers.
+/// Ops are numbered in reading order: an op, then the ops nested in it, then the next op (see
+/// ir/source_ids.hpp). `partition` numbers its source program this way, and all results of it refer
+/// to these numbers.
 struct op_marks {
   int source = -1;     ///< the op of the source program that this one comes from, or -1
   int origin = -1;     ///< the op of the source program whose derivative added this one, or -1
-  int transposed = 0;  ///< how many times reverse mode was applied to get here
-  bool again = false;  ///< a copy of an op, which a derivative computes again
+  int transposed = 0;  ///< number of times reverse mode was applied to get here
+  bool again = false;  ///< true for a copy of an op that a derivative computes again
 };
 
-/// Where the model wrote an op: ` in layers.3.attention`, of a derivative ` in the gradient of
-/// layers.3.attention`; nothing where it gave no name.
+/// Prints the place where the model created an op: ` in layers.3.attention`, or for a derivative
+/// ` in the gradient of layers.3.attention`. Prints nothing if the model named no place.
 constexpr void print_place(text& out, const scope_list& scopes, const op_marks& m) {
   const int place = scopes.place_of(m.source);
   if (place >= 0)
     out << (m.transposed % 2 == 1 ? " in the gradient of " : " in ") << scopes.path_of(place);
 }
 
+/// An op of a program: its definition, operands, results, attributes and nested programs.
 struct op_node {
   const op_def* def = nullptr;
   int operand_begin = 0, operand_count = 0;
@@ -316,8 +331,8 @@ struct program_output {
   text_ref name;
 };
 
-/// A tensor program. Ops stand in a valid order of execution; inputs are `parameter` ops. Nested
-/// programs are closed: what they use of the program around them is passed as an operand.
+/// A tensor program. Ops are stored in a valid execution order; inputs are `parameter` ops. Nested
+/// programs are closed: a value they use from an enclosing program is passed as an operand.
 struct program {
   vec<op_node> ops;
   vec<tensor_type> types;  ///< by value
@@ -328,12 +343,13 @@ struct program {
   vec<value_id> inputs;
   vec<program_output> outputs;
   vec<program> regions;
-  label_list labels;  ///< of a whole program: names of its ops, those of nested programs included
-  scope_list scopes;  ///< of a whole program: the parts of it that its model names
+  /// For a top-level program: names of its ops, including those of nested programs.
+  label_list labels;
+  scope_list scopes;         ///< for a top-level program: the parts that its model named
   interface_list interface;  ///< for a top-level program: attributes of arguments and results
-  int nesting = 0;           ///< how deep programs are nested in this one
+  int nesting = 0;           ///< nesting depth of the programs in this one
   bool any_placed = false;   ///< true if an op, in nested programs too, chooses a memory
-  failure error;  ///< what went wrong while it was built; then the rest is not to be used
+  failure error;  ///< the first error while it was built; if set, the other members are invalid
 
   constexpr int op_count() const { return static_cast<int>(ops.size()); }
   constexpr int value_count() const { return static_cast<int>(types.size()); }
@@ -342,7 +358,7 @@ struct program {
   constexpr const tensor_type& type(value_id v) const { return types[v]; }
   constexpr op_id producer(value_id v) const { return producers[v]; }
   constexpr bool is(op_id o, op_role role) const { return ops[o].def->role == role; }
-  /// Which of its producer's results a value is.
+  /// Returns the index of a value among its producer's results.
   constexpr int result_index(value_id v) const { return v - ops[producers[v]].result; }
   constexpr const program& region(op_id o, int i) const { return regions[ops[o].region_begin + i]; }
   constexpr span<const program> regions_of(op_id o) const {
@@ -361,38 +377,39 @@ struct program {
     const op_node& n = ops[o];
     return {attr_list.data() + n.attr_begin, static_cast<std::size_t>(n.attr_count)};
   }
-  /// The attributes that specify how exactly an op is computed; none in the usual case.
+  /// Returns the attributes that specify how exactly an op is computed; usually empty.
   constexpr span<const std::int64_t> numerics(op_id o) const {
     const op_node& n = ops[o];
     if (n.attr_count == 0 || n.operand_count == 0) return {};
     return n.def->numerics(attrs(o), types[operand_list[n.operand_begin]].shape.rank);
   }
-  /// What a collective does; of an op that is none, nothing that can be used.
+  /// Returns the collective that an op performs; meaningless if the op is not a collective.
   constexpr collective collective_of(op_id o) const { return ops[o].def->describe(attrs(o)); }
-  /// Is an op a collective of this kind?
+  /// True if the op is a collective of this kind.
   constexpr bool is(op_id o, collective::kind_type kind) const {
     return ops[o].def->collective && collective_of(o).kind == kind;
   }
   constexpr std::string_view view(text_ref r) const {
-    if (r.size == 0) return {};  // (there may be no characters at all)
+    if (r.size == 0) return {};  // (the array may be null)
     return {chars.data() + r.begin, static_cast<std::size_t>(r.size)};
   }
-  /// Is a value made as zeros?
+  /// True if the value is a constant of zeros.
   constexpr bool is_zero(value_id v) const {
     const op_id o = producers[v];
     return ops[o].def->constant && attrs(o)[0] == 0;
   }
-  /// Name of the parameter or tag that defines a value, or empty.
+  /// Returns the name of the parameter or tag that defines a value, or an empty view.
   constexpr std::string_view name(value_id v) const {
     const op_node& n = ops[producers[v]];
     return n.def->role == op_role::control ? std::string_view() : view(n.name);
   }
-  /// What `labels` (of the whole program) says of an op, or nothing.
+  /// Returns the op's label in `labels_of_all` (the labels of the top-level program), or an empty
+  /// view.
   constexpr std::string_view label(op_id o, const label_list& labels_of_all) const {
     if (labels_of_all.empty()) return {};
     return labels_of_all.find(ops[o].marks.source, ops[o].def->id);
   }
-  /// The same for one of the op's results.
+  /// Returns the label of one of the op's results.
   constexpr text result_label(op_id o, int index, int count,
                               const label_list& labels_of_all) const {
     return labels_of_all.result(ops[o].marks.source, ops[o].def->id, index, count);
@@ -404,12 +421,14 @@ struct program {
   constexpr const tensor_type& input_type(int i) const { return type(inputs[i]); }
   constexpr const tensor_type& output_type(int i) const { return type(outputs[i].value); }
 
+  /// Stores a name and returns its range of characters.
   constexpr text_ref intern(std::string_view s) {
     const text_ref r{static_cast<int>(chars.size()), static_cast<int>(s.size())};
     chars.insert_back(s.begin(), s.end());
     return r;
   }
-  /// Appends an op without results; `append_result` and `append_region` complete it.
+  /// Appends an op without results and returns its id; `append_result` and `append_region` complete
+  /// it.
   constexpr op_id append_op(const op_def& def, span<const value_id> operands,
                             span<const std::int64_t> attrs) {
     op_node n;
@@ -417,8 +436,8 @@ struct program {
     append_op(n, operands, attrs);
     return op_count() - 1;
   }
-  /// The same for an op whose definition, name and marks are known; no more of it is looked at.
-  /// (Few calls: all programs are made so.)
+  /// Appends an op whose definition, name and marks are set; all other members are overwritten.
+  /// (Few calls: all programs are made this way.)
   constexpr void append_op(op_node& n, span<const value_id> operands,
                            span<const std::int64_t> attrs) {
     n.operand_begin = static_cast<int>(operand_list.size());
@@ -434,7 +453,7 @@ struct program {
     if (n.attr_count > 0) attr_list.insert_back(numbers, numbers + n.attr_count);
     ops.push_back(n);
   }
-  /// One more result of the op that was appended last.
+  /// Adds a result to the op that was appended last and returns its id.
   constexpr value_id append_result(const tensor_type& type) {
     op_node& n = ops.back();
     const int last = static_cast<int>(ops.size()) - 1;
@@ -442,13 +461,13 @@ struct program {
     producers.push_back(last);
     return n.result + n.result_count++;
   }
-  /// Appends an op with one result of a known type.
+  /// Appends an op with one result of a known type; returns the result.
   constexpr value_id append(const op_def& def, span<const value_id> operands,
                             span<const std::int64_t> attrs, const tensor_type& result) {
     append_op(def, operands, attrs);
     return append_result(result);
   }
-  /// One more nested program of the op that was appended last.
+  /// Adds a nested program to the op that was appended last.
   constexpr void append_region(program&& r) {
     if (ops.back().region_count++ == 0) ops.back().region_begin = static_cast<int>(regions.size());
     if (r.nesting >= nesting) nesting = r.nesting + 1;
@@ -457,7 +476,7 @@ struct program {
   }
 };
 
-/// Calls `f(o)` for each op of a kind, in their order; not for those of nested programs.
+/// Calls `f(o)` for each op of this definition, in order; nested programs are skipped.
 template <class F>
 constexpr void for_each_of(const program& p, const op_def& d, const F& f) {
   op_id o = 0;

@@ -1,4 +1,4 @@
-/// Which programs compute the same in the same way, whatever their values are called.
+/// Equality of programs up to names and marks.
 #pragma once
 
 #include <cstddef>
@@ -44,9 +44,10 @@ constexpr bool same_elements(const A& a, const B& b) {
 
 }  // namespace ir_detail
 
-/// Are they the same ops on the same values, in the same order? Names and marks do not count.
+/// True if both programs have the same ops on the same values, in the same order. Names and marks
+/// are ignored.
 ///
-/// Cost: linear in ops.
+/// Cost      linear in ops
 constexpr bool same_code(const program& a, const program& b) {
   if (a.op_count() != b.op_count() || a.outputs.size() != b.outputs.size()) return false;
   if (!ir_detail::same_elements(a.inputs, b.inputs)) return false;
@@ -65,7 +66,7 @@ constexpr bool same_code(const program& a, const program& b) {
   }
   return true;
 }
-/// Equal for programs of the same code.
+/// Returns a hash that is equal for programs with the same code.
 constexpr std::size_t hash_of_code(const program& p) {
   ir_detail::code_number n;
   n.add(p);

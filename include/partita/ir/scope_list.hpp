@@ -1,4 +1,4 @@
-/// Names that a model gives to parts of itself.
+/// Names that a model gives to its parts.
 #pragma once
 
 #include <string_view>
@@ -10,62 +10,64 @@
 
 namespace partita {
 
-/// The named parts of a program (`named("layer1", f)(x)`), each call of a part by itself, and which
-/// ops are of which part, by op_marks::source. Parts stand in each other: an op is of the innermost
-/// one it was written in, and so of those around. A derivative is of the part of the op it derives.
-/// A program without such names has an empty list.
+/// The named parts of a program (`named("layer1", f)(x)`), and the part of each op, by
+/// op_marks::source. Each call of a part is a part of its own. Parts nest: an op belongs to the
+/// innermost part that it was created in, and so to the parts around it. A derivative belongs to
+/// the part of the op that it derives. The list is empty for a program without named parts.
 ///
-/// (Kept apart from ops, as labels are: passes keep the numbers.)
+/// (Stored apart from the ops, as labels are: passes keep the numbers.)
 class scope_list {
  public:
   constexpr bool empty() const { return list_.empty(); }
-  /// How many parts there are, a part that is called twice counted twice.
+  /// Returns the number of parts; a part that is called twice counts twice.
   constexpr int count() const { return static_cast<int>(list_.size()); }
   constexpr std::string_view name(int scope) const { return view(list_[scope].name); }
-  /// The part around it, or -1.
+  /// Returns the enclosing part, or -1.
   constexpr int outer(int scope) const { return list_[scope].outer; }
-  /// How many calls of parts of this name came before.
+  /// Returns the number of earlier calls of parts with this name.
   constexpr int call(int scope) const { return list_[scope].call; }
-  /// The innermost part that two parts (-1: none) stand in, or are, or -1.
+  /// Returns the innermost part that contains (or is) both parts, or -1; -1 as an argument means no
+  /// part.
   constexpr int common(int a, int b) const {
-    while (a != b)  // parts around a part come before it
+    while (a != b)  // an enclosing part has a lower number
       if (a > b)
         a = outer(a);
       else
         b = outer(b);
     return a;
   }
-  /// The part of the op with this number, or -1.
+  /// Returns the part of the op with this number, or -1.
   constexpr int of(int number) const {
     return number < 0 || number >= static_cast<int>(of_op_.size()) ? -1 : of_op_[number];
   }
 
-  /// One more part, in `outer` or (-1) in none.
+  /// Adds a part inside `outer` (-1: at the top level) and returns its number.
   constexpr int open(std::string_view name, int outer) {
     const int n = number_of(name);
     list_.push_back({n, outer, names_[n].calls++});
     return count() - 1;
   }
-  /// The op with this number is of a part.
+  /// Puts the op with this number into a part.
   constexpr void put(int number, int scope) {
     if (number >= static_cast<int>(of_op_.size()))
       of_op_.resize(static_cast<std::size_t>(number) + 1, -1);
     of_op_[number] = scope;
   }
-  /// Ops have got other numbers: those of op i are of part `of_op[i]`.
+  /// Replaces the assignment of ops to parts: op i belongs to part `of_op[i]`.
   constexpr void renumber(vec<int>&& of_op) { of_op_ = static_cast<vec<int>&&>(of_op); }
 
-  // ---- Places: for people, who see in texts where an op was written; nobody cuts there. Named
-  // parts are places too. ------------------------------------------------------------------------
+  // ---- Places -----------------------------------------------------------------------------------
+  // Places show people where an op was created; no tactic uses them. Named parts are places too.
 
   constexpr bool any_places() const { return !places_.empty(); }
-  /// One more place, in `outer` or (-1) in none; `file`: it lasts, as __FILE__ does, or is null.
+  /// Adds a place inside `outer` (-1: at the top level). `file` must last, as __FILE__ does, or be
+  /// null.
   constexpr int open_place(std::string_view name, int outer, const char* file = nullptr,
                            int line = 0) {
     places_.push_back({number_of(name), outer, file, line});
     return static_cast<int>(places_.size()) - 1;
   }
-  /// The innermost one that two (-1: none) stand in, or are, or -1.
+  /// Returns the innermost place that contains (or is) both places, or -1.
   constexpr int common_place(int a, int b) const {
     while (a != b)
       if (a > b)
@@ -75,7 +77,7 @@ class scope_list {
     return a;
   }
   constexpr int outer_place(int place) const { return places_[place].outer; }
-  /// Of the op with this number, or -1.
+  /// Returns the place of the op with this number, or -1.
   constexpr int place_of(int number) const {
     return number < 0 || number >= static_cast<int>(place_of_op_.size()) ? -1
                                                                          : place_of_op_[number];
@@ -88,7 +90,8 @@ class scope_list {
   constexpr void renumber_places(vec<int>&& of_op) {
     place_of_op_ = static_cast<vec<int>&&>(of_op);
   }
-  /// `layers.3.attention`; of none nothing. ("embedding" in "embedding" is said once.)
+  /// Returns the path of a place, `layers.3.attention`, or an empty text for -1. (A name repeated
+  /// directly inside itself appears once.)
   constexpr text path_of(int place) const {
     if (place < 0) return {};
     const int outer = outer_place(place);
@@ -97,7 +100,8 @@ class scope_list {
     if (!path.empty()) path << '.';
     return path << view(places_[place].name);
   }
-  /// `model.hpp:41`, where the innermost place that knows it was opened; or nothing.
+  /// Returns `model.hpp:41`, the line where the innermost place with a known file was opened, or an
+  /// empty text.
   constexpr text line_of(int place) const {
     while (place >= 0 && places_[place].file == nullptr) place = outer_place(place);
     if (place < 0) return {};
@@ -109,7 +113,8 @@ class scope_list {
       }
     return concat(file, ':', places_[place].line);
   }
-  /// A place, or the one around it if a message says its name already: "S190 attention: ...".
+  /// Returns the place, or the enclosing one if the message already starts with its name: "S190
+  /// attention: ...".
   constexpr int around(int place, std::string_view message) const {
     if (place < 0) return place;
     const std::string_view name = view(places_[place].name);
@@ -132,7 +137,7 @@ class scope_list {
     int line = 0;
   };
   vec<char> chars_;
-  vec<part_name> names_;  ///< each once
+  vec<part_name> names_;  ///< each name once
   place_table name_places_;
   vec<scope> list_;
   vec<int> of_op_;

@@ -10,15 +10,15 @@
 
 namespace partita {
 
-/// Largest rank of a tensor.
+/// Maximum rank of a tensor.
 inline constexpr int max_rank = 8;
 static_assert(max_rank <= 8, "sets of dimensions are the bits of one byte, dimensions one byte");
-/// Most elements of a tensor: so many of any type have less than 2^63 bytes.
+/// Maximum number of elements of a tensor: fewer than 2^63 bytes for every element type.
 inline constexpr std::int64_t max_elements = INT64_MAX / 16;
-/// An extent that is known only when the program is traced.
+/// An extent that is not known before the program is traced.
 inline constexpr std::int64_t dyn = -1;
 
-/// Extents, major to minor (row-major storage).
+/// The extents of a tensor, major to minor (row-major storage).
 ///
 /// A structural type (all members public), so that it can be a template argument.
 struct shape {
@@ -29,21 +29,23 @@ struct shape {
   constexpr shape(std::initializer_list<std::int64_t> list) {
     for (auto e : list) push_back(e);
   }
+  /// Appends a dimension.
   constexpr void push_back(std::int64_t extent) {
     if (rank < max_rank) extents[rank] = extent;
-    ++rank;  // a rank above max_rank is refused by every shape rule
+    ++rank;  // every shape rule rejects a rank above max_rank
   }
   constexpr std::int64_t operator[](int i) const { return extents[i]; }
   constexpr std::int64_t& operator[](int i) { return extents[i]; }
   constexpr const std::int64_t* begin() const { return extents; }
   constexpr const std::int64_t* end() const { return extents + rank; }
 
-  /// Number of elements, `saturated` if they are more; `dyn` if an extent is.
+  /// True if some extent is 0.
   constexpr bool has_no_elements() const {
     for (int i = 0; i < rank && i < max_rank; ++i)
       if (extents[i] == 0) return true;
     return false;
   }
+  /// Returns the number of elements, at most `saturated`; `dyn` if an extent is dynamic.
   constexpr std::int64_t elements() const {
     std::int64_t n = 1;
     bool empty = false;
@@ -54,14 +56,14 @@ struct shape {
         empty = true;
         continue;
       }
-      std::int64_t more = 0;  // seldom a call: this is asked for all values
+      std::int64_t more = 0;  // rarely calls a function: this runs for every value
       if (__builtin_mul_overflow(n, extent, &more)) more = saturating_multiply(n, extent);
       n = more;
     }
     return empty ? 0 : n;
   }
-  /// Are there at most max_elements, dimensions that are empty or dynamic left out? (So are the
-  /// strides of a tensor without elements, and what any of its dimensions make up together.)
+  /// True if the product of all extents, except empty and dynamic ones, is at most max_elements.
+  /// (The strides of an empty tensor, and the product of any of its dimensions, then fit too.)
   constexpr bool fits() const {
     std::int64_t n = 1;
     for (int i = 0; i < rank && i < max_rank; ++i)
@@ -76,24 +78,26 @@ struct shape {
   }
 };
 
+/// An element type and a shape.
 struct tensor_type {
   dtype element = dtype::f32;
   partita::shape shape;
 
-  /// Size in bytes; at most `saturated`.
+  /// Returns the size in bytes, at most `saturated`.
   constexpr std::int64_t bytes() const {
     return saturating_multiply(shape.elements(), size_of(element));
   }
   friend constexpr bool operator==(const tensor_type&, const tensor_type&) = default;
 };
 
-/// Two extents that may be equal: equal, or one of them dynamic.
+/// True if the extents may be equal: they are, or one of them is dynamic.
 constexpr bool same_extent(std::int64_t a, std::int64_t b) {
   return a == b || a == dyn || b == dyn;
 }
-/// The more exact of two extents that may be equal.
+/// Returns the known one of two extents that may be equal.
 constexpr std::int64_t merge_extent(std::int64_t a, std::int64_t b) { return a == dyn ? b : a; }
 
+/// True if the shapes may be equal: same rank, and same_extent in each dimension.
 constexpr bool same_shape(const shape& a, const shape& b) {
   if (a.rank != b.rank) return false;
   for (int i = 0; i < a.rank; ++i)
@@ -101,6 +105,7 @@ constexpr bool same_shape(const shape& a, const shape& b) {
   return true;
 }
 
+/// Prints `[64, 16]`.
 constexpr text& operator<<(text& out, const shape& s) {
   out << '[';
   append_list(out, s.rank < max_rank ? s.rank : max_rank, [&](int i) {
@@ -112,7 +117,7 @@ constexpr text& operator<<(text& out, const shape& s) {
   return out << ']';
 }
 
-/// `tensor<64x16xf32>`, as in the paper.
+/// Prints `tensor<64x16xf32>`, as in the paper.
 constexpr text& operator<<(text& out, const tensor_type& t) {
   out << "tensor<";
   for (int i = 0; i < t.shape.rank && i < max_rank; ++i) {
@@ -125,12 +130,13 @@ constexpr text& operator<<(text& out, const tensor_type& t) {
   return out << name_of(t.element) << '>';
 }
 
-/// What is said of a type that does not fit: the rest of an error S118, behind op or input.
+/// Returns the text of error S118 that follows the name of the op or input.
 constexpr text too_many_elements(const tensor_type& t) {
   return concat(t, " has more than 2^59 - 1 elements, the most that a tensor can have");
 }
 
-/// Of numbers of which one is above 0. (std::gcd would pull <numeric> into every user.)
+/// Returns gcd(a, b) of two numbers that are not both 0. (std::gcd would include
+/// <numeric> in every user.)
 constexpr std::int64_t greatest_common_divisor(std::int64_t a, std::int64_t b) {
   while (b != 0) {
     const std::int64_t rest = a % b;

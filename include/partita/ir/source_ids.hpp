@@ -1,4 +1,4 @@
-/// Numbers for the ops of a source program, those of nested programs included.
+/// Numbering of the ops of a source program, including those of nested programs.
 #pragma once
 
 #include <partita/ir/program.hpp>
@@ -8,7 +8,7 @@ namespace partita {
 
 namespace ir_detail {
 
-/// Calls f(node) for each op in the order in which a program is read.
+/// Calls f(node) for each op, in reading order.
 template <class Program, class F>
 constexpr void for_each_op(Program& p, const F& f) {
   auto* const ops = p.ops.data();
@@ -21,12 +21,12 @@ constexpr void for_each_op(Program& p, const F& f) {
 
 }  // namespace ir_detail
 
-/// Gives each op its number as `op_marks::source`; origins, labels and named parts follow. An op
-/// that stands there several times (derivatives compute some ops again) is as an origin the first
-/// of these, or the first that is no copy. Numbers as they were: a program that is numbered stays
-/// as it is.
+/// Sets op_marks::source of each op to its number in reading order, and updates origins, labels,
+/// parts and places. If an op occurs several times (derivatives compute some ops again), origins
+/// refer to its first occurrence that is not a copy, or to the first copy. A program that is
+/// already numbered does not change.
 ///
-/// Cost: linear in ops.
+/// Cost      linear in ops
 constexpr void number_ops(program& p) {
   int count = 0, end = 0;
   bool numbered = true;

@@ -1,4 +1,4 @@
-/// Sub-axes in texts: `"A":(1)4`.
+/// Parsing of sub-axes: `"A":(1)4`.
 #pragma once
 
 #include <partita/ir/mesh.hpp>
@@ -6,8 +6,8 @@
 
 namespace partita {
 
-/// Takes `"B"` or `"A":(1)4`; false if this is no axis and no part of one. A part need not consist
-/// of axes of the mesh.
+/// Reads `"B"` or `"A":(1)4`; returns false if this is neither an axis nor a part of one. The part
+/// may begin or end inside an axis of the mesh.
 constexpr bool read_sub_axis(scanner& in, const mesh& m, sub_axis& s) {
   if (!in.accept("\"")) return false;
   const int axis = m.find(in.take_while([](char each) { return each != '"'; }));
@@ -18,7 +18,8 @@ constexpr bool read_sub_axis(scanner& in, const mesh& m, sub_axis& s) {
   return in.integer(s.pre) && in.accept(")") && in.integer(s.size) && s.pre > 0 &&
          whole % s.pre == 0 && s.size > 0 && whole / s.pre % s.size == 0;
 }
-/// Splits the axes of a mesh as the sub-axes in a text need it; what does not fit is left.
+/// Splits the axes of a mesh so that every sub-axis in the text consists of complete axes. Sub-axes
+/// that do not divide an axis are ignored.
 constexpr void split_as_in(std::string_view in, mesh& m) {
   scanner text(in);
   while (!text.done()) {

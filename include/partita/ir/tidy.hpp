@@ -1,4 +1,4 @@
-/// Removes from programs all ops that no output needs, in canonical order or in program order.
+/// Removal of ops that no output needs, in canonical order or in program order.
 #pragma once
 
 #include <partita/ir/copy.hpp>
@@ -8,7 +8,7 @@
 
 namespace partita {
 
-/// Results that an op kept which lost others.
+/// The results that remain of an op that lost some.
 struct kept_results {
   int number = -1;  ///< of the op, as op_marks::source
   vec<int> results;
@@ -16,7 +16,7 @@ struct kept_results {
 
 namespace ir_detail {
 
-/// Copies ops in an order: inputs first, then what the outputs need.
+/// Copies a program in canonical order: inputs first, then the ops that the outputs need.
 ///
 /// The last output comes first: a training step that returns its loss last runs forward, and then
 /// backward from the last parameters to the first.
@@ -43,7 +43,7 @@ constexpr program in_canonical_order(const program& p, const IsLive& is_live, co
   return q;
 }
 
-/// Copies ops in program order: inputs, and the ops that the outputs need.
+/// Copies a program in program order: inputs, and the ops that the outputs need.
 template <class IsLive, class CopyOp>
 constexpr program in_own_order(const program& p, const liveness& live, int s, const IsLive& is_live,
                                const CopyOp& copy_op) {
@@ -62,7 +62,7 @@ constexpr program in_own_order(const program& p, const liveness& live, int s, co
   return q;
 }
 
-/// Writes programs without the wires that nothing needs.
+/// Copies programs without the wires that nothing needs.
 class tidying {
  public:
   constexpr explicit tidying(const liveness& live, bool canonical = true)
@@ -123,10 +123,10 @@ class tidying {
   }
 };
 
-/// The program without what its outputs do not need, in canonical order, nested programs included;
-/// inputs stay, first. Its ops are numbered.
+/// Returns the program without ops that its outputs do not need, in canonical order, nested
+/// programs included. All inputs remain and come first. Its ops are numbered.
 ///
-/// Cost: linear in ops, those of nested programs included.
+/// Cost      linear in ops, those of nested programs included
 constexpr program tidy(const program& p) {
   program q;
   if (p.regions.empty())
@@ -155,7 +155,7 @@ constexpr bool all_used(const program& p) {
   return true;
 }
 
-/// The number of ops other than inputs, those of nested programs included.
+/// Returns the number of ops other than inputs, those of nested programs included.
 constexpr int computing_ops(const program& p) {
   int n = 0;
   for (const op_node& o : p.ops) n += o.def->role != op_role::parameter;
@@ -167,20 +167,21 @@ constexpr int computing_ops(const program& p) {
 
 /// The result of `without_dead_code`.
 struct live_program {
-  program p;  ///< without dead code; empty if nothing is dead
+  program p;  ///< without dead code; empty if the program has none
   bool changed = false;
-  int removed = 0;         ///< ops that are gone; inputs of nested programs do not count
-  vec<kept_results> kept;  ///< by op that lost results, in the order in which a program is read
+  int removed = 0;         ///< number of removed ops; inputs of nested programs do not count
+  vec<kept_results> kept;  ///< for each op that lost results, in reading order
 };
 
-/// Removes dead code; ops keep their order. Dead are all values that no output of the program is
-/// computed from: ops, values that a loop carries only for themselves, stacked results, results of
-/// branches and calls that nothing uses, and the operands of loops, branches and calls that only
-/// these need. Inputs and outputs stay. No op has an effect other than its results. An
+/// Removes dead code; the remaining ops keep their order. A value is dead if no output of the
+/// program is computed from it: ops, values that a loop carries only for themselves, stacked
+/// results, unused results of branches and calls, and the operands of loops, branches and calls
+/// that only these need. Inputs and outputs remain. No op has an effect other than its results. An
 /// optimization_barrier that passes on a live value keeps all of its operands.
 ///
-/// Numbers of ops (op_marks::source), labels, scopes and the interface stay unchanged. Cost: linear
-/// in ops, those of nested programs included.
+/// Numbers of ops (op_marks::source), labels, scopes and the interface do not change.
+///
+/// Cost      linear in ops, those of nested programs included
 constexpr live_program without_dead_code(const program& p) {
   live_program out;
   if (p.error || (p.regions.empty() && ir_detail::all_used(p))) return out;

@@ -1,4 +1,4 @@
-/// Tile maps: how an op may be split into a loop over slices of its operands.
+/// Tile maps: the loops over operand slices that an op can be split into.
 ///
 /// Source    PartIR, section 5.2.1 (tile-mapping registry)
 #pragma once
@@ -11,14 +11,14 @@
 
 namespace partita {
 
-/// What becomes of the results of the iterations of a loop over a factor.
+/// How the results of the iterations of a loop over a factor are combined.
 enum class combiner : std::uint8_t {
   stack,  ///< stacked along a dimension of the result (`#tile<d>`)
   add,    ///< summed (`#sum`)
   max,    ///< `#sum<@max>`
   min,    ///< `#sum<@min>`
   multiply,
-  logical_and,  ///< of i1; of integers bit by bit
+  logical_and,  ///< for i1; bitwise for integers
   logical_or
 };
 
@@ -26,41 +26,44 @@ inline constexpr std::string_view combiner_names[] = {"stack",    "add", "max", 
                                                       "multiply", "and", "or"};
 constexpr std::string_view name_of(combiner c) { return combiner_names[static_cast<int>(c)]; }
 
-/// Dimensions are kept in one byte: a rank is at most max_rank.
+/// No dimension. (Dimensions are stored in one byte: a rank is at most max_rank.)
 inline constexpr std::int8_t no_dim = -1;
 
 /// One entry of a tile map. It is a theorem about its op: slicing every operand that has this
-/// factor, on the named dimension, and stacking or reducing the results gives the op's result.
+/// factor along the stated dimension, and stacking or reducing the results, computes the op's
+/// result.
 struct factor {
-  std::int64_t size = 1;  ///< global number of positions
+  std::int64_t size = 1;  ///< number of positions, unsharded
   combiner combine = combiner::stack;
-  /// Dimension of the first result that is stacked. no_dim: the results of the iterations are
-  /// reduced, or (if `combine` is stack) they are all the same.
+  /// The dimension of the first result that is stacked. With no_dim, the iterations' results are
+  /// reduced; if `combine` is stack, they are equal instead.
   std::int8_t result_dim = no_dim;
-  bool offset = false;  ///< each piece still lacks its start: stack of (piece + start)
-  bool halo = false;    ///< pieces of operands overlap: an iteration sees neighbouring elements
-  /// An iteration has to know where its pieces start: the op's `locate` function says what it does.
+  /// The op does not know the start of its block, so the loop adds it to each block of the result.
+  bool offset = false;
+  /// Slices of operands overlap: an iteration also reads neighbouring elements.
+  bool halo = false;
+  /// An iteration depends on where its blocks start: the op's `locate` function implements it.
   bool located = false;
-  /// Results of pieces, next to each other, are operands again: of these the op makes its results.
+  /// The op is applied again to the concatenated results of the blocks, which computes its results.
   bool again = false;
-  /// If not `stack`: an element of the result combines those of the operand so, from one end of the
-  /// dimension on. Each piece still lacks what the pieces before it are, combined.
+  /// If not `stack`: the op is a scan along the dimension with this combiner. Each block's result
+  /// still has to be combined with the total of the blocks before it.
   combiner carry = combiner::stack;
-  bool backwards = false;  ///< of such a factor: from the last element on
-  std::int64_t least = 1;  ///< of such a factor: fewer positions are no piece
-  /// Where its operand dimensions start in factor_table::operand_dims; in front of them, backwards,
-  /// stand those of further results.
+  bool backwards = false;  ///< for a scan: it starts at the last element
+  std::int64_t least = 1;  ///< for `again`: the minimum number of positions per block
+  /// Start of its operand dimensions in factor_table::operand_dims. The dimensions of further
+  /// results are stored before that position, in reverse order.
   std::int64_t operands_begin = 0;
 };
 
 /// The tile maps of many ops, in flat arrays.
 ///
-/// Law: the factors that one dimension is composed of (reshape) are numbered major to minor. A
-/// dimension without a factor must stay whole.
+/// Law       the factors that compose one dimension (reshape) are numbered major to minor; a
+///           dimension without a factor cannot be sliced.
 struct factor_table {
   struct row {
     int begin = 0, count = 0, operands = 0, results = 1;
-    bool composed = false;  ///< some dimension has more than one factor
+    bool composed = false;  ///< true if some dimension has more than one factor
   };
   vec<row> ops;
   vec<factor> factors;
@@ -80,8 +83,8 @@ struct factor_table {
   constexpr int operand_dim(const factor& f, int operand) const {
     return operand_dims.data()[f.operands_begin + operand];
   }
-  /// Results of a piece as operands again: those of the shape `made` with the rank of operand 0,
-  /// whose shape is `whole`; dimensions that they lack are of one position.
+  /// Returns the shape that a block's result has as an operand: the shape `made`, brought to the
+  /// rank of operand 0, whose shape is `whole`. Dimensions that the result lacks have extent 1.
   constexpr shape again_shape(int op, shape whole, const shape& made) const {
     if (made.rank == whole.rank) return made;
     bool kept[max_rank] = {};
@@ -93,15 +96,15 @@ struct factor_table {
       if (!kept[d]) whole[d] = 1;
     return whole;
   }
-  /// Is it a located factor that cuts the first operand or the result? Then pieces are not what the
-  /// op itself takes or makes, and nothing behind the end of the dimension is looked at.
+  /// True if this is a located factor that slices operand 0 or the result. Then an iteration is not
+  /// the op itself, and it never reads the padding of the dimension.
   constexpr bool sees_no_padding(int op, int f) const {
     const factor& each = at(op, f);
     const row& r = ops[static_cast<std::size_t>(op)];
     return each.located &&
            (each.combine == combiner::stack || (r.operands > 0 && operand_dim(each, 0) != no_dim));
   }
-  /// Takes those factors from the op that was added last.
+  /// Removes such factors from the op that was added last.
   constexpr void drop_located() {
     row& r = ops.back();
     int kept = 0;
@@ -111,22 +114,24 @@ struct factor_table {
     r.count = kept;
     factors.resize(static_cast<std::size_t>(r.begin + kept));
   }
-  /// The factors of an op, in an array.
+  /// Returns an array of the factors of an op.
   constexpr const factor* factors_of(int op) const { return factors.data() + ops[op].begin; }
-  /// The dimension of an operand, or (end -1 - r) of result r, that a factor slices, or no_dim.
+  /// Returns the dimension of an operand, or (end -1 - r) of result r, that a factor slices, or
+  /// no_dim.
   constexpr int dim_of(const factor& f, int end) const {
     if (end >= 0) return operand_dims.data()[f.operands_begin + end];
     if (end == -1) return f.result_dim;
     return operand_dims.data()[f.operands_begin + end + 1];
   }
-  /// Dimension of a result that is stacked, or no_dim.
+  /// Returns the dimension of a result that is stacked, or no_dim.
   constexpr int result_dim(const factor& f, int result) const {
     if (result == 0) return f.result_dim;
     return operand_dims.data()[f.operands_begin - result];
   }
-  /// Can the next loop over this op take factor `f`? Within a composed dimension only the most
-  /// major factor that is left can be sliced into contiguous chunks. `local`: by factor of the op,
-  /// the positions left per iteration of the loops that it has.
+  /// True if the next loop over this op can use factor `f`. In a dimension composed of several
+  /// factors, only the most major one with positions left can be sliced into contiguous chunks.
+  /// `local` is, per factor of the op, the number of positions left per iteration of its existing
+  /// loops.
   constexpr bool is_front(int op, int f, const std::int64_t* local) const {
     const row& r = ops[op];
     if (!r.composed) return true;
@@ -145,7 +150,7 @@ struct factor_table {
   }
 };
 
-/// Handed to an op's `tile_map` function, which adds one factor per entry.
+/// The argument of an op's `tile_map` function, which adds one factor per entry.
 class tile_map_context {
  public:
   constexpr tile_map_context(const vec<tensor_type>& operand_types, const tensor_type& r,
@@ -159,7 +164,7 @@ class tile_map_context {
   const std::int64_t* attrs;
   int attr_count;
 
-  /// Adds a factor that no operand has; `operand` adds dimensions to the last factor added.
+  /// Adds a factor without operand dimensions; `operand` adds them to the last factor.
   constexpr tile_map_context& add(std::int64_t size, combiner combine, int result_dim) {
     factor f;
     f.size = size;
@@ -172,57 +177,63 @@ class tile_map_context {
     table_.operand_dims.resize(static_cast<std::size_t>(f.operands_begin + row.operands), no_dim);
     return *this;
   }
+  /// Adds a factor whose results are stacked along `result_dim`.
   constexpr tile_map_context& tile(std::int64_t size, int result_dim) {
     return add(size, combiner::stack, result_dim);
   }
+  /// Adds a factor whose results are reduced.
   constexpr tile_map_context& reduce(std::int64_t size, combiner combine) {
     return add(size, combine, no_dim);
   }
-  /// The dimensions of all operands that the last factor slices, to be set; valid until the next.
+  /// Returns the array of operand dimensions of the last factor, to be set; valid until the next
+  /// `add`.
   constexpr std::int8_t* operand_dims() {
     return table_.operand_dims.data() + table_.factors.back().operands_begin;
   }
+  /// Sets the dimension of an operand that the last factor slices.
   constexpr tile_map_context& operand(int index, int dim) {
     table_.operand_dims.data()[table_.factors.back().operands_begin + index] =
         static_cast<std::int8_t>(dim);
     return *this;
   }
-  /// The dimension of a further result that the last factor stacks.
+  /// Sets the dimension of a further result that the last factor stacks.
   constexpr tile_map_context& also(int result, int dim) {
     table_.operand_dims.data()[table_.factors.back().operands_begin - result] =
         static_cast<std::int8_t>(dim);
     return *this;
   }
-  /// The op does not know where its piece starts: the loop adds the start to each piece.
+  /// Declares that the op does not know the start of its block, so the loop adds it to each block.
   constexpr void offset() { table_.factors.back().offset = true; }
-  /// Iterations see overlapping pieces of the operands: the op's `halo` function says which.
+  /// Declares that iterations read overlapping slices of the operands; the op's `halo` function
+  /// defines them.
   constexpr tile_map_context& halo() {
     table_.factors.back().halo = true;
     return *this;
   }
-  /// What an iteration does follows from where its pieces start: the op's `locate` function says
-  /// it.
-  /// It looks at nothing behind the end of a dimension that is padded, unless the op says
+  /// Declares that an iteration depends on where its blocks start; the op's `locate` function
+  /// implements it. An iteration never reads the padding of a dimension, unless the op has
   /// `reduces_identity = false`.
   constexpr tile_map_context& located() {
     table_.factors.back().located = true;
     return *this;
   }
-  /// The op on what it makes of pieces, of at least so many positions, gives its results: they are
-  /// the same for every iteration. Along the dimension of operand 0 that is cut results have what
-  /// they have in front of those of the next piece; where they lack it, one position.
+  /// Declares that the op, applied again to the results of blocks of at least `least` positions,
+  /// computes its results; they are the same for every iteration. Along the sliced dimension of
+  /// operand 0, the blocks' results are concatenated; a result without that dimension contributes
+  /// one position.
   constexpr tile_map_context& again(std::int64_t least = 1) {
     table_.factors.back().again = true;
     table_.factors.back().least = least;
     return *this;
   }
-  /// Running along the dimension, an element is combined with all before it (`backwards`: behind
-  /// it): a piece lacks what those before it are, combined. The op is `cumsum`.
+  /// Declares a scan: each element is combined with all elements before it (`backwards`: after it),
+  /// so a block's result still lacks the total of the blocks before it. An example is `cumsum`.
   constexpr tile_map_context& carry(combiner c, bool backwards) {
     table_.factors.back().carry = c;
     table_.factors.back().backwards = backwards;
     return *this;
   }
+  /// Declares that some dimension of the op has more than one factor.
   constexpr void composed() { table_.ops.back().composed = true; }
 
  private:

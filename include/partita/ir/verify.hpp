@@ -1,4 +1,4 @@
-/// Checks the invariants of a program.
+/// Checks of a program's invariants.
 #pragma once
 
 #include <type_traits>
@@ -20,7 +20,8 @@ constexpr void for_each_tag(Program& p, const F& f) {
 }
 }  // namespace ir_detail
 
-/// Names must be unique among inputs and tags, and among outputs; some output there must be.
+/// Checks that names are unique among inputs and tags, and among outputs, and that there is an
+/// output.
 ///
 /// Errors    P002 duplicate input name, P003 duplicate tag, P004 duplicate output name, P005 no
 ///           output
@@ -30,7 +31,7 @@ constexpr failure check_names(const program& p) {
   for (int i = 0; i < p.input_count(); ++i)
     if (inputs.insert(p.input_name(i), i) != i)
       f.record("P002", "trace: two inputs are named \"", p.input_name(i), '"');
-  int number = -2;  // of inputs they are 0 and above
+  int number = -2;  // inputs have numbers from 0 up
   ir_detail::for_each_tag(p, [&](const program& in, const op_node& n) {
     const std::string_view name = in.view(n.name);
     --number;
@@ -44,9 +45,10 @@ constexpr failure check_names(const program& p) {
   return f;
 }
 
-/// What a source program promises beyond that: names (of any characters) that tactics and action
-/// texts can refer to, and next states (outputs with the name of an input) of the type of their
-/// state. In a device-local program the two may lie on the mesh in different ways.
+/// Checks the additional guarantees of a source program. Inputs, tags and outputs have names (of
+/// any characters), so tactics and action texts can refer to them. A next state (an output with the
+/// name of an input) has the type of its state. In a device-local program, the layouts of the two
+/// may differ.
 ///
 /// Errors    P008 next state of another type, P009 no name
 constexpr failure check_interface(const program& p) {
@@ -68,14 +70,14 @@ constexpr failure check_interface(const program& p) {
     if (input >= 0 && p.input_type(input) != p.output_type(i))
       f.record("P008", "trace: output \"", name, "\" has type ", p.output_type(i),
                ", the input of that name has type ", p.input_type(input),
-               "; a next state has the type of its state, another output another name");
+               "; a next state must have the type of its state; rename any other output");
   }
   return f;
 }
 
 namespace ir_detail {
 
-/// `op 7: add(tensor<4xf32>, tensor<8xf32>) -> tensor<4xf32>`
+/// Returns `op 7: add(tensor<4xf32>, tensor<8xf32>) -> tensor<4xf32>`.
 constexpr text op_and_types(const program& p, op_id o) {
   text out = concat("op ", o, ": ", p.op(o).def->name, '(');
   append_list(out, p.op(o).operand_count, [&](int i) { out << p.type(p.operand(o, i)); });
@@ -84,7 +86,9 @@ constexpr text op_and_types(const program& p, op_id o) {
   return out;
 }
 
-/// Of a program and of those nested in it. Errors: P001, and those of the ops' shape rules.
+/// Checks the ops of a program and of its nested programs.
+///
+/// Errors    P001, and those of the ops' shape rules
 constexpr failure verify_ops(const program& p) {
   failure f = p.error;
   vec<tensor_type> operands;
@@ -128,29 +132,30 @@ constexpr failure verify_ops(const program& p) {
     }
     if (static_cast<int>(c.more.size()) + 1 != n.result_count)
       f.record("P001", "internal error: op ", o, " (", n.def->name, ") has ", n.result_count,
-               " results, its shape rule gives ", c.more.size() + 1, "; please report");
+               " results, its shape rule returns ", c.more.size() + 1, "; please report");
     for (int r = 0; r < n.result_count && !f.is_set; ++r) {
       const tensor_type& rule = r == 0 ? c.result : c.more[r - 1];
       if (rule != types[n.result + r])
         f.record("P001", "internal error: op ", o, " (", n.def->name, ") has type ",
-                 p.type(n.result + r), ", its shape rule gives ", rule, "; please report");
+                 p.type(n.result + r), ", its shape rule returns ", rule, "; please report");
     }
   }
   const auto has = [&](value_id v) { return v >= 0 && v < p.value_count(); };
   for (int i = 0; i < p.input_count() && !f; ++i)
     if (!has(p.inputs[i]) || !p.is(p.producer(p.inputs[i]), op_role::parameter))
-      f.record("P001", "internal error: input ", i, " is no parameter; please report");
+      f.record("P001", "internal error: input ", i, " is not a parameter; please report");
   for (int i = 0; i < p.output_count() && !f; ++i)
     if (!has(p.outputs[i].value))
       f.record("P001", "internal error: output ", i, " is value ", p.outputs[i].value,
-               ", which there is not; please report");
+               ", which does not exist; please report");
   return f;
 }
 
 }  // namespace ir_detail
 
-/// Operands defined before use, types as the shape rules give them, inputs and outputs in order,
-/// names unique. A failure is a mistake of ours, unless the program was put together by hand.
+/// Checks that operands are defined before their uses, types match the shape rules, inputs and
+/// outputs are valid, and names are unique. A failure is a bug in the library, unless the program
+/// was built by hand.
 ///
 /// Errors    P001 broken program, and those of check_names
 constexpr failure verify(const program& p) {

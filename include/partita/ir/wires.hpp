@@ -9,17 +9,19 @@
 
 namespace partita {
 
-/// One end of a wire: an operand or a result of the op, an input or an output of a nested program.
+/// One end of a wire: an operand or a result of the op, or an input or an output of a nested
+/// program.
 struct wire_end {
   enum kind_type : std::uint8_t { operand, result, input, output };
   kind_type kind = operand;
-  int region = -1;  ///< of inputs and outputs
+  int region = -1;  ///< for inputs and outputs
   int index = 0;
-  /// Leading dimensions that the other ends do not have: a scan takes slices of its operand.
+  /// Number of leading dimensions that the other ends do not have: a scan takes slices of its
+  /// operand.
   int shift = 0;
 };
 
-/// Values that are the same tensor, or slices of it, and so lie on the mesh alike.
+/// Values that are the same tensor, or slices of it, and therefore have the same layout.
 struct wire {
   vec<wire_end> ends;
 };
@@ -31,8 +33,10 @@ struct known_integer {
   std::int64_t bits = 0;
 };
 
-/// Filled by op_def::wires. Law: every operand, every result, every input and every output of a
-/// nested program is an end of exactly one wire.
+/// The wires of an op, filled in by op_def::wires.
+///
+/// Law       every operand, every result, and every input and output of a nested program is an end
+///           of exactly one wire.
 struct wire_list {
   vec<wire> wires;
   /// The number of runs of the nested programs for each run of the op. If the number is unknown

@@ -1,4 +1,4 @@
-/// Which mesh the named parts of a program are given to.
+/// Assigns the named parts of a program to meshes.
 ///
 /// Source    Shardy:MPMD, mesh assignment
 #pragma once
@@ -13,46 +13,47 @@
 
 namespace partita {
 
-/// A named part of a program, or an input or output, and the mesh it is given to. The name selects
-/// itself, what lies below it ("layers" selects "layers.3"), or what a pattern stands for
-/// ("layers.*.mlp"); of several names that select the same the longest counts. Parts in other parts
-/// are selected by their own names and by those of all around them ("stage0.layer1"); where the
-/// program has labels (program::labels), the ops with these are selected too.
+/// A named part of a program, or an input or output, and the mesh it is assigned to. A name selects
+/// itself and everything below it ("layers" selects "layers.3"); a pattern selects its matches
+/// ("layers.*.mlp"). If several names select the same part, the longest one counts. Nested parts
+/// are selected by their own names and by the path of all names around them ("stage0.layer1"). If
+/// the program has labels (program::labels), the ops with these labels are selected too.
 ///
-/// A pipeline stage, counted from 0, may follow; without one the line is of the stage of the line
-/// before if that has the same mesh, else of the next one.
+/// A pipeline stage, counted from 0, may follow. Without one, the line belongs to the stage of the
+/// line before if both have the same mesh, and to the next stage otherwise.
 struct mesh_for {
   std::string_view name, mesh;
   int stage = -1;
 };
 
-/// What is given to which mesh. Inputs that are not mentioned live on the first mesh that uses
-/// them, outputs where they are made; next states on the mesh of what they are the next state of.
+/// The mesh of each part, input and output. Unmentioned inputs are stored on the first mesh that
+/// uses them, outputs on the mesh that computes them, and next states on the mesh of their state.
 struct assignment {
   vec<mesh_for> names = {};
   vec<mesh_for> inputs = {}, outputs = {};
-  /// May anything be sent to another mesh? Else only what a named part makes is, where another
-  /// named part takes it directly (and inputs, outputs, and what is combined of several meshes).
+  /// True if any value may be sent to another mesh. Otherwise a value is sent only if one named
+  /// part computes it and another named part uses it directly; inputs, outputs and values that are
+  /// combined from several meshes are sent, too.
   bool infer_transfers = false;
 };
 
 namespace mpmd_detail {
 
-/// A call of a named part that is given to a mesh. Of parts in parts it is the outer one.
+/// A call of a named part that is assigned to a mesh. Of nested parts, the outer one.
 struct named_part {
   text name;
-  int call = 0;  ///< how many parts of this name were called before
+  int call = 0;  ///< number of earlier calls of a part with this name
   int mesh = -1, stage = -1;
 };
-/// What becomes one fragment: the ops of a part with the same transpose count.
+/// The key of a fragment: the ops of a part with the same transpose count form one fragment.
 struct part_key {
   int part = -1, transposed = 0;
 };
 
-/// Which line selects a name.
+/// Finds the line that selects a name.
 class line_finder {
  public:
-  vec<char> found;  ///< by line: has it selected anything?
+  vec<char> found;  ///< by line: true if it has selected anything
 
   constexpr explicit line_finder(const vec<mesh_for>& lines)
       : found(lines.size(), 0), lines_(lines), exact_(lines.size()) {
@@ -84,9 +85,7 @@ class line_finder {
   vec<int> patterns_;
 };
 
-/// By scope: the line that selects it by its own name or by those of all around it, or -1.
-///
-/// Cost: linear in scopes, each with the characters of all names around it.
+/// By scope: the line that selects it by its own name or by the path of names around it, or -1.
 constexpr vec<int> lines_of_scopes(const scope_list& scopes, line_finder& finder) {
   vec<text> paths;
   vec<int> lines;
@@ -101,19 +100,20 @@ constexpr vec<int> lines_of_scopes(const scope_list& scopes, line_finder& finder
   }
   return lines;
 }
-/// `transposed`: how many times a label says that reverse mode was applied.
+/// Strips derivative markers from a label. `transposed` is the number of times that reverse mode
+/// was applied according to the label.
 constexpr std::string_view without_derivatives(std::string_view label, int& transposed) {
   for (; label.substr(0, 5) == "grad."; label.remove_prefix(5)) ++transposed;
   return label;
 }
 
-/// Tells ops of parts that lines give to meshes from all others.
+/// Recognizes ops of parts that lines assign to meshes.
 class part_selector {
  public:
   constexpr part_selector(const scope_list& scopes, const label_list& labels,
                           const vec<mesh_for>& lines)
       : scopes_(scopes), labels_(labels), finder_(lines), lines_(lines_of_scopes(scopes, finder_)) {
-    for (int s = 0; s < scopes.count(); ++s)  // what stands in a part is of it
+    for (int s = 0; s < scopes.count(); ++s)  // everything inside a part belongs to it
       if (const int outer = scopes.outer(s); outer >= 0 && lines_[outer] >= 0)
         lines_[s] = lines_[outer];
   }
@@ -135,30 +135,30 @@ class part_selector {
   vec<int> lines_;  ///< by scope
 };
 
-/// Does a nested program have an op of a part that is given to a mesh, or of a derivative of one?
+/// True if a nested program contains an op of an assigned part, or of a derivative of one.
 constexpr bool has_parts(const program& region, part_selector& parts) {
   bool found = false;
   ir_detail::for_each_op(region, [&](const op_node& n) { found = found || parts.has(n); });
   return found;
 }
 
-/// Ops that are given to meshes, by their names.
+/// The ops that are assigned to meshes by their names.
 struct assigned_program {
-  vec<int> mesh;     ///< by op: the one it is given to, or -1
+  vec<int> mesh;     ///< by op: the mesh it is assigned to, or -1
   vec<int> key;      ///< by op: its place in `keys`, or -1
-  vec<char> free;    ///< by op: is it made anew wherever it is used?
-  vec<char> inside;  ///< by op: does it run for each microbatch? Empty: there are none.
+  vec<char> free;    ///< by op: true if it is recomputed wherever it is used
+  vec<char> inside;  ///< by op: true if it runs for each microbatch; empty: no microbatches
   vec<named_part> parts;
   vec<part_key> keys;
-  vec<int> inputs, outputs;  ///< by number: the mesh that is asked for, or -1
+  vec<int> inputs, outputs;  ///< by number: the requested mesh, or -1
   failure error;
 
   constexpr bool fixed(op_id o) const { return mesh[o] >= 0; }
 };
 
-/// Errors    O105 no such mesh; O106 two lines of one name; O107 a part in a part of another mesh;
-///           O108 nothing has this name; O139 it is an iteration of a loop; O109 a nested program
-///           of several meshes; and those of validate()
+/// Errors    O105 unknown mesh; O106 two lines for one name; O107 a part inside a part of another
+///           mesh; O108 nothing has this name; O139 the name is an iteration of a loop; O109 a
+///           nested program on several meshes; and those of validate()
 class assigner {
  public:
   constexpr assigner(const program& p, const topology& t, const assignment& a)
@@ -195,7 +195,7 @@ class assigner {
   assigned_program out_;
   line_finder finder_;
   vec<int> mesh_of_line_, stage_of_line_;
-  vec<int> scope_part_;     ///< by scope: its part, or that of the outermost one around, or -1
+  vec<int> scope_part_;     ///< by scope: its part, or the outermost part around it, or -1
   name_table label_parts_;  ///< name -> part
   vec<text> label_names_;
   place_table key_places_;
@@ -217,7 +217,7 @@ class assigner {
                           "; name it once");
     }
   }
-  /// `stage 1 on mesh "m1"`, where a line says the stage.
+  /// Text of a line's place: `stage 1 on mesh "m1"` if the line states a stage.
   static constexpr text place_text(const mesh_for& line) {
     text out;
     if (line.stage >= 0) out << "stage " << line.stage << " on ";
@@ -238,7 +238,7 @@ class assigner {
     for (std::size_t i = 0; i < lines.size(); ++i)
       if (!finder.found[i] && !is_iteration(lines[i].name))
         out_.error.record("O108", "mpmd: no ", what, " has the name \"", lines[i].name,
-                          "\" or lies below it; ", known_names_or_below(lines[i].name, names));
+                          "\" or is below it; ", known_names_or_below(lines[i].name, names));
   }
 
   static constexpr bool is_number_or_pattern(std::string_view s) {
@@ -246,8 +246,8 @@ class assigner {
     for (const char c : s) digits = digits && c >= '0' && c <= '9';
     return digits || schedule_detail::is_pattern(s);
   }
-  /// Is `layers.2` (or `layers.*`) wanted of a loop that has `layers` in it? Then it is said why
-  /// that cannot be.
+  /// True if a name selects an iteration of a loop: `layers.2` or `layers.*` where a loop contains
+  /// `layers`. Then reports why that is not possible.
   constexpr bool is_iteration(std::string_view name) {
     const std::size_t dot = name.rfind('.');
     if (dot == name.npos || dot == 0 || !is_number_or_pattern(name.substr(dot + 1))) return false;
@@ -259,15 +259,15 @@ class assigner {
               "O139", "mpmd: \"", name, "\" would be ",
               schedule_detail::is_pattern(name) ? "iterations of " : "an iteration of ",
               p_.op(o).def->name, ", which has \"", inside,
-              "\" in it; a loop lies on one mesh: give it all of \"", inside,
+              "\" in it; a loop runs on one mesh: assign all of \"", inside,
               "\", or unroll it (in C++ a for statement with named(\"", part,
               "\", i, ...), in JAX lax.scan(..., unroll=True))");
           return true;
         }
     return false;
   }
-  /// By which name a nested program has a part: by its own, or as a label by one that ends in it,
-  /// as JAX has names in loops ("while.body.layers" for "layers"); empty: it has none.
+  /// The name by which a nested program contains a part: its own, or a label that ends in it, as in
+  /// JAX ("while.body.layers" for "layers"). Empty if the program does not contain it.
   constexpr std::string_view part_inside(const program& region, std::string_view part) const {
     part_selector parts(p_.scopes, p_.labels, {{part, {}}});
     if (has_parts(region, parts)) return part;
@@ -280,7 +280,7 @@ class assigner {
     });
     return found;
   }
-  /// `a.b.c` up to the end of its part `b`: `a.b`; empty if it has no such part.
+  /// The prefix of `a.b.c` up to its part `b`: `a.b`. Empty if it does not contain this part.
   static constexpr std::string_view path_to(std::string_view label, std::string_view part) {
     for (std::size_t at = label.find(part); at < label.size(); at = label.find(part, at + 1)) {
       const std::size_t end = at + part.size();
@@ -305,7 +305,7 @@ class assigner {
       if (around >= 0 && line >= 0 && mesh_of_line_[line] != out_.parts[around].mesh)
         return out_.error.record(
             "O107", "mpmd: part \"", scopes.name(s), "\" is assigned to mesh \"",
-            a_.names[line].mesh, "\", and stands in part \"", out_.parts[around].name,
+            a_.names[line].mesh, "\" and is inside part \"", out_.parts[around].name,
             "\", which is assigned to mesh \"", t_.name(out_.parts[around].mesh),
             "\"; assign both to one mesh, or only one of them");
       scope_part_.push_back(around >= 0 ? around
@@ -323,7 +323,8 @@ class assigner {
     });
     return names;
   }
-  /// Of a label the part is what a line selects, elements of a list told apart.
+  /// The key of a labelled op: the part of the label that a line selects, with separate elements of
+  /// a list.
   constexpr part_key labelled(std::string_view label) {
     part_key key;
     label = without_derivatives(label, key.transposed);
@@ -349,7 +350,8 @@ class assigner {
 
   // ---- Ops --------------------------------------------------------------------------------------
 
-  /// What a derivative computes again is of no part: it is made where it is used.
+  /// Assigns an op to a part. Ops that a derivative recomputes belong to no part: they are computed
+  /// where they are used.
   constexpr void assign(op_id o) {
     const op_node& n = p_.ops[o];
     if (n.operand_count == 0 && n.region_count == 0 && n.def->role != op_role::parameter) return;
@@ -392,11 +394,12 @@ class assigner {
     key_places_.insert(fresh, [&](int i) { return hash(out_.keys[i]); });
     return fresh;
   }
-  /// Constants and what only spreads or renames them, in at most so many steps: these are as cheap
-  /// to make as to keep. (Few steps: each part of a program makes them anew.)
+  /// Maximum length of a chain of constants, broadcasts and renamings that is recomputed in each
+  /// part. Recomputing it is as cheap as keeping its result; the limit is small because each part
+  /// repeats it.
   static constexpr int free_steps = 4;
   constexpr void find_free() {
-    // What the program returns is made in one place, and what needs it gets it from there.
+    // A returned value is computed in one place, and its users take it from there.
     vec<char> returned(p_.ops.size(), 0);
     for (const auto& out : p_.outputs) returned[p_.producers[out.value]] = 1;
     vec<char> steps(p_.ops.size(), 0);
@@ -415,11 +418,11 @@ class assigner {
       out_.mesh[o] = out_.key[o] = -1;
     }
   }
-  /// Where ops have labels, one without is a step of what is written as one op: it is of the part
-  /// of all that use it, if that is one.
+  /// In programs with labels, an op without one is a step of a composite op. It joins the part of
+  /// all its users if they agree.
   constexpr void take_steps() {
     constexpr int nothing = -1, several = -2;
-    vec<int> user(p_.ops.size(), nothing);  // by op: the key of all ops that use it
+    vec<int> user(p_.ops.size(), nothing);  // by op: the common key of its users
     for (const auto& out : p_.outputs) user[p_.producers[out.value]] = several;
     for (op_id o = p_.op_count(); o-- > 0;) {
       const bool step = p_.is(o, op_role::compute) && p_.label(o, p_.labels).empty() &&
@@ -435,7 +438,8 @@ class assigner {
       }
     }
   }
-  /// What adds up derivatives of several parts is of none; of one mesh it is still of that mesh.
+  /// Removes the part of an op that sums derivatives of several parts; it keeps the mesh if all are
+  /// on one.
   constexpr void join_derivatives() {
     for (op_id o = 0; o < p_.op_count(); ++o) {
       const op_node& n = p_.ops[o];

@@ -1,4 +1,4 @@
-/// Stages of a pipeline that are found: the named parts of a program, balanced by what they take.
+/// Finds the stages of a pipeline: groups of named parts with balanced times.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace partita {
 
 namespace mpmd_detail {
 
-/// The named parts of a program in the order in which its forward pass comes to them: names of
-/// parts that stand in no other one; of labels what stands in front of the first dot, and an
-/// element's number ("layers.3" of "layers.3.mlp.dot"). What only derivatives have comes last. What
-/// follows from derivatives, and none needs (an optimizer), is of no stage, and so not listed.
+/// The named parts of a program in the order in which its forward pass reaches them. Only outermost
+/// parts are listed; of a label, the prefix before the first dot and an element's number
+/// ("layers.3" of "layers.3.mlp.dot"). Parts with derivatives only come last. Ops that follow from
+/// derivatives and that no derivative needs (an optimizer) belong to no stage and are not listed.
 ///
 /// Cost: linear in ops and scopes.
 class part_order {
@@ -43,15 +43,15 @@ class part_order {
  private:
   struct part {
     std::string_view name;
-    bool follows = false;   ///< does an op of it need a derivative?
-    bool in_model = false;  ///< does a derivative need one?
+    bool follows = false;   ///< true if an op of it depends on a derivative
+    bool in_model = false;  ///< true if a derivative depends on an op of it
   };
   const program& p_;
   name_table forward_, backward_;
   vec<part> parts_;
   vec<std::string_view> late_;
-  vec<char> derived_;  ///< by op: is it of a derivative, or does it need one?
-  vec<char> needed_;   ///< by op: is it of a derivative, or does one need it?
+  vec<char> derived_;  ///< by op: true if it is part of a derivative or depends on one
+  vec<char> needed_;   ///< by op: true if it is part of a derivative or a derivative depends on it
 
   constexpr void find_flow() {
     for (op_id o = 0; o < p_.op_count(); ++o) {
@@ -80,7 +80,7 @@ class part_order {
   constexpr bool is_transposed(const op_node& n) const {
     return n.marks.transposed > 0 || label_of(n).substr(0, 5) == "grad.";
   }
-  /// `o`: the op, or the one that it is nested in.
+  /// `o`: the op itself, or the outermost op that contains it.
   constexpr void take(const op_node& n, op_id o) {
     if (n.operand_count == 0 || n.marks.again) return;
     const std::string_view name = name_of(n);
@@ -100,20 +100,18 @@ class part_order {
 
 }  // namespace mpmd_detail
 
-/// Cuts a row of parts into stages, none of them empty, so that the largest one is as small as it
-/// can be; of several ways the one with the shortest last stages. `cost(stage, begin, end)`: of
-/// parts [begin, end) as that stage. Gives where stages begin, and the end.
+/// Cuts a sequence of parts into nonempty stages so that the largest cost is minimal. Among several
+/// solutions it takes the one with the shortest last stages. `cost(stage, begin, end)` is the cost
+/// of parts [begin, end) in that stage. Returns the begin of each stage, and the end.
 ///
-/// Law       no other cut has a smaller largest stage
-/// Cost      stages times the square of parts (stages on different meshes may order costs in any
-///           way, so that no part can be passed over)
+/// Law       no other cut has a smaller maximum
 template <class Cost>
 constexpr vec<int> balanced_stages(int parts, int stages, const Cost& cost) {
   struct best {
     double largest = 0;
-    int begin = 0;  ///< of the last stage
+    int begin = 0;  ///< begin of the last stage
   };
-  vec<vec<best>> table;  // by stage: of the first i parts up to this stage
+  vec<vec<best>> table;  // by stage: the best cut of the first i parts into stages up to this one
   for (int s = 0; s < stages; ++s) {
     vec<best> row(static_cast<std::size_t>(parts) + 1, best());
     for (int i = s + 1; i <= parts - (stages - 1 - s); ++i)
@@ -131,7 +129,7 @@ constexpr vec<int> balanced_stages(int parts, int stages, const Cost& cost) {
 
 namespace mpmd_detail {
 
-/// The parts of stages that were found, in their order.
+/// The stages that were found and their parts, in order.
 struct found_stages {
   vec<text> names;
   vec<int> stage;       ///< by name
@@ -153,23 +151,20 @@ struct found_stages {
     }
     const double mean = sum / static_cast<double>(seconds.size());
     const auto percent = static_cast<std::int64_t>(mean > 0 ? 100 * most / mean + 0.5 : 100);
-    return out << "}, of which the largest takes " << percent << " % of the mean";
+    return out << "}; the largest takes " << percent << " % of the mean";
   }
 };
 
-/// Measures the parts of a program, each as a stage of its own, and balances stages of them.
+/// Measures each part of a program as its own stage, and groups the parts into balanced stages.
 class stage_finder {
  public:
-  /// `options`: the options of the pipeline except its parts; `on`: the device of meshes that name
-  /// none; `given`: the program including the dead code that was removed.
+  /// `options`: the options of the pipeline except its parts. `on`: the device of meshes without
+  /// one. `given`: the program including dead code that was removed.
   constexpr stage_finder(const program& p, const topology& t, const pipeline_options& options,
                          const device& on, const program& given)
       : p_(p), given_(given), t_(t), options_(options), on_(on) {}
 
-  /// `mesh_of(stage)`: where a stage lies.
-  ///
-  /// Errors    O146 the program names no parts, O147 fewer than there are to be stages; those of
-  ///           pipeline() with each part as a stage
+  /// `mesh_of(stage)` returns the mesh of a stage.
   template <class MeshOf, class Schedule>
   constexpr found_stages run(int stages, const MeshOf& mesh_of, const Schedule& tactics,
                              const partition_options& more) {
@@ -192,10 +187,10 @@ class stage_finder {
   }
 
  private:
-  /// What parts take on a mesh, added up.
+  /// The sums of the costs of parts on one mesh.
   struct measured {
     int mesh = 0;
-    vec<double> sums;  ///< of the first i parts, seconds
+    vec<double> sums;  ///< seconds of the first i parts
   };
   const program &p_, &given_;
   const topology& t_;
@@ -209,12 +204,12 @@ class stage_finder {
     if (out_.error || count() >= stages) return;
     if (count() == 0)
       return out_.error.record("O146", "pipeline: ", stages,
-                               " stages are to be found, and the program names no parts; write, "
+                               " stages are requested, and the program has no named parts; write, "
                                "in C++, pt::named(\"layers\", i, f)(x), in JAX with "
                                "jax.named_scope(f\"layers_{i}\"), or name the parts of each stage");
     vec<std::string_view> names;
     for (const text& n : out_.names) names.push_back(n.view());
-    out_.error.record("O147", "pipeline: ", stages, " stages are to be found of ", count(),
+    out_.error.record("O147", "pipeline: ", stages, " stages are requested from ", count(),
                       count() == 1 ? " named part; " : " named parts; ", known_names("", names));
   }
   constexpr device device_of(int mesh) const {
@@ -233,7 +228,7 @@ class stage_finder {
     while (!alike(measured_[i].mesh, mesh)) ++i;
     return measured_[i];
   }
-  /// All parts on one mesh, each as a stage: nothing is sent, and each has functions of its own.
+  /// All parts on one mesh, each as a stage: nothing is sent, and each has its own functions.
   template <class Schedule>
   constexpr void measure_on(int mesh, const Schedule& tactics, const partition_options& more) {
     for (const measured& m : measured_)

@@ -7,21 +7,21 @@
 
 namespace partita::mpmd_detail {
 
-/// The calls of all units, what waits for what, and what is sent.
-///
-/// Cost: linear in calls and in what is sent, but for sorting it.
+/// Lists the calls of all units, their dependences, and the messages between them.
 class call_writer {
  public:
   constexpr call_writer(pipelined& out, const vec<call_edge>& edges)
       : out_(out), edges_(edges), call_of_(out.units.size(), vec<int>{}) {}
 
-  // Before its uses: Clang takes it for undefined in constant expressions otherwise.
+  // Declared before its uses because Clang otherwise considers it undefined in constant
+  // expressions.
   template <class F>
   constexpr void for_each_unit(const F& f) const {
     for (int u = 0; u < static_cast<int>(out_.units.size()); ++u) f(u);
   }
 
-  /// In program order: what is in front of the loop, microbatch by microbatch, what is behind it.
+  /// Adds the calls in program order: those before the loop, the microbatches one by one, those
+  /// after the loop.
   constexpr void add_calls() {
     const vec<char> behind = units_behind();
     out_.calls.meshes = out_.topology.count();
@@ -40,30 +40,30 @@ class call_writer {
     for (const auto& e : edges_) connect(e);
     find_ranks();
   }
-  /// Stages, and the meshes that have any.
+  /// The number of stages and of meshes that have stages.
   constexpr pipeline_shape shape() const {
     return {.meshes = ranks_, .stages = stages_, .microbatches = out_.microbatches};
   }
-  /// Errors    O124 a stage lies on another mesh than an order has it
+  /// Errors    O124 a stage is on a different mesh than the order requires
   constexpr void check_places(const pipeline_order& order, failure& error) const {
     if (order.anywhere) return;
     for (const auto& u : out_.units) {
       if (!u.inside) continue;
       const int wanted = order.mesh_of(u.piece.stage, shape());
       if (out_.calls.rank[u.piece.mesh] == wanted) continue;
-      return error.record("O124", "pipeline: stage ", u.piece.stage, " lies on mesh \"",
+      return error.record("O124", "pipeline: stage ", u.piece.stage, " is on mesh \"",
                           out_.topology.name(u.piece.mesh), "\"; ", order.name, " has it on \"",
                           out_.topology.name(mesh_of_rank(wanted)), '"');
     }
   }
-  /// A message for each transfer, and for each microbatch where it is of one, in the order in which
-  /// they are taken.
+  /// A message for each transfer (for each microbatch if the value belongs to one), in the order in
+  /// which messages are received.
   constexpr vec<message> messages() {
     place_.resize(out_.calls.calls.size(), 0);
     for (int i = 0; i < static_cast<int>(out_.order.size()); ++i) place_[out_.order[i]] = i;
     find_takers();
     for (int t = 0; t < static_cast<int>(out_.transfers.size()); ++t)
-      if (out_.transfers[t].after >= 0) send(t);  // an input is sent before all else
+      if (out_.transfers[t].after >= 0) send(t);  // inputs are sent first
     vec<int> sorted;
     for (int i = 0; i < static_cast<int>(list_.size()); ++i) sorted.push_back(i);
     merge_sort(sorted, [&](int a, int b) {
@@ -79,7 +79,7 @@ class call_writer {
   pipelined& out_;
   const vec<call_edge>& edges_;
   vec<vec<int>> call_of_;       ///< by unit: its calls, by microbatch
-  vec<vec<call_edge>> takers_;  ///< by slot: units that take it (`to`), so much later
+  vec<vec<call_edge>> takers_;  ///< by slot: units that use it (`to`), `later` microbatches later
   vec<int> place_;              ///< by call, in the order
   int ranks_ = 0, stages_ = 0;
   vec<message> list_;
@@ -91,7 +91,7 @@ class call_writer {
     out_.calls.calls.push_back({f.stage, f.mesh, unit(u).transposed, microbatch, unit(u).part});
     out_.unit_of.push_back(u);
   }
-  /// Units outside of the loop that need what it gives. (Units stand in an order of execution.)
+  /// The units outside of the loop that depend on its results. Units are in an order of execution.
   constexpr vec<char> units_behind() const {
     vec<int> to;
     for (const auto& e : edges_) to.push_back(e.to);
@@ -114,7 +114,7 @@ class call_writer {
     for (const int a : from)
       for (const int b : to) out_.calls.edges.push_back({a, b});
   }
-  /// Meshes count by their first stages.
+  /// Numbers meshes by their first stages.
   constexpr void find_ranks() {
     vec<int> mesh_of_stage;
     for_each_unit([&](int u) {
@@ -161,7 +161,7 @@ class call_writer {
                 .user = first_user(t, each ? i : -1),
                 .transfer = number,
                 .microbatch = each ? i : -1};
-      if (m.user >= 0) list_.push_back(m);  // else the caller takes it
+      if (m.user >= 0) list_.push_back(m);  // otherwise only the caller uses it
     }
   }
   constexpr int last_call(int u) const {
@@ -170,7 +170,7 @@ class call_writer {
       if (place_[c] > place_[last]) last = c;
     return last;
   }
-  /// The first call on the mesh that takes a value, of a microbatch (-1: of any), or -1.
+  /// The first call on the receiving mesh that uses a value of a microbatch (-1: of any), or -1.
   constexpr int first_user(const transfer& t, int microbatch) const {
     int first = -1;
     const auto look = [&](int c) {

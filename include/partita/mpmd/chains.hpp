@@ -1,4 +1,5 @@
-/// Programs whose ops have meshes, with what is combined of several meshes combined on each first.
+/// Splits chains that combine values of several meshes, so that each mesh combines its own values
+/// first.
 #pragma once
 
 #include <partita/ir/copy.hpp>
@@ -7,13 +8,13 @@
 
 namespace partita::mpmd_detail {
 
-/// A program, and where its ops are.
+/// A program and the mesh of each op.
 struct placed_program {
   program p;
-  vec<mesh_set> on;  ///< by op; of inputs and of what is made wherever it is used, empty
+  vec<mesh_set> on;  ///< by op; empty for inputs and recomputed ops
   vec<int> key;      ///< by op: its place in `keys`, or -1
-  vec<char> free;    ///< by op: is it made wherever it is used?
-  vec<char> inside;  ///< by op: does it run for each microbatch? Empty: there are none.
+  vec<char> free;    ///< by op: true if it is recomputed wherever it is used
+  vec<char> inside;  ///< by op: true if it runs for each microbatch; empty: no microbatches
   vec<named_part> parts;
   vec<part_key> keys;
   vec<int> input_mesh, output_mesh;
@@ -21,11 +22,12 @@ struct placed_program {
 };
 
 /// before: add(add(add(a, b), c), d), with a and c on one mesh, b and d on another
-/// => after: add(add(a, c), add(b, d)), where the mesh that needs it combines what each mesh has
+/// => after: add(add(a, c), add(b, d)), where the mesh that needs the result combines the partial
+/// results
 ///
-/// so that each mesh sends one value. Meshes are taken in the order of the topology, values on each
-/// in their order, so that all meshes that need the result get the same bits. Each op of the chain
-/// becomes one of these.
+/// Each mesh then sends one value. Meshes are combined in the order of the topology, and values of
+/// one mesh in their order, so that all meshes that need the result get the same bits. Each op of
+/// the chain becomes one op of the result.
 ///
 /// Cost: linear in ops.
 class chain_splitter {
@@ -105,7 +107,7 @@ class chain_splitter {
       const tensor_type &left = out_.p.types[a], &right = out_.p.types[b];
       return out_.p.append_result(tensor_type(left.shape.rank > 0 ? left : right));  // (scalars)
     };
-    vec<value_id> had(static_cast<std::size_t>(max_meshes), -1);  // by mesh: what it has
+    vec<value_id> had(static_cast<std::size_t>(max_meshes), -1);  // by mesh: its partial result
     for (std::size_t i = 0; i < chain.leaves.size(); ++i) {
       const int g = chain.group[i];
       const value_id leaf = copy_.renamed[chain.leaves[i]];

@@ -1,4 +1,4 @@
-/// Do calls that are one run what their parts would one behind the other?
+/// Checks that merged calls run the same ops as their parts in sequence.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,17 @@
 
 namespace partita::mpmd_detail {
 
-/// Runs the parts of a joint function one behind the other, on its own values: each op of theirs
-/// has to be its next op, each value that they take has to lie where they take it.
+/// Simulates the parts of a joint function in sequence on the function's own values. Each op of a
+/// part must be the next op of the function, and each value that a part takes must be stored where
+/// the part takes it.
 ///
-/// Cost      the ops of its parts, and what they take and give
+/// Cost      the ops of the parts, and their operands and results
 class joint_run {
  public:
   constexpr explicit joint_run(const pipelined& p)
       : p_(p), first_(p.values().types.size(), nothing) {}
 
-  /// What is wrong of it; empty: nothing.
+  /// Returns an error text, or an empty text if the joint function is correct.
   constexpr std::string_view wrong(const joint_function& f) {
     f_ = &f;
     wrong_ = {};
@@ -29,7 +30,7 @@ class joint_run {
     for (const joint_part& part : f.parts)
       if (wrong_.empty()) run(part);
     skip_parameters();
-    if (next_op_ < local().op_count()) say("run less than its function");
+    if (next_op_ < local().op_count()) say("run fewer ops than its function");
     leave();
     for (const lying& each : there_) first_[each.slot] = nothing;
     there_.clear();
@@ -40,25 +41,25 @@ class joint_run {
  private:
   static constexpr int nothing = -1;
   enum kinds : std::uint8_t { value, slice, sum };
-  /// What lies somewhere: a value, a slice of a stack, an accumulator.
+  /// The contents of a place: a value, a slice of a stack, or an accumulator.
   struct lying {
     value_id slot = -1;
-    int ahead = 0;  ///< microbatches behind the first one of the call; 0: of none
+    int ahead = 0;  ///< microbatches after the first one of the call; 0: none
     kinds kind = value;
-    value_id is = -1;  ///< of the joint function
-    op_id all = -1;    ///< microbatch_stack or microbatch_sum that slices and accumulators are of
+    value_id is = -1;  ///< value of the joint function
+    op_id all = -1;    ///< the microbatch_stack or microbatch_sum of a slice or accumulator
     unit_value as = {};
     layout local = {};
     bool taken = false, made = false, given = false;
-    int next = nothing;  ///< of the same slot
+    int next = nothing;  ///< next entry of the same slot
   };
   const pipelined& p_;
   const joint_function* f_ = nullptr;
   std::string_view wrong_;
   op_id next_op_ = 0;
-  vec<int> first_;  ///< by slot: of `there_`
+  vec<int> first_;  ///< by slot: first entry in `there_`
   vec<lying> there_;
-  vec<int> results_;  ///< of `there_`: what parts give beside slices and sums, in order
+  vec<int> results_;  ///< entries of `there_`: results of parts except slices and sums, in order
 
   constexpr const program& local() const { return f_->whole.device.local; }
   constexpr void say(std::string_view what) {
@@ -70,7 +71,8 @@ class joint_run {
   static constexpr std::size_t results(const pipeline_unit& u) {
     return u.gives.size() - u.sums.size() - u.stacks.size();
   }
-  /// A state lies where the microbatch before has left it; what is of no iteration lies once.
+  /// A state is where the microbatch before has left it. Values outside of iterations have one
+  /// place.
   constexpr lying place(value_id slot, int ahead) const {
     if (const value_id left = p_.next_of(slot); left >= 0 && ahead > 0)
       return {.slot = left, .ahead = ahead - 1};
@@ -114,7 +116,7 @@ class joint_run {
     const pipeline_unit& whole = f_->whole;
     for (std::size_t k = 0; k < whole.takes.size(); ++k) {
       const int i = find_or_add(taken(whole, k, f_->takes_ahead[k]));
-      if (there_[i].is >= 0) return say("are given the same twice");
+      if (there_[i].is >= 0) return say("receive the same value twice");
       there_[i].is = local().inputs[k];
       there_[i].as = whole.takes[k];
       there_[i].local = whole.device.inputs[k];
@@ -126,16 +128,16 @@ class joint_run {
     vec<value_id> is(from.types.size(), -1);
     for (std::size_t k = 0; k < u.takes.size(); ++k) {
       const int i = find(taken(u, k, part.ahead));
-      if (i == nothing) return say("take what none of them and not their function has");
+      if (i == nothing) return say("take a value that neither they nor their function has");
       if (!lies_so(i, u.takes[k], u.device.inputs[k]) ||
           local().type(there_[i].is) != from.input_type(static_cast<int>(k)))
-        return say("take what lies otherwise");
+        return say("take a value in another layout");
       is[from.inputs[k]] = there_[i].is;
       there_[i].taken = true;
     }
     for (op_id o = 0; o < from.op_count(); ++o)
       if (!from.is(o, op_role::parameter) && !runs(from, o, is))
-        return say("are not what its function computes");
+        return say("differ from what its function computes");
     for (std::size_t k = 0; k < u.gives.size(); ++k) {
       const int i = find_or_add(given(u, k, part.ahead));
       lying& here = there_[i];
@@ -149,7 +151,7 @@ class joint_run {
   constexpr void skip_parameters() {
     while (next_op_ < local().op_count() && local().is(next_op_, op_role::parameter)) ++next_op_;
   }
-  /// Is an op of a part the next one of the function?
+  /// True if an op of a part is the next op of the function.
   constexpr bool runs(const program& from, op_id o, vec<value_id>& is) {
     skip_parameters();
     if (next_op_ == local().op_count()) return false;
@@ -170,7 +172,8 @@ class joint_run {
     }
     return true;
   }
-  /// What parts add up is given in the end, and what `joint_function::given` says; nothing else.
+  /// Checks that the function returns the sums of its parts and the results in
+  /// `joint_function::given`, and nothing else.
   constexpr void leave() {
     const pipeline_unit& whole = f_->whole;
     for (std::size_t k = 0; k < whole.gives.size() && wrong_.empty(); ++k) {
@@ -178,28 +181,29 @@ class joint_run {
       if (i == nothing || !there_[i].made || there_[i].given ||
           there_[i].is != local().outputs[k].value ||
           !lies_so(i, whole.gives[k], whole.device.outputs[k]))
-        return say("do not give what its function gives");
+        return say("do not return what its function returns");
       there_[i].given = true;
     }
     for (const lying& each : there_)
       if (!each.made && !each.taken)
         say("do not take what its function takes");
       else if (each.kind != value && each.made && !each.given)
-        say("add to what its function does not give");
-    if (results_.size() != f_->given.size()) return say("give more than is said of its function");
+        say("add to a value that its function does not return");
+    if (results_.size() != f_->given.size())
+      return say("return more values than their function declares");
     for (std::size_t n = 0; n < results_.size(); ++n)
       if ((f_->given[n] != 0) != there_[results_[n]].given)
-        say("give what is not said of its function");
+        say("return a value that their function does not declare");
   }
 };
 
-/// What each unit computes, and that lists of calls of units give what they should, is shown
-/// elsewhere: here that each joint call stands for its parts. They follow each other in the list of
-/// their mesh, and its function computes what they would. (What others take of them it gives:
-/// list_walker.)
+/// Checks that each joint call is equivalent to its parts: the parts are adjacent in the list of
+/// their mesh, and the function computes the same results. Other classes check the units themselves
+/// and the lists of calls; list_walker checks that the function returns whatever other calls need
+/// of the parts.
 ///
 /// Cost      the ops of all joint functions, and their calls
-/// Errors    Q011 the parts do not fit together, Q015 a joint call is not what its parts are
+/// Errors    Q011 the parts do not fit together, Q015 a joint call differs from its parts
 class joint_checker {
  public:
   constexpr joint_checker(const pipelined& p, failure& error) : p_(p), error_(error) {}
@@ -232,7 +236,7 @@ class joint_checker {
     }
     if (!good || members != all)
       error_.record("Q011",
-                    "prove: the pipeline is not whole: joint calls do not fit the rest of it");
+                    "prove: the pipeline is inconsistent: joint calls do not fit the rest of it");
   }
   constexpr bool is_whole(const joint_function& f) const {
     const pipeline_unit& u = f.whole;
@@ -260,7 +264,7 @@ class joint_checker {
     for (int i = 0; same && i < a.rank; ++i) same = a.size(i) == b.size(i);
     return same;
   }
-  /// Each call is of one joint call at most, and that knows it.
+  /// True if each part belongs to this joint call, and only to this one.
   constexpr bool is_whole(const joint_call& call, int number) const {
     if (!within(call.function, p_.joint_functions.size()) || call.first < 0) return false;
     const auto& parts = p_.joint_functions[call.function].parts;
@@ -273,7 +277,7 @@ class joint_checker {
     }
     return good;
   }
-  /// Nothing is sent or taken in between.
+  /// Checks that nothing is sent or received between the parts.
   constexpr void check_neighbours() {
     for (const auto& list : p_.lists.meshes)
       for (std::size_t i = 0; i < list.size() && !error_; ++i) {

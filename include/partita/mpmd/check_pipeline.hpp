@@ -1,4 +1,4 @@
-/// `check<thunk>` of a pipeline: what the compiler knows of it.
+/// Compile-time checks of a pipeline: `check<thunk>`.
 #pragma once
 
 #include <concepts>
@@ -10,29 +10,29 @@
 
 namespace partita {
 
-/// What the compiler keeps of one mesh of a pipeline.
+/// The results kept for one mesh of a pipeline.
 struct checked_mesh {
-  partita::collectives collectives;  ///< that its devices run in a step
-  std::int64_t argument_bytes = 0;   ///< per device, as mesh_memory has them
-  std::int64_t peak_bytes = 0;       ///< per device, where all calls take equally long
+  partita::collectives collectives;  ///< those that its devices run in a step
+  std::int64_t argument_bytes = 0;   ///< per device, as in mesh_memory
+  std::int64_t peak_bytes = 0;       ///< per device, if all calls take the same time
 };
-/// What it keeps of a tactic.
+/// The results kept for a tactic.
 struct checked_tactic {
   partita::collectives collectives;  ///< of a step, after the tactic
   int conflicts = 0;
 };
 
-/// What the compiler keeps of a pipeline: of its first 64 tactics, if there are more.
+/// The results kept for a pipeline, and for its first 64 tactics.
 template <int Room>
 class checked_pipeline {
  public:
   int stages = 0, microbatches = 0;
   int units = 0, transfers = 0;
   int messages = 0;  ///< of one step
-  /// Do all meshes come to their end with channels of the given capacity?
+  /// True if all meshes finish with channels of the given capacity.
   bool deadlock_free = false;
   partita::collectives collectives;  ///< of a step, on all meshes
-  bool proved_by_thunk = false;      ///< did the thunk say `pt::proved`?
+  bool proved_by_thunk = false;      ///< true if the thunk called `pt::proved`
 
   constexpr explicit checked_pipeline(const pipelined& p) {
     keep(p.error.message);
@@ -43,7 +43,7 @@ class checked_pipeline {
     units = static_cast<int>(p.units.size());
     transfers = static_cast<int>(p.transfers.size());
     messages = static_cast<int>(p.lists.messages.size());
-    deadlock_free = true;  // else it has an error
+    deadlock_free = true;  // otherwise the pipeline has an error
     meshes_ = p.topology.count();
     for (int m = 0; m < meshes_; ++m) {
       keep(p.topology.name(m));
@@ -61,9 +61,9 @@ class checked_pipeline {
       mesh_[m] = {f.collectives, f.memory.arguments, f.memory.peak};
     }
   }
-  /// The mistake, or empty.
+  /// The error text, or empty.
   constexpr std::string_view error() const { return part(0); }
-  /// `F0 F1 B0 ...`: what a mesh runs for the microbatches. A mesh that is not there is no constant
+  /// The calls of a mesh for the microbatches: `F0 F1 B0 ...`. An unknown mesh is not a constant
   /// expression.
   constexpr std::string_view order(std::string_view mesh) const {
     for (int m = 0; m < meshes_; ++m)
@@ -71,14 +71,14 @@ class checked_pipeline {
     mpmd_detail::no_such_mesh(mesh, {});
     return {};
   }
-  /// A mesh by its name; one that is not there is no constant expression.
+  /// The mesh with a name; an unknown one is not a constant expression.
   constexpr const checked_mesh& mesh(std::string_view name) const {
     for (int m = 0; m < meshes_; ++m)
       if (part(1 + 2 * m) == name) return mesh_[m];
     mpmd_detail::no_such_mesh(name, {});
     return mesh_[0];
   }
-  /// The last tactic of a name; one that is not there is no constant expression.
+  /// The last tactic with a name; an unknown one is not a constant expression.
   constexpr const checked_tactic& tactic(std::string_view name) const {
     for (int t = tactics_; t-- > 0;)
       if (part(1 + 2 * meshes_ + t) == name) return tactic_[t];
@@ -91,7 +91,7 @@ class checked_pipeline {
   int meshes_ = 0, tactics_ = 0, kept_ = 0;
   checked_mesh mesh_[max_meshes] = {};
   checked_tactic tactic_[most_tactics] = {};
-  int end_[2 * max_meshes + most_tactics + 2] = {};  ///< of the texts one behind the other
+  int end_[2 * max_meshes + most_tactics + 2] = {};  ///< ends of the concatenated texts
   char chars_[Room] = {};
 
   constexpr void keep(std::string_view s) {
@@ -107,10 +107,10 @@ class checked_pipeline {
 
 namespace mpmd_detail {
 
-/// What `prove` says of a pipeline, or that the header is missing. (Found by its arguments, as that
-/// of programs on one mesh.)
+/// The verdict of `prove` for a pipeline, or the error that its header is missing. Found by
+/// argument-dependent lookup, like the one of programs on one mesh.
 struct kept_pipeline_proof {
-  char chars[2048] = {};  ///< why it is not proved
+  char chars[2048] = {};  ///< the reason why it is not proved
 
   template <std::same_as<pipelined> Pipelined>
   constexpr explicit kept_pipeline_proof(const Pipelined& p) {
@@ -135,11 +135,11 @@ constexpr bool is_pipeline_proved();
 template <auto Thunk, int Room>
 struct checked_pipeline_of : checked_pipeline<Room> {
   using checked_pipeline<Room>::checked_pipeline;
-  /// All units of all meshes compute the step: `prove`, evaluated only where it is asked for. If
-  /// it is not proved, that is one diagnostic that says where and why.
+  /// True if all units of all meshes compute the step. `prove` is evaluated only if this is used; a
+  /// failed proof is one diagnostic with the place and the reason.
   static constexpr bool proved = is_pipeline_proved<Thunk, Room>();
 };
-/// The one evaluation of a thunk; a second one, with room, for a program that needs more.
+/// The only evaluation of a thunk, or a second one with more room for a larger program.
 template <auto Thunk, int Room = 1 << 14>
 inline constexpr checked_pipeline_of<Thunk, Room> evaluated_pipeline{Thunk()};
 
@@ -161,26 +161,26 @@ struct pipeline_message {
   constexpr std::string_view operator()() const { return complete_pipeline<Thunk>().error(); }
 };
 
-/// After a mistake all that is asked is right.
-struct harmless_pipeline {
-  schedule_detail::harmless stages, microbatches, units, transfers, messages;
+/// Replaces a pipeline after a mistake: all checks succeed, so that a mistake is one error.
+struct placeholder_pipeline {
+  schedule_detail::placeholder_figure stages, microbatches, units, transfers, messages;
   bool deadlock_free = true, proved_by_thunk = true;
   static constexpr bool proved = true;
-  constexpr schedule_detail::harmless error() const { return {}; }
-  constexpr schedule_detail::harmless order(std::string_view) const { return {}; }
+  constexpr schedule_detail::placeholder_figure error() const { return {}; }
+  constexpr schedule_detail::placeholder_figure order(std::string_view) const { return {}; }
   struct figures {
-    schedule_detail::harmless_collectives collectives;
-    schedule_detail::harmless argument_bytes, peak_bytes, conflicts;
+    schedule_detail::placeholder_collectives collectives;
+    schedule_detail::placeholder_figure argument_bytes, peak_bytes, conflicts;
   };
-  schedule_detail::harmless_collectives collectives;
+  schedule_detail::placeholder_collectives collectives;
   constexpr figures mesh(std::string_view) const { return {}; }
   constexpr figures tactic(std::string_view) const { return {}; }
 };
-inline constexpr harmless_pipeline harmless_pipeline_constant;
+inline constexpr placeholder_pipeline placeholder_pipeline_constant;
 
 }  // namespace mpmd_detail
 
-/// `check<thunk>` where the thunk returns a pipeline: see checked_pipeline. A mistake is one
+/// `check<thunk>` for a thunk that returns a pipeline; see checked_pipeline. A mistake is one
 /// diagnostic that shows its text.
 template <>
 struct schedule_detail::check_of<pipelined> {
@@ -190,10 +190,10 @@ struct schedule_detail::check_of<pipelined> {
     if constexpr (made.error().empty()) {
       return made;
     } else {
-      // A model that did not compile has been reported where it is written.
+      // A model that did not compile has been reported at its own code.
       if constexpr (made.error().substr(0, 4) != "P000")
         report_static_error<mpmd_detail::pipeline_message<Thunk>>();
-      return mpmd_detail::harmless_pipeline_constant;
+      return mpmd_detail::placeholder_pipeline_constant;
     }
   }
 };

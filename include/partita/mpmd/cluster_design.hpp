@@ -1,4 +1,4 @@
-/// Systems of several meshes to choose among, and ways to run a pipeline on them.
+/// Candidate systems of several meshes, and ways to run a pipeline on them.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace partita {
 
-/// What is to be otherwise in a pipeline; nothing, unless it is said.
+/// Changes to the options of a pipeline. Unset options stay.
 struct pipeline_change {
-  std::int64_t microbatches = 0;  ///< 0: as they are
+  std::int64_t microbatches = 0;  ///< 0: unchanged
   bool reorders = false;
-  pipeline_order order = {};  ///< if it reorders
+  pipeline_order order = {};  ///< used if it reorders
 
   constexpr bool any() const { return microbatches > 0 || reorders; }
-  /// The tactic with what is said.
+  /// Returns the tactic with the changes applied.
   constexpr pipeline_tactic<> operator()(const pipeline_tactic<>& p) const {
     pipeline_plan plan = p.plan();
     if (microbatches > 0) plan.microbatches = microbatches;
@@ -26,12 +26,12 @@ struct pipeline_change {
   }
 };
 
-/// Meshes that a pipeline could run on; `on`: the device of those that have none of their own.
+/// Meshes that a pipeline could run on. `on` is the device of meshes without one.
 struct cluster_design {
   text name;
   topology cluster;
   device on = {};
-  pipeline_change change = {};  ///< for who applies it; a sweep takes the schedule as it is
+  pipeline_change change = {};  ///< for code that applies it; a sweep uses the schedule unchanged
 
   constexpr const device& device_of(int mesh) const {
     return cluster[mesh].has_device ? cluster[mesh].device : on;

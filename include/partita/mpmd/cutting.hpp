@@ -11,18 +11,18 @@ namespace partita::mpmd_detail {
 struct op_instance {
   op_id op = -1;
   int mesh = -1;
-  int key = -1;   ///< ops of one key are to be together; -1: anywhere in the room
-  int room = -1;  ///< what is never in one fragment has different ones; -1: that of its mesh
+  int key = -1;   ///< ops with one key belong together; -1: anywhere in the room
+  int room = -1;  ///< fragments never cross rooms; -1: the room of its mesh
 };
 
-/// What there is to cut, in program order. Inputs, and what is made wherever it is used, are not
-/// part of it.
+/// The op instances to cut, in program order. Inputs and ops that are recomputed at each use are
+/// not included.
 class instance_list {
  public:
   vec<op_instance> all;
 
   constexpr explicit instance_list(const program& p) : p_(p) { reserve(); }
-  /// Each op on its meshes.
+  /// Creates an instance of each op on each of its meshes.
   constexpr explicit instance_list(const placed_program& placed) : p_(placed.p) {
     reserve();
     for (op_id o = 0; o < p_.op_count(); ++o)
@@ -36,8 +36,8 @@ class instance_list {
     if (i.room < 0) all.back().room = i.mesh;
   }
   constexpr int count() const { return static_cast<int>(all.size()); }
-  /// Where a value comes from that is used on a mesh: from there, or from the first mesh that makes
-  /// it. -1: from no instance.
+  /// The instance that provides a value on a mesh: one on that mesh, or on the first mesh that
+  /// computes it. -1 if no instance does.
   constexpr int source(value_id v, int mesh) const {
     const op_id o = p_.producers[v];
     return first_[o] < 0 || mesh < 0 || !on_[o].has(mesh)
@@ -52,7 +52,7 @@ class instance_list {
 
  private:
   const program& p_;
-  vec<int> first_;    ///< by op: its first instance, or -1; of lower meshes first
+  vec<int> first_;    ///< by op: its first instance, or -1; lower meshes first
   vec<mesh_set> on_;  ///< by op
 
   constexpr void reserve() {
@@ -61,10 +61,11 @@ class instance_list {
   }
 };
 
-/// Numbers 0 to n - 1 in groups.
+/// Groups of the numbers 0 to n - 1.
 class grouping {
  public:
-  /// `group_of` by number, in [0, groups) or -1; those of a group keep their order.
+  /// `group_of` is indexed by number, with values in [0, groups) or -1. Members of a group keep
+  /// their order.
   constexpr grouping(const vec<int>& group_of, int groups)
       : begin_(static_cast<std::size_t>(groups) + 1, 0) {
     for (int g : group_of)
@@ -84,8 +85,8 @@ class grouping {
   vec<int> begin_, list_;
 };
 
-/// Strongly connected parts of a graph, in an order in which nodes stand behind those that they
-/// depend on; near to the order of the nodes.
+/// The strongly connected components of a graph, with nodes after those that they depend on, close
+/// to the original order.
 ///
 /// Source    Tarjan 1972, without recursion
 class component_finder {
@@ -93,7 +94,7 @@ class component_finder {
   vec<int> component;  ///< by node
   int count = 0;
 
-  /// `depends`: by node, what it depends on.
+  /// `depends`: by node, its dependences.
   constexpr component_finder(const grouping& depends, const vec<int>& targets)
       : depends_(depends), targets_(targets) {
     const auto nodes = static_cast<std::size_t>(depends.count());
@@ -146,28 +147,31 @@ class component_finder {
 
 /// Ops that run together on one mesh.
 struct cut_fragment {
-  int mesh = -1, key = -1;  ///< the room of its instances; key -1: nobody named it
+  int mesh = -1, key = -1;  ///< the room of its instances; key -1: unnamed
   vec<int> instances;       ///< in program order
 };
 
 /// Fragments in an order of execution.
 ///
-/// Instances of one key are one fragment; where that would make a cycle (a part that needs what
-/// another one makes of its own results), as few as program order allows. Others are absorbed: into
-/// the fragment on their mesh that makes the last of what they need, if one does; else, as what is
-/// computed again always is, into the one that needs them first, or the last one before. Where no
-/// fragment will do, those that have to wait for the same, or that only these need, are a fragment
-/// of their own.
+/// Instances with the same key form one fragment. If that would create a cycle (a part that needs
+/// results of another part that uses its own results), they form as few fragments as program order
+/// permits. Other instances are absorbed into the fragment on their mesh that computes the last of
+/// their operands, if there is one. Otherwise, and always for recomputed ops, they go into the
+/// fragment that needs them first, or the last one before. If no fragment fits, instances that wait
+/// for the same ones, or that only these need, form a fragment of their own.
 ///
-/// How: fragments of keys get positions, so that what depends on another has a higher one; between
-/// two of them there are levels, as many as changes of meshes need. A walk forward finds for all
-/// else the first place where it could be, a walk backward the one where it is best.
+/// Algorithm: fragments with keys get positions, and a dependent fragment gets a higher one.
+/// Between two positions there are levels, one for each change of meshes. A forward walk finds the
+/// first possible place of all other instances, a backward walk finds the best one.
+///
+/// Cost      linear in instances and their operands, and a search among the fragments of a mesh for
+///           each absorbed instance
 ///
 /// Cost      linear in instances and their operands, and a look-up among the fragments of a mesh
 ///           for each that is absorbed
 class cutting {
  public:
-  /// Without `absorb` each instance without a key is by itself.
+  /// Without `absorb`, each instance without a key is a separate fragment.
   constexpr cutting(const program& p, const instance_list& list, int keys, bool absorb = true)
       : p_(p), list_(list), keys_(keys), absorb_(absorb) {}
 
@@ -192,7 +196,7 @@ class cutting {
       return position != other.position ? position < other.position : level < other.level;
     }
   };
-  /// A place, or (`open`) what is before or behind it.
+  /// A place, or (`open`) the limit before or after it.
   struct limit {
     place at;
     bool open = false;
@@ -203,16 +207,16 @@ class cutting {
   int keys_;
   bool absorb_;
   vec<place> place_;             ///< by instance
-  vec<cut_fragment> fragments_;  ///< that of position n is number n - 1; behind these, others
+  vec<cut_fragment> fragments_;  ///< position n has number n - 1; others follow
   vec<place> fragment_place_;
   vec<vec<int>> on_mesh_;  ///< by mesh: positions of its fragments
   vec<int> fragment_of_;   ///< by instance
   place_table others_;
 
-  /// (A room counts as a mesh of its own.)
+  /// A room counts as a separate mesh.
   constexpr int mesh(int i) const { return list_.all[i].room; }
   constexpr int key(int i) const { return list_.all[i].key; }
-  /// Is a step from one instance to another never within a fragment?
+  /// True if two dependent instances can never be in one fragment.
   constexpr bool apart(int a, int b) const {
     return mesh(a) != mesh(b) || (!absorb_ && (key(a) < 0 || key(b) < 0));
   }
@@ -232,13 +236,13 @@ class cutting {
     for (int i = 0; i < list_.count(); ++i) component_of.push_back(found.component[node_of(i)]);
     const grouping members(component_of, found.count);
     fragment_of_.resize(list_.all.size(), -1);
-    vec<limit> needed(list_.all.size(), limit{});  // (`open`: behind it)
+    vec<limit> needed(list_.all.size(), limit{});  // (`open`: after it)
     vec<int> latest(static_cast<std::size_t>(keys_), -1);
     for (int c = 0; c < found.count; ++c)
       for (int i : members[c]) position(i, component_of, needed, latest);
   }
-  /// Of instances of one component those of a key join its latest fragment if that stands behind
-  /// all that they need.
+  /// Assigns positions to the instances of one component. Those with a key join the latest fragment
+  /// of that key if it is after everything that they need.
   constexpr void position(int i, const vec<int>& component_of, vec<limit>& needed,
                           vec<int>& latest) {
     limit need;
@@ -267,10 +271,10 @@ class cutting {
     return count() - 1;
   }
 
-  // ---- What is absorbed -------------------------------------------------------------------------
+  // ---- Absorbed instances -----------------------------------------------------------------------
 
-  /// The fragment on a mesh with the first position that is not below `least`, or with the last
-  /// one that is not above `most`; 0: there is none.
+  /// The fragment on a mesh with the first position not below `least`, or with the last position
+  /// not above `most`; 0 otherwise.
   constexpr int first_from(int mesh, int least) const {
     const vec<int>* list = positions(mesh);
     if (list == nullptr) return 0;
@@ -286,7 +290,7 @@ class cutting {
   constexpr const vec<int>* positions(int mesh) const {
     return mesh < 0 || mesh >= static_cast<int>(on_mesh_.size()) ? nullptr : &on_mesh_[mesh];
   }
-  /// How many of a rising list are below a number.
+  /// The number of elements of a sorted list that are below a number.
   static constexpr std::size_t below(const vec<int>& list, int number) {
     std::size_t from = 0, to = list.size();
     while (from < to) {
@@ -298,8 +302,9 @@ class cutting {
     }
     return from;
   }
-  /// As early as it can be: with what it needs, or by itself. What is left of a state for the next
-  /// microbatch is in the first fragment that can have it, since that one waits for it.
+  /// Puts an instance as early as possible: with its operands, or alone. A state that a microbatch
+  /// leaves for the next one goes into the first possible fragment, since the next microbatch waits
+  /// for it.
   constexpr void put_early(int i) {
     place least;
     list_.for_each_source(i, [&](int s) {
@@ -312,10 +317,10 @@ class cutting {
     if (!absorb_ || (least.level == 0 && !is_made(least))) ++least.level;
     place_[i] = least;
   }
-  /// Is it the place of a fragment with a key?
+  /// True if this is the place of a fragment with a key.
   static constexpr bool is_made(const place& at) { return at.position > 0 && at.level == 0; }
 
-  /// What is not with what it needs goes to what needs it first.
+  /// Puts the remaining instances into the fragments that need them first.
   constexpr void put_late() {
     vec<limit> needed(list_.all.size(), limit{{count() + 1, 0}, false});  // (`open`: before it)
     for (int i = list_.count(); i-- > 0;) {
@@ -329,7 +334,7 @@ class cutting {
   }
   constexpr place later(int i, const limit& needed) const {
     const place& early = place_[i];
-    if (needed.at.position > count())  // by nobody
+    if (needed.at.position > count())  // no instance needs it
       return is_made(early) ? early : at_or(first_from(mesh(i), early.position + 1), early);
     if (!needed.open) return needed.at;
     const int at = last_to(mesh(i), needed.at.position - (needed.at.level == 0 ? 1 : 0));
@@ -339,7 +344,7 @@ class cutting {
     return position > 0 ? place{position, 0} : otherwise;
   }
 
-  /// The fragment for what has no other, at a place on a mesh.
+  /// Returns the fragment at a place of a mesh for instances that fit no other fragment.
   constexpr int other(int i, const place& at) {
     const auto hash = [](int mesh, const place& where) {
       return hash_of((static_cast<std::uint64_t>(where.position) << 32) ^

@@ -1,6 +1,6 @@
-/// Pipelines as what a runtime carries out: buffers, functions, and one list of calls and copies.
+/// Exports a pipeline for a runtime: buffers, functions, and one list of calls and copies.
 ///
-/// Source    Shardy:MPMD, export: functions that equal fragments share, donation, reserved memory
+/// Source    Shardy:MPMD, export: functions shared by equal fragments, donation, reserved memory
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace partita {
 struct pipeline_buffer {
   value_id slot = -1;  ///< see pipelined::values
   int mesh = 0, microbatch = -1;
-  tensor_type local = {};  ///< of a piece
+  tensor_type local = {};  ///< type of a shard
   layout lies = {};
-  axis_set terms = {};        ///< axes along which devices hold terms that are still to be added
+  axis_set terms = {};        ///< axes along which devices hold terms of a pending sum
   bool accumulates = false;   ///< starts as the identity of its sum, and calls add to it in place
   bool stacks = false;        ///< a slice for each microbatch, written one by one
   bool is_argument = false;   ///< an input of the step, or a copy of one
-  int first = -1, last = -1;  ///< steps that make it (-1: none) and use it last
+  int first = -1, last = -1;  ///< steps that write it (-1: none) and use it last
 
   constexpr std::int64_t bytes() const { return local.bytes(); }
 };
 
-/// What a call takes or gives: a buffer, a slice of one, or the number of a microbatch.
+/// An operand or result of a call: a buffer, a slice of one, or the number of a microbatch.
 struct call_operand {
   int buffer = -1, slice = -1;  ///< without a buffer: the number
   constexpr bool is_number() const { return buffer < 0; }
@@ -36,29 +36,31 @@ struct call_operand {
 
 /// A call of a function by all devices of a mesh, or a copy of a buffer from mesh to mesh.
 struct pipeline_step {
-  int mesh = 0;                        ///< that calls, or copies to another
-  int number = -1;                     ///< of the call among calls; -1: it is a copy
-  int function = -1, microbatch = -1;  ///< of a call that joins several: its first one
-  int unit = -1;                       ///< of a call: see pipelined::function
+  int mesh = 0;                        ///< the mesh that calls, or the destination of a copy
+  int number = -1;                     ///< of the call among calls; -1 for a copy
+  int function = -1, microbatch = -1;  ///< of a joint call: those of its first part
+  int unit = -1;                       ///< of a call; see pipelined::function
   int last_microbatch = -1;
   vec<call_operand> takes, gives;
-  int after = -1;  ///< the call before on the mesh, for which it waits; -1: it is the first
-  std::int64_t reserved = 0;  ///< bytes on a device of what lies there and the call does not use
+  int after = -1;             ///< the previous call on the mesh, for which it waits; -1: the first
+  std::int64_t reserved = 0;  ///< bytes on a device that are occupied and not used by the call
   int from = -1, to = -1;     ///< buffers of a copy
   int transfer = -1;          ///< of a copy: see pipelined::transfers
 
   constexpr bool is_call() const { return number >= 0; }
 };
 
-/// A function that meshes of one shape and kind call.
+/// A function that meshes of the same shape and kind call.
 struct pipeline_function {
-  /// That share it (see pipelined::function); the one that is called first comes first.
+  /// The units that share it (see pipelined::function); the one called first comes first.
   vec<int> units;
-  /// By input: are its bytes free behind the call? If each call of it may give them away.
+  /// By input: true if the call may overwrite its buffer because every call of the function is the
+  /// last user.
   vec<char> donated;
-  vec<int> alias;  ///< by input: the output that lies where it did, or -1
+  vec<int> alias;  ///< by input: the output that reuses its memory, or -1
 };
 
+/// A pipeline as a runtime executes it.
 struct exported_pipeline {
   vec<pipeline_buffer> buffers;
   vec<pipeline_function> functions;  ///< in the order of their first calls
@@ -69,7 +71,7 @@ struct exported_pipeline {
 
 namespace mpmd_detail {
 
-/// Walks along the calls in their order.
+/// Walks along the calls in their order and records buffers, steps and functions.
 class exporter {
  public:
   constexpr explicit exporter(const pipelined& p)
@@ -95,16 +97,17 @@ class exporter {
   exported_pipeline out_;
   place_table buffer_at_;
   hash_index function_at_;
-  vec<int> newer_;        ///< by buffer: the one that has taken its place, or -1
+  vec<int> newer_;        ///< by buffer: the one that has replaced it, or -1
   vec<int> function_of_;  ///< by unit
   vec<int> last_call_;    ///< by mesh: number of its last call so far
-  /// Of a buffer: the last step that took it (more than once?) and that gave it, as which result.
+  /// The last step that used a buffer, whether it used it more than once, and the step and result
+  /// that wrote it.
   struct operand_use {
     int taken = -1, given = -1, result = -1;
     bool several = false;
   };
   vec<operand_use> use_;
-  vec<int> next_state_;  ///< by buffer: of an input, the one that takes its place, or -1
+  vec<int> next_state_;  ///< by buffer: for an input, the one that replaces it, or -1
   int calls_ = 0;
 
   constexpr const program& values() const { return p_.values(); }
@@ -126,7 +129,7 @@ class exporter {
     });
     return i < 0 || newer_[i] < 0 ? i : newer_[i];
   }
-  /// Errors    O131 what is needed has not been made
+  /// Errors    O131 a needed value has not been computed
   constexpr int known(value_id slot, int mesh, int microbatch) {
     const int i = find(slot, mesh, microbatch);
     if (i < 0)
@@ -135,7 +138,7 @@ class exporter {
                         "\" where it is needed; please report it");
     return i;
   }
-  /// The buffer of this slot; the rest of `b` counts if there is none yet.
+  /// Returns the buffer of this slot, creating it from `b` if it does not exist yet.
   constexpr int put(const pipeline_buffer& b) {
     int i = find(b.slot, b.mesh, b.microbatch);
     if (i >= 0) return i;
@@ -151,7 +154,8 @@ class exporter {
     newer_.push_back(-1);
     return static_cast<int>(out_.buffers.size()) - 1;
   }
-  /// The buffer of what a call makes. A sum that lies otherwise than its terms did is another one.
+  /// Returns the buffer of a call's result. A sum whose layout differs from that of its terms gets
+  /// another buffer.
   constexpr int put_result(const pipeline_buffer& b) {
     const int before = put(b);
     const pipeline_buffer& there = out_.buffers[before];
@@ -180,7 +184,7 @@ class exporter {
   constexpr void add_outputs() {
     vec<char> returned(values().types.size(), 0);
     for (const value_id slot : p_.output_slot) returned[slot] = 1;
-    for (int t = 0; t < static_cast<int>(p_.transfers.size()); ++t) {  // that only the caller takes
+    for (int t = 0; t < static_cast<int>(p_.transfers.size()); ++t) {  // that only the caller uses
       const value_id slot = p_.slot_of[p_.transfers[t].value];
       const int microbatch = microbatch_of(slot, -1);
       if (returned[slot] != 0 && find(slot, p_.transfers[t].to, microbatch) < 0 &&
@@ -197,7 +201,7 @@ class exporter {
 
   constexpr void add_steps() {
     vec<int> by_call(p_.calls.calls.size(), -1), next(p_.lists.messages.size(), -1);
-    for (int i = static_cast<int>(next.size()); i-- > 0;) {  // messages behind each call
+    for (int i = static_cast<int>(next.size()); i-- > 0;) {  // messages after each call
       int& first = by_call[p_.lists.messages[i].call];
       next[i] = first;
       first = i;
@@ -339,7 +343,7 @@ class exporter {
     }
     for (const int b : out_.outputs) out_.buffers[b].last = next_step();
   }
-  /// An output that has the name, the type and the place of an input is its next state.
+  /// Finds next states: outputs with the name, the type and the place of an input.
   constexpr void find_states() {
     next_state_.resize(out_.buffers.size(), -1);
     name_table inputs(p_.source.inputs.size());
@@ -357,7 +361,7 @@ class exporter {
     const vec<int> used = first_uses();
     vec<int> copies(out_.buffers.size(), -1), next(out_.steps.size(), -1);
     vec<vec<int>> known(p_.topology.count(), vec<int>(p_.topology.count(), -1));
-    vec<vec<int>> sent(out_.steps.size(), vec<int>{});  // what a mesh knew when it copied
+    vec<vec<int>> sent(out_.steps.size(), vec<int>{});  // steps known to be complete before a copy
     for (int i = 0; i < next_step(); ++i) {
       const pipeline_step& s = out_.steps[i];
       if (!s.is_call()) {
@@ -386,7 +390,7 @@ class exporter {
       for (std::size_t k = 0; k < f.donated.size(); ++k)
         if (f.donated[k] == 0) f.alias[k] = -1;
   }
-  /// By buffer: the first call that takes it, or -1.
+  /// By buffer: the first call that uses it, or -1.
   constexpr vec<int> first_uses() const {
     vec<int> used(out_.buffers.size(), -1);
     for (int i = next_step(); i-- > 0;)
@@ -394,7 +398,7 @@ class exporter {
         if (!each.is_number()) used[each.buffer] = i;
     return used;
   }
-  /// A function keeps what any call of it has to keep.
+  /// Donates a buffer only if all calls of the function permit it.
   template <class Pending>
   constexpr void note_donations(int step, const Pending& is_pending) {
     const pipeline_step& s = out_.steps[step];
@@ -410,7 +414,7 @@ class exporter {
       if (!may_donate(each, step) || (each.slice < 0 && is_pending(each.buffer))) f.donated[k] = 0;
       const int to = place_of_next(each, step);
       if (first) f.alias[k] = to;
-      if (f.alias[k] != to) f.donated[k] = 0;  // nor may what a call gives anew be gone behind it
+      if (f.alias[k] != to) f.donated[k] = 0;  // nor may a new result be freed by the same call
     }
   }
   constexpr void note_operands(const pipeline_step& s, int step) {
@@ -429,7 +433,7 @@ class exporter {
   }
   constexpr bool may_donate(const call_operand& each, int step) const {
     if (each.is_number()) return false;
-    if (each.slice >= 0) return true;  // cut for this call alone
+    if (each.slice >= 0) return true;  // a slice made for this call alone
     const pipeline_buffer& b = out_.buffers[each.buffer];
     const operand_use& u = use_[each.buffer];
     if (u.several) return false;
@@ -440,7 +444,7 @@ class exporter {
   constexpr bool is_input(int buffer) const {  // copies of inputs belong to the step
     return out_.buffers[buffer].is_argument && out_.buffers[buffer].first < 0;
   }
-  /// The output that may lie where an input did: a sum that grows, or the next state.
+  /// The output that may reuse the memory of an input: an accumulated sum, or the next state.
   constexpr int place_of_next(const call_operand& each, int step) const {
     if (each.is_number() || each.slice >= 0) return -1;
     const int to = out_.buffers[each.buffer].accumulates ? each.buffer : next_state_[each.buffer];
@@ -490,16 +494,16 @@ class exporter {
 
 }  // namespace mpmd_detail
 
-/// What a runtime needs of a pipeline. Each mesh calls its functions one after the other; a copy
-/// begins when the call that makes its buffer has ended, and beside all else.
+/// Exports a pipeline. Each mesh calls its functions in sequence. A copy starts when the call that
+/// writes its buffer has ended, and runs concurrently with everything else.
 ///
-/// A function gets a buffer for good (`donated`) if each call of it is the last that uses it, and
-/// no copy of it may still be on its way: that has arrived if a call that took it has ended before,
-/// as far as data that have come from there tell; and if its calls agree about which result, if
-/// any, lies there then. Arguments of the step are kept, but for those whose next state is a
+/// A function may overwrite a buffer (`donated`) if each of its calls is the last user and no copy
+/// of the buffer can still be in progress. A copy is known to be complete if a call that used its
+/// result has ended, according to data received since. The calls must also agree on the result, if
+/// any, that reuses the memory. Arguments of the step are kept, except those whose next state is a
 /// result.
 ///
-/// Cost: linear in the steps and in what they take and give; meshes for each step.
+/// Cost      linear in the steps and their operands and results, and in meshes for each step
 /// Errors    that of the pipeline
 constexpr exported_pipeline export_calls(const pipelined& p) {
   if (!p.error) return mpmd_detail::exporter(p).run();

@@ -1,4 +1,4 @@
-/// What buffers and functions of an exported pipeline are called.
+/// Names of the buffers and functions of an exported pipeline.
 ///
 /// Source    Shardy:MPMD, export: `p0_stage1_fwd_calls0to1.main`
 #pragma once
@@ -14,7 +14,7 @@ namespace partita {
 
 namespace mpmd_detail {
 
-/// The name of a mesh where it needs no quotes, else its number.
+/// The name of a mesh if it needs no quotes, and its number otherwise.
 constexpr text mesh_text(const topology& t, int mesh) {
   const text name = name_text(t.name(mesh));
   return name == t.name(mesh) ? name : concat("mesh", mesh);
@@ -31,9 +31,9 @@ class exported_names {
   }
 
   constexpr const text& function(int f) const { return functions_[f]; }
-  /// `%x5#3@m1` of microbatch 3, `%x5@m1` of none.
+  /// The name of a buffer: `%x5#3@m1` for microbatch 3, `%x5@m1` outside of microbatches.
   constexpr text buffer(int i) const { return name(e_.buffers[i], {}); }
-  /// `%x2[3]@m1` is a slice; a microbatch's number stands for itself.
+  /// The text of an operand: `%x2[3]@m1` for a slice, or the number of a microbatch.
   constexpr text operand(const call_operand& each) const {
     if (each.is_number()) return concat(each.slice);
     text slice;
@@ -47,7 +47,7 @@ class exported_names {
   value_names names_;
   vec<value_id> of_slot_;  ///< a value of the source, or -1
   vec<text> functions_;
-  vec<vec<int>> microbatches_;  ///< by function: of its calls
+  vec<vec<int>> microbatches_;  ///< by function: the microbatches of its calls
 
   constexpr text name(const pipeline_buffer& b, std::string_view slice) const {
     const value_id v = of_slot_[b.slot];
@@ -63,8 +63,8 @@ class exported_names {
 
   // ---- Functions -------------------------------------------------------------------------------
 
-  /// `p2_stage1_fwd_bwd_calls0to7.main`: the third function that is called. Of stages that share
-  /// one: `p2_stage1to6_fwd_calls0to7.main`.
+  /// The name of a function, as in `p2_stage1_fwd_bwd_calls0to7.main`: the third one in order of
+  /// calls. If several stages share it: `p2_stage1to6_fwd_calls0to7.main`.
   constexpr text function_name(int f) const {
     const vec<int>& units = e_.functions[f].units;
     text out = concat('p', f, '_');
@@ -91,7 +91,7 @@ class exported_names {
     if (inside) out << "_calls" << ranges(microbatches_[f], true);
     return out << ".main";
   }
-  /// The joint function that a number stands for, or nothing.
+  /// The joint function with this number, or null.
   constexpr const joint_function* joint(int number) const {
     const int k = number - static_cast<int>(p_.units.size());
     return k < 0 ? nullptr : &p_.joint_functions[k];
@@ -114,7 +114,7 @@ class exported_names {
   static constexpr unsigned kinds(const pipeline_unit& u) {
     return fragment_call{.transposed = u.transposed, .part = u.part, .joined = u.joined}.kinds();
   }
-  /// `fwd_bwd`, `update`; `2fwd_bwd` of two forward calls and a backward one.
+  /// The kind of a unit: `fwd_bwd`, `update`; `2fwd_bwd` for two forward calls and a backward one.
   constexpr text what(int number) const {
     text out;
     const joint_function* several = joint(number);
@@ -136,7 +136,8 @@ class exported_names {
       if ((kinds(u) >> k & 1) != 0) out << (out.empty() ? "" : "_") << names[k];
     return out;
   }
-  /// `1to6`, `1_3_5`, `1_3_and_5_more`; of two, `1_2`, or as `pairs` says `1to2`.
+  /// Text of a list of numbers: `1to6`, `1_3_5`, `1_3_and_5_more`. Two numbers are `1_2`, or with
+  /// `pairs` `1to2`.
   static constexpr text ranges(vec<int> list, bool pairs = false) {
     merge_sort(list, [](int a, int b) { return a < b; });
     vec<int> once;

@@ -1,4 +1,5 @@
-/// What comes behind the sharding of a pipeline's units: passes over each, their calls, an order.
+/// Completes a pipeline after its units are sharded: runs passes over each unit, adds calls and
+/// orders them.
 #pragma once
 
 #include <concepts>
@@ -11,7 +12,7 @@
 
 namespace partita::mpmd_detail {
 
-/// Collectives of all calls of a step.
+/// The collectives of all calls of a step.
 constexpr collectives count_calls(const pipelined& p) {
   collectives all;
   for (const auto& u : p.units) {
@@ -21,12 +22,11 @@ constexpr collectives count_calls(const pipelined& p) {
   return all;
 }
 
-/// Runs the passes that rewrite lowered programs, and those that let collectives run beside
-/// kernels, over each unit for itself.
+/// Runs the passes over each unit separately: those that rewrite lowered programs, and those that
+/// overlap collectives with kernels.
 ///
-/// Errors    C001 and C004 the machine of an overlap, C003 a unit needs more than the bound of
-///           memory, P001 a wrong device-local program was made (if that is checked): a mistake of
-///           ours
+/// Errors    C001 and C004 the machine of an overlap, C003 a unit exceeds the memory bound, P001
+///           internal error: a wrong device-local program (if that is checked)
 constexpr void finish_units(pipelined& out) {
   const partition_options& options = out.options;
   const bool rewrites = options.passes.rewrite() || options.overlap.any();
@@ -52,7 +52,7 @@ constexpr void finish_units(pipelined& out) {
   if (rewrites) out.collectives = count_calls(out);
 }
 
-/// By slot: is it a value of an iteration?
+/// By slot: true if it holds a value of an iteration.
 constexpr vec<char> find_repeated(const pipelined& p) {
   vec<char> repeated(p.values().types.size(), 0);
   for (value_id v = 0; v < p.source.value_count(); ++v)
@@ -71,9 +71,10 @@ constexpr vec<value_id> find_next_slots(const pipelined& p) {
   return slots;
 }
 
-/// The calls of all units, their order, and what each mesh does one after the other.
+/// Computes the calls of all units, their order, and the list of steps of each mesh.
 ///
-/// Errors    those of sequence(), O007 deadlock, O124 a stage on another mesh than the order has it
+/// Errors    those of sequence(), O007 deadlock, O124 a stage is on a different mesh than the order
+///           requires
 template <class Order>
 constexpr void order_calls(pipelined& out, const vec<call_edge>& edges, const Order& order) {
   out.repeated = find_repeated(out);

@@ -1,4 +1,4 @@
-/// Calls of fragments: what an order of a pipeline puts in order.
+/// Calls of fragments, which a pipeline order sorts.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace partita {
 
-/// Which part of a fragment a call runs. A backward fragment can be split into what feeds the
-/// stage before (the gradient of its input) and the rest (gradients of weights).
+/// The part of a fragment that a call runs. A backward fragment can be split into the gradient of
+/// its input, which the stage before needs, and the rest (gradients of weights).
 enum class fragment_part : std::uint8_t { whole, input, weight };
 
 /// Kinds of calls, as bits: forward, backward or its first part, gradients of weights, others.
@@ -25,13 +25,13 @@ struct call_kinds {
 ///           Parallelism, arXiv:2401.10241
 struct fragment_call {
   int stage = 0, mesh = 0;
-  int transposed = 0;  ///< how many times reverse mode was applied
-  int microbatch = 0;  ///< -1: of no microbatch (an optimizer's step)
+  int transposed = 0;  ///< number of times reverse mode was applied
+  int microbatch = 0;  ///< -1: outside of microbatches (an optimizer step)
   fragment_part part = fragment_part::whole;
-  std::uint8_t joined = 0;  ///< bits of call_kinds: what it runs at once; 0: it was not merged
+  std::uint8_t joined = 0;  ///< bits of call_kinds: the merged kinds; 0: not merged
 
   constexpr bool ordered() const { return microbatch >= 0; }
-  /// What it runs, as bits of call_kinds.
+  /// The kinds of what it runs, as bits of call_kinds.
   constexpr unsigned kinds() const {
     if (joined != 0) return joined;
     if (transposed > 1) return call_kinds::further;
@@ -41,9 +41,9 @@ struct fragment_call {
   friend constexpr bool operator==(const fragment_call&, const fragment_call&) = default;
 };
 
-/// `F3`, `B3`, `W3` (forward, backward or its first part, gradients of weights of microbatch 3);
-/// `T2_3` for a second derivative, `FB3` for forward and backward merged; with a stage `F3.1`;
-/// `update.1` for what no microbatch needs.
+/// The text of a call: `F3`, `B3`, `W3` (forward, backward or its first part, gradients of weights
+/// of microbatch 3); `T2_3` for a second derivative, `FB3` for merged forward and backward; `F3.1`
+/// with the stage; `update.1` for a call outside of microbatches.
 constexpr text call_text(const fragment_call& c, bool with_stage = false) {
   text out;
   if (!c.ordered())
@@ -63,21 +63,21 @@ constexpr text call_text(const fragment_call& c, bool with_stage = false) {
   return out;
 }
 
-/// What waits for what: call `to` uses a result of call `from`. Between units: so many microbatches
-/// `later`, where a state passes from one to the next.
+/// A dependence: call `to` uses a result of call `from`. Between units, `later` is the number of
+/// microbatches by which the use is later, if a state passes from one to the next.
 struct call_edge {
   int from = 0, to = 0;
   int later = 0;
 };
 
-/// All calls of one step, in a valid order of execution, and the flow of data between them.
+/// All calls of one step, in a valid order of execution, and the data dependences between them.
 struct call_graph {
   vec<fragment_call> calls;
   vec<call_edge> edges;
   int meshes = 1;
-  bool with_stage = false;  ///< does a mesh hold several stages? Then texts tell them.
-  vec<int> rank;            ///< by mesh: its place among those with stages; empty: as they count
-  vec<text> names;          ///< of meshes, for messages; empty: their numbers
+  bool with_stage = false;  ///< true if a mesh holds several stages, which texts then show
+  vec<int> rank;    ///< by mesh: its position among those with stages; empty: meshes in order
+  vec<text> names;  ///< of meshes, for messages; empty: numbers
 
   constexpr int count() const { return static_cast<int>(calls.size()); }
   constexpr int rank_of(int mesh) const { return rank.empty() ? mesh : rank[mesh]; }

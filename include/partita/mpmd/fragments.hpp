@@ -1,4 +1,4 @@
-/// Fragments as programs of their own.
+/// Extracts fragments as separate programs.
 #pragma once
 
 #include <partita/ir/copy.hpp>
@@ -9,10 +9,10 @@
 
 namespace partita {
 
-/// Writes the fragments of one program, one after the other.
-///
-/// Inputs and outputs are those of the fragment, in its order, under the names that the values have
-/// in the source's text. Ops keep their marks, so op_marks::source tells the op of the source.
+/// Extracts the fragments of one program, one at a time.
+/// Inputs and outputs are those of the fragment, in its order, with the names that the values have
+/// in the text of the source. Ops keep their marks, so op_marks::source identifies the op of the
+/// source.
 ///
 /// Cost: linear in the source, once, and then in each fragment.
 class fragment_programs {
@@ -20,7 +20,7 @@ class fragment_programs {
   constexpr explicit fragment_programs(const program& source)
       : source_(source), names_(source), copy_(source.types.size(), -1) {}
 
-  /// `more`: further values that it takes.
+  /// `more`: further values that become inputs.
   constexpr program operator()(const fragment& f, span<const value_id> more = {}) {
     program q;
     for (value_id v : f.inputs) take(q, v);
@@ -29,9 +29,9 @@ class fragment_programs {
     for (value_id v : f.outputs) give(q, copy_[v], v);
     return q;
   }
-  /// What stands for a value in the program that was written last.
+  /// The copy of a value in the program that was written last.
   constexpr value_id copy_of(value_id v) const { return copy_[v]; }
-  /// One more output, under the name of a value of the source.
+  /// Adds an output with the name of a value of the source.
   constexpr void give(program& q, value_id copy, value_id like) const {
     q.outputs.push_back({copy, q.intern(unquoted(names_[like]))});
   }
@@ -39,7 +39,7 @@ class fragment_programs {
  private:
   const program& source_;
   value_names names_;
-  vec<value_id> copy_;  ///< by value of the source; what an earlier fragment left is not looked at
+  vec<value_id> copy_;  ///< by value of the source; entries from earlier fragments are ignored
   vec<value_id> operands_;
 
   constexpr void take(program& q, value_id v) {

@@ -1,4 +1,4 @@
-/// Do the parts of a pipeline go together? What is asked before anything is proved of it.
+/// Checks that the parts of a pipeline are consistent before it is proved.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,10 @@
 
 namespace partita::mpmd_detail {
 
-/// Do the parts of a pipeline go together, as far as numbers and types say?
+/// Checks numbers and types of the parts of a pipeline.
 ///
-/// Errors    Q001 and Q002 inputs and outputs, Q006 and Q007 the programs of units, Q011 others
+/// Errors    Q001 and Q002 inputs and outputs, Q006 and Q007 the programs of units, Q011 other
+///           parts
 class given_pipeline {
  public:
   constexpr given_pipeline(const program& source, const pipelined& p) : source_(source), p_(p) {}
@@ -46,10 +47,11 @@ class given_pipeline {
   constexpr bool is_slot(value_id v) const { return within(v, p_.values().types.size()); }
   constexpr void need(bool good, std::string_view what) {
     if (!good)
-      f_.record("Q011", "prove: the pipeline is not whole: ", what, " do not fit the rest of it");
+      f_.record("Q011", "prove: the pipeline is inconsistent: ", what,
+                " do not fit the rest of it");
   }
-  /// Axes by their names; one that a mesh does not have has size 1. (Where nothing is sharded a
-  /// mesh is one device.)
+  /// True if a mesh has the axes of the topology, by name. An axis that the mesh lacks has size 1;
+  /// without sharding, a mesh is one device.
   constexpr bool as_in_topology(int number) const {
     const mesh &has = p_.meshes[number], &given = p_.topology.mesh_of(number);
     bool same = true;
@@ -151,11 +153,11 @@ class given_pipeline {
     need(same, "meshes of units");
     prove_detail::given_program(local, theirs, f_).check();
   }
-  /// (Of a stack, the dimension of the microbatches is there, too.)
+  /// (A stack also has the dimension of the microbatches.)
   constexpr void check(const unit_value& v, const layout& local, int rank, int m) {
     need(is_slot(v.slot), "units");
-    check("what a unit takes or gives", v.lies, rank + 1, m);
-    check("what a unit takes or gives", local, rank, m);
+    check("a value that a unit takes or returns", v.lies, rank + 1, m);
+    check("a value that a unit takes or returns", local, rank, m);
   }
 };
 

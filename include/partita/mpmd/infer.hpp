@@ -1,4 +1,4 @@
-/// On which meshes ops live that nobody gave to one.
+/// Infers the meshes of ops that are not assigned.
 ///
 /// Source    Shardy:MPMD, mesh inference
 #pragma once
@@ -13,34 +13,35 @@ namespace partita {
 
 namespace mpmd_detail {
 
-/// What is combined of values from several meshes: by one op, used by nobody on the way.
+/// A chain of one op that combines values of several meshes. Its intermediate results have no other
+/// users.
 struct cross_mesh_chain {
   op_id root = -1;
   vec<value_id> leaves;  ///< left to right
   vec<int> group;        ///< by leaf: the mesh on which it is combined with others
 };
 
-/// Where everything lives.
+/// The mesh of each op, input and output.
 struct inferred_program {
-  vec<mesh_set> use;  ///< by op: where it is needed; of an op that is given to a mesh, that one
-  vec<mesh_set> src;  ///< by op: where its result can be had without sending more
-  /// By op: where it can be had at all. It is more than `src` where something is combined of values
-  /// from several meshes: each mesh may send what it has.
+  vec<mesh_set> use;  ///< by op: meshes that need it; for an assigned op, its mesh
+  vec<mesh_set> src;  ///< by op: meshes where its result is available without further transfers
+  /// By op: the meshes where its result can be available. Larger than `src` for chains that combine
+  /// values of several meshes, because each mesh may send its partial result.
   vec<mesh_set> reach;
   vec<int> input_mesh, output_mesh;
-  vec<cross_mesh_chain> chains;  ///< that have to be combined per mesh
+  vec<cross_mesh_chain> chains;  ///< chains that are combined per mesh
   vec<int> chain_of;             ///< by op: its place in `chains`, or -1
   failure error;
 };
 
-/// `use` is the union of the meshes of all that needs an op, directly or not; `src` those that
-/// have all it is computed from. A value that a part makes can be had on its mesh and on those of
-/// the parts that take it, as it is sent there; an input anywhere. What is combined of values from
-/// several meshes can be had where all of them can, but if it is needed elsewhere, it is sent.
+/// `use` is the union of the meshes of all direct and indirect users of an op. `src` are the meshes
+/// that have all operands. The result of a named part is available on its mesh and on those of the
+/// parts that use it, because it is sent there; an input is available anywhere. A chain over
+/// several meshes is available where all its operands are, and is sent if it is needed elsewhere.
 ///
-/// What is needed nowhere, an output or a leaf, lives where it can be had: on the first of these
-/// meshes; if that is anywhere, where the inputs live that it is computed from. A next state is
-/// sent home if it cannot be had there.
+/// Outputs and other results without users are placed where they are available, on the first of
+/// these meshes. If they are available everywhere, they are placed with the inputs that they are
+/// computed from. A next state is sent to its mesh if it is not available there.
 ///
 /// Cost      a few walks over all ops; linear
 /// Errors    O110 an op is needed where it cannot be had; O111 a state on two meshes
@@ -71,14 +72,14 @@ class inference {
   const assigned_program& given_;
   inferred_program out_;
 
-  vec<char> fixed_;     ///< by op: is it said where it lives?
-  vec<char> open_;      ///< by op: is that to be found out?
-  vec<int> uses_;       ///< by value: operands and outputs that are this value
+  vec<char> fixed_;     ///< by op: true if its mesh is assigned
+  vec<char> open_;      ///< by op: true if its mesh is to be inferred
+  vec<int> uses_;       ///< by value: number of operands and outputs that are this value
   vec<op_id> user_;     ///< by value: the last op that uses it
-  vec<op_id> parent_;   ///< by op: the op of the chain that takes its result, or -1
-  vec<mesh_set> from_;  ///< by op: meshes of the parts that it is computed from
-  vec<mesh_set> leaf_src_, leaf_reach_;  ///< by op: of all leaves below, in a chain, together
-  vec<char> leaf_nowhere_;               ///< by op: can a leaf below, in a chain, be had nowhere?
+  vec<op_id> parent_;   ///< by op: the op of the chain that uses its result, or -1
+  vec<mesh_set> from_;  ///< by op: meshes of the parts that it depends on
+  vec<mesh_set> leaf_src_, leaf_reach_;  ///< by op: common to all leaves of a chain
+  vec<char> leaf_nowhere_;               ///< by op: true if a leaf of a chain is available nowhere
   vec<mesh_set> asked_;                  ///< by op: meshes of outputs and leaves
   vec<int> input_of_;                    ///< by op: its number among the inputs, or -1
   vec<int> state_of_;                    ///< by output: the input whose next state it is, or -1
@@ -123,7 +124,8 @@ class inference {
     }
   }
   constexpr bool is_leaf(op_id user, value_id v) const { return parent_[made_by(v)] != user; }
-  /// Left to right. (No recursion: chains are as long as programs.)
+  /// The leaves of a chain from left to right. Iterative, because chains can be as long as
+  /// programs.
   constexpr vec<value_id> leaves_of(op_id root) const {
     vec<value_id> leaves, pending{p_.operand(root, 1), p_.operand(root, 0)};
     vec<op_id> users{root, root};
@@ -151,7 +153,8 @@ class inference {
     from_.resize(p_.ops.size(), mesh_set{});
     for (op_id o = 0; o < p_.op_count(); ++o)
       if (fixed(o)) from_[o] = out_.src[o] = mesh_set::of(given_.mesh[o]);
-    for (op_id o = 0; o < p_.op_count(); ++o)  // what a part takes of another is sent to its mesh
+    for (op_id o = 0; o < p_.op_count();
+         ++o)  // a part's results are sent to the meshes of its users
       for (value_id v : p_.operands(o))
         if (fixed(o) && fixed(made_by(v))) out_.src[made_by(v)] |= mesh_set::of(given_.mesh[o]);
     send_states();
@@ -164,10 +167,10 @@ class inference {
     for (op_id o = 0; o < p_.op_count(); ++o)
       if (open(o)) find_source(o);
   }
-  /// What a part leaves of a state is sent to the part that takes it for the next microbatch.
+  /// Sends a state that a part leaves to the part that uses it in the next microbatch.
   constexpr void send_states() {
     if (states_.empty()) return;
-    vec<op_id> from(p_.ops.size(), -1);  // by state: the op that makes what is left of it
+    vec<op_id> from(p_.ops.size(), -1);  // by state: the op that computes its next value
     for (const state_link& s : states_) from[s.state] = made_by(p_.operand(s.next, 0));
     for (op_id o = 0; o < p_.op_count(); ++o)
       for (value_id v : p_.operands(o))
@@ -187,7 +190,7 @@ class inference {
     out_.reach[o] = sent ? t_.all() : leaf_reach_[o];
     out_.src[o] = leaf_src_[o].empty() ? out_.reach[o] : leaf_src_[o];
   }
-  /// Is a chain to be combined per mesh if it is needed on these?
+  /// True if a chain that is needed on these meshes is combined on each mesh first.
   constexpr bool is_split(op_id root, mesh_set needed) const {
     if (!in_chain(root) || parent_[root] >= 0 || needed.within(leaf_reach_[root])) return false;
     return infer_ || needed.within(out_.reach[root]);
@@ -199,8 +202,9 @@ class inference {
     const op_id o = made_by(v);
     if (!fixed(o) && (states_.empty() || !is_next_state(p_.ops[o]))) out_.use[o] |= where;
   }
-  /// (A state is needed where an iteration uses it; so is what the one before leaves, unless it is
-  /// sent there: a transfer in front of a call for the next microbatch, which no unit has to hold.)
+  /// Finds the meshes that use each op. A state is needed where an iteration uses it, and so is the
+  /// state that the iteration before leaves, unless it is sent. Such a transfer precedes a call for
+  /// the next microbatch, and no unit has to hold the value.
   constexpr void find_uses() {
     do find_uses_of_one();
     while (ask_for_states());
@@ -263,8 +267,8 @@ class inference {
     }
   }
 
-  /// Of a pipeline: what enters an iteration of a state, what leaves it (always open), and what
-  /// leaves the last one (-1: nobody asks for that).
+  /// A pipeline's links of a state: the value that enters an iteration, the value that leaves it
+  /// (always open), and the value that leaves the last one (-1: unused).
   struct state_link {
     op_id state, next, last = -1;
   };
@@ -272,7 +276,7 @@ class inference {
   constexpr void find_links() {
     const vec<value_id> next = next_states(p_);
     if (next.empty()) return;
-    vec<op_id> last(p_.ops.size(), -1);  // by what leaves an iteration
+    vec<op_id> last(p_.ops.size(), -1);  // by value that leaves an iteration
     for (op_id o = 0; o < p_.op_count(); ++o)
       if (is_last_state(p_.ops[o])) last[made_by(p_.operand(o, 0))] = o;
     for (value_id v = 0; v < static_cast<value_id>(next.size()); ++v)
@@ -294,7 +298,7 @@ class inference {
   constexpr void take_given() {
     out_.input_mesh = given_.inputs;
     out_.output_mesh = given_.outputs;
-    for (int i = 0; i < p_.input_count(); ++i) {  // an input with a name of a part
+    for (int i = 0; i < p_.input_count(); ++i) {  // an input with the name of a part
       const int named = given_.mesh[made_by(p_.inputs[i])];
       if (out_.input_mesh[i] < 0) out_.input_mesh[i] = named;
     }
@@ -311,7 +315,7 @@ class inference {
     for (int i = 0; i < p_.output_count(); ++i)
       if (out_.output_mesh[i] >= 0) ask(p_.outputs[i].value, out_.output_mesh[i]);
   }
-  /// A value is to be computed on a mesh, if nothing else says where.
+  /// Requests that a value is computed on a mesh, unless something else determines its place.
   constexpr void ask(value_id v, int mesh) {
     if (const op_id o = made_by(v); open(o)) asked_[o] |= mesh_set::of(mesh);
   }
@@ -335,7 +339,8 @@ class inference {
       if (out_.input_mesh[i] < 0) out_.input_mesh[i] = 0;
   }
   constexpr int first_user(int input) const { return out_.use[made_by(p_.inputs[input])].front(); }
-  /// At first only what has a place by what it is computed from, or who else needs it.
+  /// Places an output. The first pass places only those determined by their operands or by other
+  /// users.
   constexpr void place_output(int i, bool where_had) {
     if (out_.output_mesh[i] >= 0) return;
     const value_id v = p_.outputs[i].value;
@@ -368,8 +373,8 @@ class inference {
       if (uses_[n.result + r] > 0) return;
     if (out_.src[o] != t_.all() || !where_had) asked_[o] |= mesh_set::of(preferred(o));
   }
-  /// The first mesh where it can be had; of several, that of the last named part it needs, or one
-  /// where inputs live that it needs.
+  /// The first mesh where the result is available. Among several: the mesh of the last named part
+  /// it depends on, or of an input it depends on.
   constexpr int preferred(op_id o) const {
     const mesh_set had = out_.src[o].empty() ? t_.all() : out_.src[o];
     if (const op_id last = last_part_[o]; last >= 0 && had.has(given_.mesh[last]))
@@ -377,8 +382,8 @@ class inference {
     const mesh_set near = near_.empty() ? mesh_set{} : near_[o] & had;
     return (near.empty() ? had : near).front();
   }
-  vec<mesh_set> near_;    ///< by op: where the inputs live that it is computed from
-  vec<op_id> last_part_;  ///< by op: the last op of a part that it is computed from, or -1
+  vec<mesh_set> near_;    ///< by op: meshes of the inputs that it depends on
+  vec<op_id> last_part_;  ///< by op: the last op of a part that it depends on, or -1
   constexpr void find_last_parts() {
     for (op_id o = 0; o < p_.op_count(); ++o) {
       op_id last = fixed(o) ? o : -1;
@@ -418,7 +423,7 @@ class inference {
     if (k.transposed > 0) out << '(' << k.transposed << ')';
     return out;
   }
-  /// ` by tanh, add`, at most a few of the ops on a way.
+  /// The text ` by tanh, add`, with the first few ops of a path.
   static constexpr text way_text(const vec<std::string_view>& ops) {
     constexpr std::size_t most = 6;
     text out;
@@ -427,7 +432,7 @@ class inference {
     if (ops.size() > most) out << " and " << ops.size() - most << " more";
     return out;
   }
-  /// Who needs an op on a mesh: `"layer2" by tanh`.
+  /// The user of an op on a mesh: `"layer2" by tanh`.
   constexpr text needed_by(op_id o, int mesh) const {
     vec<std::string_view> way;
     for (;;) {
@@ -443,9 +448,10 @@ class inference {
     for (int i = 0; i < p_.output_count(); ++i)
       if (made_by(p_.outputs[i].value) == o && out_.output_mesh[i] == mesh)
         return concat("output \"", p_.output_name(i), '"', way_text(way));
-    return concat("what is computed of it", way_text(way));
+    return concat("results that use it", way_text(way));
   }
-  /// What an op is computed from that is not on a mesh: `"layer1" on mesh "m0" by add`.
+  /// An operand, possibly indirect, that is not available on a mesh: `"layer1" on mesh "m0" by
+  /// add`.
   constexpr text computed_from(op_id o, int mesh) const {
     vec<std::string_view> way;
     for (;;) {
@@ -469,11 +475,11 @@ class inference {
       remedy = concat("assign ", part, " to a mesh");
     }
     out_.error.record("O110", "mpmd: ", shown(o, names), of, " is needed on mesh \"", t_.name(mesh),
-                      "\" for ", needed_by(o, mesh), ", and computed from what is made for ",
-                      computed_from(o, mesh), "; nothing sends that: ", remedy,
+                      "\" for ", needed_by(o, mesh), ", and is computed from results of ",
+                      computed_from(o, mesh), "; nothing sends them: ", remedy,
                       ", or set infer_transfers");
   }
-  /// The part of the model that an op without a mesh stands in, in quotes, if it has a name.
+  /// The named part, in quotes, that contains an op without a mesh, if there is a name.
   constexpr text unassigned_part(op_id o) const {
     const int scope = p_.scopes.of(p_.ops[o].marks.source);
     if (scope < 0) return {};

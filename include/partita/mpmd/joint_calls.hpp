@@ -1,4 +1,4 @@
-/// Calls of a pipeline that are one call: of several units, or for several microbatches.
+/// Merged calls of a pipeline: one call for several units or several microbatches.
 ///
 /// Source    Shardy:MPMD, fragment merging
 #pragma once
@@ -17,8 +17,8 @@ struct unit_call {
   int unit = -1, microbatch = -1;
 };
 
-/// Writes functions of joint calls: those of their parts one behind the other. What a part makes
-/// and a later one takes stays in it; an accumulator passes through all parts that add to it.
+/// Writes functions of joint calls: those of their parts in sequence. A value that one part
+/// computes for a later part stays inside; an accumulator passes through all parts that add to it.
 ///
 /// Cost: linear in the ops of the parts; all slots once.
 class joint_writer {
@@ -26,7 +26,7 @@ class joint_writer {
   constexpr explicit joint_writer(const pipelined& p)
       : p_(p), first_(p.values().types.size(), -1) {}
 
-  /// Of `given`: see joint_function.
+  /// `given`: see joint_function.
   constexpr joint_function write(const vec<joint_part>& parts, const vec<char>& given) {
     joint_function out{parts, given, head(parts), {}, {}};
     program& f = out.whole.device.local;
@@ -38,7 +38,8 @@ class joint_writer {
     known_.clear();
     return out;
   }
-  /// The microbatch that something in a slot is of, behind the first; -1: of none.
+  /// The offset of the microbatch of a slot's value from the first microbatch of the call, or -1 if
+  /// the value belongs to none.
   constexpr int ahead(value_id slot, const joint_part& part) const {
     const auto kind = p_.values().op(p_.values().producer(slot)).def->id;
     const bool cut = kind == def<op::microbatch_slice>.id || kind == def<op::microbatch_index>.id;
@@ -46,7 +47,7 @@ class joint_writer {
   }
 
  private:
-  /// What is there in the function.
+  /// A value that the function has.
   struct known {
     value_id slot = -1;
     int ahead = -1;
@@ -54,11 +55,11 @@ class joint_writer {
     int next = -1;
   };
   const pipelined& p_;
-  vec<int> first_;  ///< by slot: in `known_`, or -1
+  vec<int> first_;  ///< by slot: index into `known_`, or -1
   vec<known> known_;
 
   constexpr const pipeline_unit& unit(const joint_part& part) const { return p_.units[part.unit]; }
-  /// Of a state what the microbatch before has left.
+  /// Finds a value. For a state, the one that the microbatch before has left.
   constexpr known* find(value_id slot, int ahead) {
     if (ahead > 0 && p_.next_of(slot) >= 0) return find(p_.next_of(slot), ahead - 1);
     for (int i = first_[slot]; i >= 0; i = known_[i].next)
@@ -100,9 +101,9 @@ class joint_writer {
     f.origins.push_back(origin);
   }
 
-  // ---- What it takes ----------------------------------------------------------------------------
+  // ---- Inputs -----------------------------------------------------------------------------------
 
-  /// Inputs: what no part before makes, then accumulators.
+  /// Collects the inputs: values that no earlier part computes, then accumulators.
   constexpr void find_taken(const vec<joint_part>& parts, joint_function& out) {
     constexpr value_id made_here = -1;
     for (const joint_part& part : parts) {
@@ -145,12 +146,13 @@ class joint_writer {
     out.whole.device.inputs.push_back(u.device.inputs[k]);
     if (k < plain(u)) out.whole.piece.inputs.push_back(u.takes[k].slot);
   }
-  /// `x5` of the second microbatch is `x5_1`.
+  /// The name of a value for a microbatch: `x5` of the second one is `x5_1`.
   static constexpr text_ref numbered(program& f, std::string_view name, int ahead) {
     return name.empty() ? text_ref() : f.intern(concat(name, '_', ahead));
   }
 
-  /// Parts may have the same tags, of other microbatches or of a forward that runs again.
+  /// Makes tags unique. Parts may have the same tags, for other microbatches or for a forward that
+  /// runs again.
   static constexpr void rename_tags(program& f) {
     std::size_t most = f.inputs.size();
     ir_detail::for_each_tag(f, [&](const program&, const op_node&) { ++most; });
@@ -175,7 +177,7 @@ class joint_writer {
     });
   }
 
-  // ---- What it runs, and gives ------------------------------------------------------------------
+  // ---- Body and results -------------------------------------------------------------------------
 
   constexpr void run(program& f, const joint_part& part) {
     const pipeline_unit& u = unit(part);
@@ -203,7 +205,7 @@ class joint_writer {
   };
   vec<result> given_;
 
-  /// What is taken elsewhere, then slices, then what accumulators are in the end.
+  /// Writes the results: values used elsewhere, then slices, then the final accumulators.
   constexpr void give(joint_function& out) {
     std::size_t number = 0;
     for (const result& r : given_)
@@ -239,9 +241,10 @@ class joint_writer {
   }
 };
 
-/// Finds the functions of joint calls: equal ones are shared.
+/// Finds the functions of joint calls. Equal ones are shared.
 ///
-/// Cost: for each call the ops of its function where it is new, and the units that take the same.
+/// Cost: for each call, the ops of its function if it is new, and the units that use the same
+/// values.
 class joint_finder {
  public:
   constexpr explicit joint_finder(pipelined& p)
@@ -261,8 +264,8 @@ class joint_finder {
  private:
   pipelined& p_;
   joint_writer writer_;
-  vec<char> needed_;            ///< by slot: is it sent, or for the caller?
-  vec<vec<call_edge>> takers_;  ///< by slot: units that take it (`to`), so much later
+  vec<char> needed_;            ///< by slot: true if it is sent, or is for the caller
+  vec<vec<call_edge>> takers_;  ///< by slot: units that use it (`to`), `later` microbatches later
   vec<vec<int>> call_of_;       ///< by unit: its calls, by microbatch
 
   template <class List>
@@ -285,7 +288,7 @@ class joint_finder {
     for (const transfer& t : p_.transfers) needed_[p_.slot_of[t.value]] = 1;
     for (const value_id v : p_.output_slot) needed_[v] = 1;
   }
-  /// Does anything but a joint call use what its parts give for a microbatch?
+  /// True if anything but the joint call itself uses a result of its parts for a microbatch.
   constexpr bool is_taken(value_id slot, int mesh, int microbatch, int joint) const {
     if (needed_[slot] != 0) return true;
     for (const call_edge& each : takers_[slot]) {

@@ -1,5 +1,4 @@
-/// What iterations over microbatches use of the program around them, gathered once in front of
-/// them.
+/// Gathers parameters once before the microbatches, instead of in each iteration.
 ///
 /// Source    ZeRO, arXiv:1910.02054: parameters of stage 3 are gathered where they are used
 #pragma once
@@ -13,8 +12,8 @@
 
 namespace partita::mpmd_detail {
 
-/// before: inside(w) => after: k = microbatch_keep(w), inside(k), for tensors that are made
-/// outside.
+/// before: inside(w) => after: k = microbatch_keep(w), inside(k), for tensors computed outside of
+/// the loop.
 ///
 /// Cost: linear in ops.
 class gather_keeper {
@@ -47,7 +46,7 @@ class gather_keeper {
   const program& p_;
   program q_;
   program_copier copy_;
-  vec<value_id> kept_;  ///< by value: what is kept of it, while `exchange` puts it in its place
+  vec<value_id> kept_;  ///< by value: its kept version, while `exchange` replaces it
   vec<char> inside_;    ///< by op of the copy
   vec<char> done_;
 
@@ -63,7 +62,7 @@ class gather_keeper {
     kept_[v] = q_.append(def<op::microbatch_keep>, operands, {}, p_.type(v));
     inside_.push_back(0);
   }
-  /// Ops inside use what is kept, others what was there.
+  /// Redirects ops inside of the loop to the kept value, and ops outside to the original.
   constexpr void exchange(op_id o, bool inside) {
     if (!inside) return;
     done_.resize(p_.types.size(), 0);
@@ -87,8 +86,8 @@ constexpr void bridge(vec<call_edge>& edges, int u) {
   for (const int a : before)
     for (const int b : behind) edges.push_back({a, b});
 }
-/// Takes out units in front of the microbatches that give nothing: what they kept lay as it is
-/// needed. Those that waited for one wait for what it waited for.
+/// Removes units before the microbatches that compute nothing because the kept value already had
+/// the needed layout. Their users then wait for their operands.
 constexpr void drop_idle_units(pipelined& p, vec<call_edge>& edges) {
   bool keeps = false;
   for (op_id o = 0; o < p.source.op_count(); ++o)

@@ -1,4 +1,4 @@
-/// Orders by playing: whenever a mesh is free it takes what its rules prefer.
+/// Orders from a list scheduler: a free mesh runs the ready call that its rules prefer.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace partita {
 
-/// What the calls of a pipeline whose stages are alike take.
+/// Costs of the calls of a pipeline whose stages are alike.
 struct pipeline_costs {
   double forward = 1, input = 1, weight = 1;  ///< seconds of a stage's calls
   double transfer = 0;                        ///< seconds of a message
-  double kept = 1;  ///< what is kept between the two parts of a backward, of what a forward keeps
+  double kept = 1;  ///< memory between the two parts of a backward, relative to that of a forward
 
   constexpr double seconds(const fragment_call& c) const {
     if (c.transposed == 0) return forward;
     if (c.part == fragment_part::whole) return input + weight;
     return c.part == fragment_part::input ? input : weight;
   }
-  /// What a call adds to the memory of its mesh, in what the forward of a stage keeps.
+  /// The change of memory by a call, in units of what a stage's forward keeps.
   constexpr double memory(const fragment_call& c) const {
     if (c.transposed == 0) return 1;
     if (c.part == fragment_part::whole) return -1;
@@ -31,19 +31,20 @@ struct pipeline_costs {
 
 namespace mpmd_detail {
 
-/// How the list scheduler decides.
+/// Rules of the list scheduler.
 struct list_rules {
-  double gap = 1;   ///< a second part of a backward runs in a gap of so much of its time
-  double wait = 0;  ///< a forward waits for a backward that is ready within so much of its time
-  /// Of what is ready at the same time: the forward of a mesh's last stage, then backwards of
-  /// earlier stages, then other forwards. Else backwards, then forwards, of later stages first.
+  double gap = 1;   ///< a second part of a backward runs in a gap of at least this part of its time
+  double wait = 0;  ///< a forward waits for a backward that is ready within this part of its time
+  /// Priority among calls that are ready at the same time. True: the forward of the mesh's last
+  /// stage, then backwards of earlier stages, then other forwards. False: backwards, then forwards,
+  /// of later stages first.
   bool forward_first = false;
-  bool full_first = false;  ///< with full memory second parts run at once while forwards remain,
-                            ///< then only in gaps
+  bool full_first = false;  ///< with full memory second parts run immediately while forwards
+                            ///< remain, then only in gaps
 };
 
-/// Runs what is ready, a backward before a forward and a later stage before an earlier one; second
-/// parts of backwards run where a mesh would wait, or where memory is full.
+/// Runs ready calls, a backward before a forward and a later stage before an earlier one. The
+/// second part of a backward runs when a mesh would wait or when memory is full.
 ///
 /// Source    the rules: Qi et al., arXiv:2401.10241, section 3.1
 /// Work      calls times meshes
@@ -68,7 +69,7 @@ class list_scheduler {
     for (int i = 0; i < s.microbatches; ++i) forward_at_[i] = 0;
   }
 
-  /// An empty table: memory is too small.
+  /// Returns an empty table if memory is too small.
   constexpr order_table run() {
     for (std::int64_t left = 3ll * s_.stages * s_.microbatches; left > 0; --left) {
       choice best;
@@ -99,10 +100,10 @@ class list_scheduler {
   pipeline_costs c_;
   double limit_;
   list_rules rules_;
-  vec<int> mesh_, forwards_, backwards_;  ///< by stage; calls that ran
+  vec<int> mesh_, forwards_, backwards_;  ///< by stage; number of calls that ran
   vec<vec<int>> stages_;                  ///< by mesh
   order_table table_;
-  vec<vec<fragment_call>> left_;  ///< by mesh: second parts that wait, with those that ran in front
+  vec<vec<fragment_call>> left_;  ///< by mesh: second parts that wait, after those that ran
   vec<std::size_t> ran_;
   vec<double> free_, used_, forward_at_, backward_at_;
 
@@ -112,7 +113,7 @@ class list_scheduler {
   constexpr bool waits(int m) const { return ran_[m] < left_[m].size(); }
   static constexpr double later(double a, double b) { return a > b ? a : b; }
 
-  /// What a mesh would do next, and when.
+  /// The next call of a mesh, and its start.
   constexpr choice next(int m) {
     choice f, b;
     for (const int stage : stages_[m]) {
@@ -127,8 +128,8 @@ class list_scheduler {
     if (waits(m) && weight_next(m, c.at - free_[m])) return {free_[m], weight, -1};
     return c;
   }
-  /// One place is left for the last stage, so that no microbatch gets stuck. (`full_first` needs
-  /// none: that stage goes first.)
+  /// True if memory permits a forward. One place is reserved for the last stage so that no
+  /// microbatch is stuck. `full_first` needs no reserve because that stage goes first.
   constexpr bool room_for_forward(int m, bool last) const {
     return used_[m] + (last || rules_.forward_first ? 1 : 2) <= limit_;
   }
@@ -146,7 +147,7 @@ class list_scheduler {
       if (forwards_[stage] < s_.microbatches) return true;
     return false;
   }
-  /// The earlier one; of two at the same time the later stage, or the earlier one.
+  /// Keeps the earlier of two choices; at the same time, the later stage or the earlier one.
   constexpr void consider(choice& best, choice c, int m, bool later_stage) const {
     if (c.at == never) return;
     c.at = later(c.at, free_[m]);
@@ -176,15 +177,15 @@ class list_scheduler {
 
 }  // namespace mpmd_detail
 
-/// Two stages on each mesh, forth and back in a V, with split backwards. Where the calls of all
-/// stages take the same time, a mesh never waits once it has begun, and keeps no more than in
-/// one_f_one_b (p microbatches of a whole mesh).
+/// Two stages on each mesh in a V shape, with split backwards. If the calls of all stages take the
+/// same time, a mesh never waits after its first call, and keeps at most as much as in one_f_one_b
+/// (p microbatches of a mesh).
 ///
 /// Pros      no bubble with the memory of one_f_one_b
-/// Cons      twice the messages; an optimizer's step that all meshes take at once costs the bubble
-/// Source    Qi et al., arXiv:2401.10241, section 6; made by playing with calls of equal time: a
-///           mesh whose memory is full runs the second part of a backward at once as long as
-///           forwards remain, so that all that it keeps at the end is still to be run
+/// Cons      twice the messages; an optimizer step that all meshes start together costs the bubble
+/// Source    Qi et al., arXiv:2401.10241, section 6; generated by list scheduling of calls with
+///           equal times: a mesh with full memory runs the second part of a backward immediately as
+///           long as forwards remain, so that everything it keeps at the end is still to be run
 inline constexpr pipeline_order zb_v{
     .name = "zb_v",
     .splits = true,

@@ -1,4 +1,4 @@
-/// Units of a pipeline merged: one call runs what several did.
+/// Merges units of a pipeline, so that one call runs several of them.
 ///
 /// Source    Shardy:MPMD, fragment merging
 #pragma once
@@ -13,15 +13,15 @@
 
 namespace partita {
 
-/// A unit by a named part that it runs (or a pattern, or what the part stands in), and how many
-/// times reverse mode was applied; its calls for all microbatches, or for one.
+/// Selects units by a named part that they run (or a pattern, or the outer part) and the number of
+/// times reverse mode was applied, and their calls for all microbatches or for one.
 struct fragment_name {
   std::string_view name;
   int transposed = 0;
   int microbatch = -1;  ///< -1: each
 };
-/// Calls that become one: `{{"head"}, {"head", 1}}`, forward and backward of the last stage, for
-/// each microbatch; `{{"head", 0, 0}, {"head", 0, 1}}`, its forward for the first two.
+/// Calls to merge. `{{"head"}, {"head", 1}}`: forward and backward of the last stage, for each
+/// microbatch. `{{"head", 0, 0}, {"head", 0, 1}}`: its forward for the first two microbatches.
 struct merge_rule {
   fragment_name first, second;
 };
@@ -30,13 +30,13 @@ namespace mpmd_detail {
 
 /// Merges units by groups.
 ///
-/// Errors    O126 what is to be one call needs what another one makes of its results
+/// Errors    O126 a merged call would need another call that needs its results
 class unit_merger {
  public:
   constexpr explicit unit_merger(const pipelined& p) : p_(p) {
     for (int u = 0; u < units(); ++u) group_.push_back(u);
   }
-  /// The group of a unit: the first of it.
+  /// The group of a unit, identified by its first unit.
   constexpr int group(int u) const {
     while (group_[u] != u) u = group_[u];
     return u;
@@ -46,7 +46,7 @@ class unit_merger {
     b = group(b);
     group_[a > b ? a : b] = a > b ? b : a;
   }
-  /// Joins two groups, unless calls of one would wait for themselves then.
+  /// Joins two groups unless their calls would then wait for themselves.
   constexpr bool join_if_free(int a, int b) {
     const vec<int> before = group_;
     join(a, b);
@@ -54,9 +54,9 @@ class unit_merger {
     group_ = before;
     return false;
   }
-  /// Joins two calls; those of units that are joined are joined anyway.
+  /// Joins two calls. Calls of joined units are joined in any case.
   constexpr void join(const unit_call& a, const unit_call& b) { joint_.push_back({a, b}); }
-  /// The pipeline with them merged, or with a mistake.
+  /// Returns the pipeline with the units merged, or with an error.
   constexpr pipelined run(const failure& mistake) {
     pipelined out = p_;
     out.error.record(mistake);
@@ -72,7 +72,7 @@ class unit_merger {
   vec<call_edge> edges_;
   vec<vec<int>> members_;  ///< by the first unit of a group
   vec<vec<int>> was_;      ///< by new unit
-  vec<vec<int>> takers_;   ///< by value: units that take it; -1: sent, or for the caller
+  vec<vec<int>> takers_;   ///< by value: units that use it; -1: sent, or for the caller
 
   constexpr int units() const { return static_cast<int>(p_.units.size()); }
 
@@ -83,7 +83,8 @@ class unit_merger {
     write(out, order);
     regrouping(out, p_, was_, joint_).run();
   }
-  /// First units of groups in an order of execution; fewer, where some wait for themselves.
+  /// The first units of groups in an order of execution. Fewer than all groups if some wait for
+  /// themselves.
   constexpr vec<int> free_groups() const {
     vec<call_edge> between;
     for (const call_edge& e : edges_)
@@ -100,10 +101,11 @@ class unit_merger {
     for (int u = 0; u < units(); ++u) n += group(u) == u;
     return n;
   }
-  /// (Units do not tell: what a call waits for may have passed through states of the loop.)
+  /// True if a call waits for itself. Units alone do not show this, because a dependence may pass
+  /// through states of the loop.
   constexpr bool call_waits_for_itself() const {
     const auto count = static_cast<std::size_t>(p_.microbatches);
-    vec<int> first(p_.units.size() * count, -1), one, rank;  // by call: the one that it is part of
+    vec<int> first(p_.units.size() * count, -1), one, rank;  // by call: its joint call
     for (int c = 0; c < p_.calls.count(); ++c) {
       const int microbatch = p_.calls.calls[c].microbatch, g = group(p_.unit_of[c]);
       int& call = first[static_cast<std::size_t>(g) * count +
@@ -124,14 +126,15 @@ class unit_merger {
     if (static_cast<int>(order.size()) < groups()) report_cycle(error);
     return order;
   }
-  /// A way from a member of a group through others back into it.
+  /// Reports a path from a member of a group through other units back into the group.
   constexpr void report_cycle(failure& error) const {
     vec<int> from;
     for (const call_edge& e : edges_) from.push_back(e.from);
     const grouping behind(from, units());
     for (int g = 0; g < units() && !error; ++g)
       if (members_[g].size() > 1) report_cycle(g, behind, error);
-    error.record("O126", "merge: calls that are to be one wait for each other; leave a rule out");
+    error.record("O126",
+                 "merge: calls that are to be merged wait for each other; leave a rule out");
   }
   constexpr void report_cycle(int g, const grouping& behind, failure& error) const {
     vec<int> before(p_.units.size(), -1), pending;
@@ -151,8 +154,8 @@ class unit_merger {
     text way;
     int to = last;
     for (; u >= 0; to = u, u = before[u])
-      way << (to == last ? "" : ", ") << unit_text(p_.units[to]) << " needs what "
-          << unit_text(p_.units[u]) << " makes";
+      way << (to == last ? "" : ", ") << unit_text(p_.units[to]) << " needs the result of "
+          << unit_text(p_.units[u]);
     error.record("O126", "merge: ", unit_text(p_.units[to]).view(), " and ",
                  unit_text(p_.units[last]).view(), " cannot be one call: ", way.view(),
                  "; leave the rule out");
@@ -165,7 +168,7 @@ class unit_merger {
     for_each_taker(p_, [&](value_id v, int u) { takers_[v].push_back(u); });
     for (const transfer& t : p_.transfers) takers_[t.value].push_back(-1);
     for (const auto& each : p_.source.outputs) takers_[each.value].push_back(-1);
-    for (const value_id next : next_states(p_.source))  // the next microbatch takes it
+    for (const value_id next : next_states(p_.source))  // the next microbatch uses it
       if (next >= 0) takers_[next].push_back(-1);
   }
   constexpr void write(pipelined& out, const vec<int>& order) {
@@ -183,13 +186,14 @@ class unit_merger {
     for (transfer& t : out.transfers)
       if (t.after >= 0) t.after = number[t.after];
   }
-  /// Does anybody outside of a group take a value?
+  /// True if a unit outside of a group uses a value.
   constexpr bool is_taken(value_id v, int g) const {
     for (const int u : takers_[v])
       if (u < 0 || group(u) != g) return true;
     return false;
   }
-  /// Ops of all, those that several make anew once; what they take and others take of them.
+  /// The merged unit: the ops of all members, with recomputed ops once, and the values exchanged
+  /// with others.
   constexpr pipeline_unit merged(const vec<int>& members) const {
     pipeline_unit out = p_.units[members[0]];
     out.piece.origins.clear();
@@ -229,7 +233,7 @@ class unit_merger {
   }
 };
 
-/// Units of the loop that a rule names.
+/// The units of the loop that a rule selects.
 constexpr vec<int> units_named(const pipelined& p, const fragment_name& f) {
   vec<int> out;
   for (int u = 0; u < static_cast<int>(p.units.size()); ++u) {
@@ -246,7 +250,8 @@ constexpr void check_named(const pipelined& p, const fragment_name& f, const vec
                            failure& error) {
   if (f.microbatch >= p.microbatches || f.microbatch < -1)
     error.record("O129", "merge: microbatch ", f.microbatch, " of \"", f.name,
-                 "\"; they count from 0 to ", p.microbatches - 1, ", and -1 is each");
+                 "\"; microbatches are numbered from 0 to ", p.microbatches - 1,
+                 ", and -1 means each one");
   if (!found.empty()) return;
   vec<std::string_view> known;
   for (const auto& u : p.units)
@@ -257,7 +262,8 @@ constexpr void check_named(const pipelined& p, const fragment_name& f, const vec
   error.record("O127", "merge: no unit runs ", name.view(), "; ", known_names(f.name, known));
 }
 
-/// Joins calls of two units: for the microbatches that are said (-1: each, and then the same).
+/// Joins calls of two units for the given microbatches. -1: for each microbatch, the same one of
+/// both.
 constexpr void join_calls(const pipelined& p, unit_merger& merger, int a, int i, int b, int k) {
   if (i < 0 && k < 0) {
     if (a != b) merger.join(a, b);
@@ -270,18 +276,18 @@ constexpr void join_calls(const pipelined& p, unit_merger& merger, int a, int i,
 
 }  // namespace mpmd_detail
 
-/// A pipeline with calls merged that rules name: of each pair of units of the loop on one mesh of
-/// which the rule's first name selects one and its second name the other the calls for the same
-/// microbatch, or, where names say one, for these. Where all calls of two units are merged, the
-/// units become one function; what only its parts take from each other stays in it, and `order_of`
-/// shows its calls as `FB3`. Others, of several microbatches or of some, are functions too, one for
-/// each different row of units and distances of microbatches: `F0+F1`. A call stands where the
-/// first of those that it joins stood.
+/// Merges calls of a pipeline by rules. A rule applies to each pair of units of the loop on one
+/// mesh where its first name selects one unit and its second name the other: their calls for the
+/// same microbatch become one, or those for the microbatches that the names state. If all calls of
+/// two units are merged, the units become one function; values used only inside stay inside, and
+/// `order_of` shows the calls as `FB3`. Other groups, of several microbatches or of some, are
+/// functions too, one for each distinct sequence of units and distances of microbatches: `F0+F1`. A
+/// merged call takes the place of its first part.
 ///
-/// Cost      linear in the ops of units and in calls, but for sorting; rules times units
-/// Errors    O126 what is to be one call needs what another one makes of its results: names the
-///           chain; O127 no unit is named so; O128 units on different meshes; O129 no such
-///           microbatch; O007 deadlock
+/// Cost      linear in the ops of units and in calls, except for sorting; rules times units
+/// Errors    O126 a merged call would need another call that needs its results (names the chain);
+///           O127 no unit has this name; O128 units on different meshes; O129 no such microbatch;
+///           O007 deadlock
 constexpr pipelined merged(const pipelined& p, const vec<merge_rule>& rules) {
   failure error;
   mpmd_detail::unit_merger merger(p);
@@ -303,19 +309,19 @@ constexpr pipelined merged(const pipelined& p, const vec<merge_rule>& rules) {
                    " runs on mesh \"", p.topology.name(p.units[first[0]].piece.mesh), "\" and ",
                    mpmd_detail::unit_text(p.units[second[0]]).view(), " on mesh \"",
                    p.topology.name(p.units[second[0]].piece.mesh),
-                   "\"; what is to be one call runs on one mesh");
+                   "\"; a merged call runs on one mesh");
   }
   return merger.run(error);
 }
 
-/// A predicate over two calls: are they one?
+/// A predicate over two calls: true if they are merged.
 template <class F>
 concept MergePredicate = requires(const F& f, const fragment_call& c) {
   { f(c, c) } -> std::same_as<bool>;
 };
-/// The same by a predicate, which is asked of each two calls of the loop on one mesh: by the order
-/// of their units, then by microbatches. (One that does not look at microbatches joins all of them:
-/// `a.microbatch == b.microbatch` keeps them apart.)
+/// Merges calls by a predicate. It is called for each pair of calls of the loop on one mesh, in the
+/// order of their units, then of microbatches. A predicate that ignores microbatches merges all of
+/// them; `a.microbatch == b.microbatch` keeps them separate.
 ///
 /// Cost      as above, and the square of the calls of a mesh
 /// Errors    as above
@@ -350,13 +356,12 @@ constexpr pipelined merged(const pipelined& p, const F& together) {
   return merger.run({});
 }
 
-/// A pipeline whose units outside of the loop are one call where they can: on each mesh those that
-/// do not wait for each other by way of another unit (what finishes the loss, and the optimizer).
-/// What is given to the caller is then there when all of the call is.
+/// Merges the units outside of the loop into one call per mesh where possible: those that do not
+/// wait for each other through another unit (the end of the loss, and the optimizer). Their results
+/// are then available when the merged call ends.
 ///
-/// Law       no two units outside of the loop on one mesh are left that could be one call
-/// Cost      linear in calls and in what they wait for, for each two units outside of the loop on a
-///           mesh
+/// Law       no two units outside of the loop on one mesh remain that could be merged
+/// Cost      linear in calls and dependences, for each pair of units outside of the loop on a mesh
 /// Errors    O007 deadlock
 constexpr pipelined absorbed(const pipelined& p) {
   mpmd_detail::unit_merger merger(p);

@@ -1,4 +1,4 @@
-/// MPMD programs: a program cut into fragments, each on a mesh, and what the meshes send.
+/// MPMD programs: a program cut into fragments, each on a mesh, and the transfers between meshes.
 ///
 /// Source    Shardy:MPMD
 #pragma once
@@ -13,7 +13,7 @@ namespace partita {
 struct fragment_origin {
   text name;
   int transposed = 0;
-  int call = 0;  ///< how many parts of this name were called before
+  int call = 0;  ///< number of earlier calls of a part with this name
 
   friend constexpr bool operator==(const fragment_origin&, const fragment_origin&) = default;
 };
@@ -21,31 +21,33 @@ struct fragment_origin {
 /// Ops that run together on one mesh, as a function of values of the source.
 struct fragment {
   int mesh = 0;
-  vec<fragment_origin> origins;  ///< none: nobody gave it a name
-  int stage = -1;                ///< counted from 0; -1: of no stage
+  vec<fragment_origin> origins;  ///< empty: unnamed
+  int stage = -1;                ///< counted from 0; -1: none
   vec<op_id> ops;                ///< of the source, in program order, constants before their use
-  vec<value_id> inputs;          ///< in order of first use: inputs of the program, values of others
-  vec<value_id> outputs;         ///< in program order: what others, other meshes or the caller take
+  vec<value_id>
+      inputs;  ///< in order of first use: inputs of the program, values of other fragments
+  vec<value_id>
+      outputs;  ///< in program order: values that other fragments, other meshes or the caller use
 };
 
-/// A value that one mesh sends to another, once. An input of the program is sent before all else.
+/// A value that one mesh sends to another, once. An input of the program is sent first.
 struct transfer {
   value_id value = -1;
   int from = -1, to = -1;
-  int after = -1;  ///< the fragment that makes the value; -1: it is an input
+  int after = -1;  ///< the fragment that computes the value; -1: an input
 };
 
-/// A program over several meshes. A value of the source may be on several of them: an op without a
-/// name runs wherever it is needed, and what is sent is there too.
+/// A program over several meshes. A value of the source may be on several of them: an unnamed op
+/// runs on every mesh that needs it, and a sent value is on both.
 struct mpmd_program {
-  program source;  ///< with what is combined of several meshes combined on each first
+  program source;  ///< with chains over several meshes combined on each mesh first
   partita::topology topology;
   vec<fragment> fragments;  ///< in an order of execution
-  vec<transfer> transfers;  ///< in the order of the fragments that make the values
+  vec<transfer> transfers;  ///< in the order of the fragments that compute the values
   vec<int> input_mesh, output_mesh;
   failure error;
 
-  /// Where an input or output lives: the name of a mesh, or empty if there is none.
+  /// The mesh of an input or output by its name. Empty if it does not exist.
   constexpr std::string_view mesh_of_input(std::string_view name) const {
     for (int i = 0; i < source.input_count(); ++i)
       if (source.input_name(i) == name) return topology.name(input_mesh[i]);
@@ -56,7 +58,7 @@ struct mpmd_program {
       if (source.output_name(i) == name) return topology.name(output_mesh[i]);
     return {};
   }
-  /// A user fragment by what it runs, or -1.
+  /// A user fragment by the part that it runs, or -1.
   constexpr int find(std::string_view name, int transposed = 0, int call = 0) const {
     for (std::size_t f = 0; f < fragments.size(); ++f)
       for (const auto& each : fragments[f].origins)
@@ -68,9 +70,9 @@ struct mpmd_program {
 
 namespace mpmd_detail {
 
-/// Writes down the fragments: what each computes, takes and gives.
+/// Writes the fragments: the ops, inputs and results of each.
 ///
-/// Cost: linear in instances of ops and their operands; what is free is there at most a few times
+/// Cost: linear in instances of ops and their operands; recomputed ops appear at most a few times
 /// for each operand.
 class fragment_writer {
  public:
@@ -101,9 +103,9 @@ class fragment_writer {
   vec<cut_fragment> cuts_;
   vec<int> fragment_of_;   ///< by instance
   vec<int> input_of_;      ///< by value: its number among the inputs, or -1
-  vec<mesh_set> sent_;     ///< by value: meshes that get it from another one
-  vec<mesh_set> given_;    ///< by value: meshes on which a fragment gives it away
-  vec<int> made_, taken_;  ///< by op and by value: the last fragment that has it, takes it
+  vec<mesh_set> sent_;     ///< by value: meshes that receive it
+  vec<mesh_set> given_;    ///< by value: meshes on which a fragment returns it
+  vec<int> made_, taken_;  ///< by op and by value: the last fragment that has it, uses it
 
   constexpr void move(value_id v, int mesh, int fragment) {
     const program& p = placed_.p;
@@ -177,17 +179,17 @@ class fragment_writer {
 /// mpmd_program m = to_mpmd(f, cluster, {.names = {{"layer1", "m0"}, {"layer2", "m1"}}});
 /// ```
 ///
-/// Ops of named parts run on the mesh of the part. All others run wherever they are needed, each on
-/// as many meshes as need it; constants are made wherever they are used. What is added up (or
-/// combined by max, min, and, or, multiply) of values from several meshes is combined on each of
-/// them first, in program order, and then, in the order of the topology, where it is needed.
+/// Ops of named parts run on the mesh of the part. All others run on every mesh that needs them;
+/// constants are computed where they are used. Chains of additions (or of max, min, and, or,
+/// multiply) over values of several meshes are combined on each mesh first, in program order, and
+/// then, in the order of the topology, on the mesh that needs the result.
 ///
 /// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
 /// `mpmd_program::error`.
 ///
 /// Cost      linear in ops, times the meshes that they run on
-/// Errors    O101 to O104 the topology; O105 to O109 the assignment; O110 an op is needed where it
-///           cannot be had; O111 a state on two meshes
+/// Errors    O101 to O104 the topology; O105 to O109 the assignment; O110 an op is needed on a mesh
+///           where it is not available; O111 a state on two meshes
 constexpr mpmd_program to_mpmd(const program& p, const topology& t, const assignment& a) {
   mpmd_program m;
   m.topology = t;

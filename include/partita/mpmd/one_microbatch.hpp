@@ -1,5 +1,5 @@
-/// A step as one microbatch sees it: what is in front of the loop over microbatches, one iteration
-/// of it, and what is behind, in line.
+/// Unrolls one iteration of the loop over microbatches: the ops before the loop, one iteration, and
+/// the ops after it, in one program.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,15 @@
 
 namespace partita {
 
-/// The program of one microbatch. Values go into an iteration by microbatch_slice, microbatch_index
-/// and microbatch_state alone or as they are, out of it by microbatch_sum, microbatch_stack and
-/// microbatch_last alone.
+/// The program of one microbatch. Values enter the iteration directly or by microbatch_slice,
+/// microbatch_index and microbatch_state; they leave it only by microbatch_sum, microbatch_stack
+/// and microbatch_last.
 struct one_microbatch {
   program p;
-  vec<char> inside;         ///< by op: does it run for each microbatch? (What crosses does not.)
+  vec<char>
+      inside;  ///< by op: true if it runs for each microbatch (not ops that move values across)
   op_id own_loop = -1;      ///< the loop that the program had, or -1
-  bool wrong_loop = false;  ///< is the error about that?
+  bool wrong_loop = false;  ///< true if the error is about that loop
   std::int64_t microbatches = 1;
   vec<text> notes;
   failure error;
@@ -45,10 +46,10 @@ constexpr bool leaves(const op_node& n) {
          is_last_state(n);
 }
 
-/// Writes the body of a scan once, in place of the scan.
+/// Replaces a scan by one copy of its body.
 class loop_opener {
  public:
-  /// `own`: does the loop stand in the program as it was given?
+  /// `own`: true if the user's program contained the loop.
   constexpr loop_opener(const program& p, op_id loop, bool own)
       : p_(p),
         loop_(loop),
@@ -82,7 +83,7 @@ class loop_opener {
   program q_;
   program_copier outer_, inner_;
   vec<char> inside_;     ///< by op
-  vec<int> carried_;     ///< by op of the body: the carried value that it only adds to, or -1
+  vec<int> carried_;     ///< by op of the body: the carried value that it adds to, or -1
   vec<op_id> combines_;  ///< by carried value: that op, or -1
   vec<int> uses_;        ///< by value of the body
   vec<char> used_;       ///< by result of the loop
@@ -132,9 +133,9 @@ class loop_opener {
   }
   constexpr value_id before(int i) const { return body_.inputs[1 + k_.constants + i]; }
   constexpr value_id after(int i) const { return body_.outputs[i].value; }
-  /// Is a carried value what it was?
+  /// True if an iteration does not change a carried value.
   constexpr bool stays(int i) const { return before(i) == after(i); }
-  /// Does an iteration do more with a carried value than to add to it?
+  /// True if an iteration does more with a carried value than add to it.
   constexpr bool is_state(int i) const { return own_ && combines_[i] < 0 && !stays(i); }
   constexpr value_id last_state(int i) {
     const std::int64_t number = states_++;
@@ -154,8 +155,9 @@ class loop_opener {
     for (const value_id v : p_.operand_list) use(v);
     for (const auto& each : p_.outputs) use(each.value);
   }
-  /// The op that combines a carried value with what an iteration adds, or -1. In a loop of the
-  /// user's own nothing else may use either, and it has to start from what changes nothing.
+  /// The op that combines a carried value with the contribution of an iteration, or -1. In a user's
+  /// own loop neither value may have other uses, and the initial value must be the identity of the
+  /// op.
   constexpr op_id combining(int i) const {
     const op_id o = body_.producer(after(i));
     for (const value_id v : body_.operands(o))
@@ -180,7 +182,7 @@ class loop_opener {
       for (const value_id v : body_.operands(o)) ++uses_[v];
     for (const auto& each : body_.outputs) ++uses_[each.value];
   }
-  /// A stack is made by an op in front of the loop, which lays it out as slices are taken from it.
+  /// A stack is created by an op before the loop, which determines the layout of its slices.
   constexpr value_id stack(value_id v) {
     return q_.is(q_.producer(v), op_role::parameter) ? same(v, 0) : v;
   }
@@ -214,7 +216,8 @@ class loop_opener {
   constexpr value_id stacked(int i, const tensor_type& t) {
     return cross(def<op::microbatch_stack>, made_inside(body_.outputs[i].value), t);
   }
-  /// What leaves an iteration is made by an op of it, even where it is only passed on.
+  /// Returns a value that an op of the iteration computes, with an extra op if it is only passed
+  /// on.
   constexpr value_id made_inside(value_id body_value) {
     const value_id v = inner_.renamed[body_value];
     const op_id o = q_.producer(v);
@@ -231,23 +234,23 @@ class loop_opener {
   }
 };
 
-/// Looks for the loop over microbatches that a program has of its own: its body has parts of
-/// several stages, or it has as many iterations as there are to be microbatches.
+/// Finds the loop over microbatches of a program that already has one: its body contains parts of
+/// several stages, or its iterations match the requested number of microbatches.
 ///
-/// Errors    O150 it is reversed, O151 there are two, O152 its iterations are not as many
+/// Errors    O150 it is reversed, O151 there are two, O152 its number of iterations differs
 class own_loop_finder {
  public:
   constexpr own_loop_finder(const program& p, std::int64_t n, const vec<mesh_for>& lines,
                             syntax advice)
       : p_(p), n_(n), lines_(lines), parts_(p.scopes, p.labels, lines), advice_(advice) {}
 
-  /// -1: there is none.
+  /// Returns the loop, or -1.
   constexpr op_id run(failure& error) {
     op_id loop = -1;
     for (op_id o = 0; o < p_.op_count() && !error; ++o) {
       if (p_.op(o).def->id != def<op::scan>.id || !is_over_microbatches(o)) continue;
       if (loop >= 0)
-        error.record("O151", "pipeline: parts stand in two loops over microbatches, ",
+        error.record("O151", "pipeline: named parts are in two loops over microbatches, ",
                      loop_text(loop).view(), " and ", loop_text(o).view(), ": ",
                      whole_batch_need(p_, loop, o).words().view(),
                      "; take gradients inside of one loop and carry their sum");
@@ -260,7 +263,7 @@ class own_loop_finder {
                    "stacks instead");
     if (n_ != 1 && length(loop) != n_)
       error.record("O152", "pipeline: ", loop_text(loop).view(),
-                   " is the loop over microbatches of this step; ", n_, " are asked for: leave ",
+                   " is the loop over microbatches of this step; ", n_, " are requested: leave ",
                    in_syntax(advice_, ".microbatches", "microbatches"), " out");
     if (length(loop) < 1)
       error.record("O152", "pipeline: ", loop_text(loop).view(),
@@ -318,26 +321,26 @@ constexpr text without_whole_batch(const program& p, std::int64_t n,
     const one_microbatch one =
         cut_into_microbatches(p, n, {rest.data(), rest.size()}, lines, advice);
     if (!one.error)
-      return concat("leave \"", escaped(batch[left_out].name.view()), "\" out of ",
-                    in_syntax(advice, ".batch", "batch"),
-                    ": parts get its slices all the same, and what needs all of it is computed "
-                    "from all of it");
+      return concat(
+          "leave \"", escaped(batch[left_out].name.view()), "\" out of ",
+          in_syntax(advice, ".batch", "batch"),
+          ": parts still get its slices, and ops that need all of it are computed from all of it");
   }
   return "compute it outside of the parts, or from one microbatch alone";
 }
 
 }  // namespace mpmd_detail
 
-/// Cuts a batch into `n` microbatches: the step with a loop, as `microbatch` makes it, and one
-/// iteration of it in line. What has no part in it that `lines` give to a mesh may be loops of its
-/// own (a count over the batch); what has, is one loop.
+/// Cuts a batch into `n` microbatches: the step with a loop, as `microbatch` makes it, with one
+/// iteration unrolled. Ops without parts on meshes of `lines` may be in loops of their own (a count
+/// over the batch); ops with such parts are in one loop.
 ///
-/// Without a `batch` it is the loop that the program has: a `scan` with parts of several stages in
-/// it, which may carry a state from microbatch to microbatch. What it only adds to is added up as
-/// gradients are.
+/// Without a `batch`, the loop is the program's own `scan` with parts of several stages, which may
+/// carry a state from microbatch to microbatch. Values that it only adds to are accumulated like
+/// gradients.
 ///
-/// Errors    those of `microbatch`, O150 to O152 a loop that cannot be it, O120 a part needs what
-///           another one gives of all microbatches, O121 no part is computed from a microbatch
+/// Errors    those of `microbatch`, O150 to O152 an unsuitable loop, O120 a part needs a result of
+///           another part over all microbatches, O121 no part is computed from a microbatch
 constexpr one_microbatch cut_into_microbatches(
     const program& p, std::int64_t n, span<const schedule_detail::kept_microbatch_entry> batch,
     const vec<mesh_for>& lines, syntax advice) {
@@ -360,7 +363,7 @@ constexpr one_microbatch cut_into_microbatches(
       return out;
     }
   }
-  schedule_detail::stepping{n, batch}.rewrite(r);
+  schedule_detail::microbatch_rewrite{n, batch}.rewrite(r);
   out.error = r.error;
   out.notes = r.notes;
   if (out.error) return out;
@@ -385,9 +388,9 @@ constexpr one_microbatch cut_into_microbatches(
     loop = o;
   }
   if (loop < 0) {
-    out.error.record("O121",
-                     "pipeline: no op of a part that is given to a mesh is computed from a "
-                     "microbatch");
+    out.error.record(
+        "O121",
+        "pipeline: no op of a part that is assigned to a mesh is computed from a microbatch");
     return out;
   }
   out.p = mpmd_detail::loop_opener(r.p, loop, false).run(out.inside);

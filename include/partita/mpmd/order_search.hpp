@@ -1,4 +1,4 @@
-/// Finds an order of the calls of a pipeline under a limit of memory.
+/// Searches for an order of the calls of a pipeline within a memory limit.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,26 @@
 
 namespace partita {
 
+/// Options of search_order.
 struct order_search_options {
-  double memory = 0;   ///< of a mesh, in what the forward of a stage keeps
-  int changes = 2000;  ///< of the best order, tried one after the other
+  double memory = 0;   ///< limit per mesh, relative to the memory of a stage's forward
+  int changes = 2000;  ///< number of changes of the best order to try
   std::uint64_t seed = 0;
 };
 
-/// An order and what it takes.
+/// An order, its time and its memory.
 struct found_order {
   order_table table;
-  double span = 0;      ///< the longest time of a mesh, from its first call to its last
-  double bubble = 0;    ///< what of it is beyond the ideal
-  double memory = 0;    ///< the most that a mesh keeps
-  int evaluations = 0;  ///< orders that were played
+  double span = 0;      ///< the maximum time of a mesh, from its first call to its last
+  double bubble = 0;    ///< its part beyond the ideal time
+  double memory = 0;    ///< the maximum memory of a mesh
+  int evaluations = 0;  ///< number of orders that were played
   failure error;
 };
 
 namespace mpmd_detail {
 
-/// Orders of one pipeline, compared by the time of a mesh from its first call to its last.
+/// Orders of one pipeline, compared by the maximum time of a mesh from its first call to its last.
 class order_searcher {
  public:
   constexpr order_searcher(const pipeline_shape& s, const pipeline_order& places,
@@ -61,7 +62,7 @@ class order_searcher {
       print_number(memory, options_.memory);
       best_.error.record("O012", "order: no order of ", s_.stages, " stages and ", s_.microbatches,
                          " microbatches on ", s_.meshes, " meshes was found within a memory of ",
-                         memory, " activations; the least that can do is ",
+                         memory, " activations; the minimum is ",
                          (s_.stages + s_.meshes - 1) / s_.meshes);
       return static_cast<found_order&&>(best_);
     }
@@ -116,7 +117,7 @@ class order_searcher {
     best_.bubble = played.bubble_of_span();
     best_.memory = memory;
   }
-  /// Exchanges neighbours in the list of a mesh, as long as nothing gets slower.
+  /// Exchanges neighbours in the list of a mesh as long as no order gets slower.
   constexpr void change() {
     std::uint64_t state = options_.seed;
     const auto random = [&](std::size_t below) {  // splitmix64
@@ -141,9 +142,10 @@ class order_searcher {
 
 }  // namespace mpmd_detail
 
-/// Looks for an order of a pipeline with split backwards whose meshes keep at most so much: list
-/// schedules by several rules, zb_h1 and zb_h2 where they fit, then changes of the best of them.
-/// `places`: where the stages are (zb_h1: around, zb_v: forth and back).
+/// Searches for an order of a pipeline with split backwards within a memory limit per mesh.
+/// Candidates are list schedules by several rules, zb_h1 and zb_h2 if they fit, and local changes
+/// of the best of them. `places` determines the mesh of each stage (zb_h1: round robin, zb_v: V
+/// shape).
 ///
 /// Errors    O001 nothing to order, O012 memory is too small for any order that was tried
 /// Source    Qi et al., arXiv:2401.10241, section 3

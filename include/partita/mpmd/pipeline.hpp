@@ -1,4 +1,4 @@
-/// Pipelines: named parts of a step on several meshes, microbatches one behind the other.
+/// Pipelines: named parts of a step run on several meshes, one microbatch after another.
 ///
 /// Source    Shardy:MPMD; GPipe, arXiv:1811.06965
 #pragma once
@@ -16,22 +16,22 @@
 
 namespace partita {
 
-/// How a step is cut and in which order its parts run.
+/// How a step is cut, and in which order its parts run.
 struct pipeline_options {
   assignment where = {};  ///< named parts to meshes and stages
   std::int64_t microbatches = 1;
   vec<microbatch_entry> batch = {};
   bool split = false;  ///< backward units in two parts
   channel_options channels = {};
-  /// What units use sharded in another way than it lies is gathered once for each step, in front of
-  /// the microbatches, and kept; else in each call.
+  /// If true, values that units use in another sharding than they are stored in are gathered once
+  /// per step, before the microbatches, and kept. Otherwise each call gathers them.
   bool keep_gathered = false;
-  bool check_memory = true;  ///< is more than the memory of a mesh's devices an error?
+  bool check_memory = true;  ///< true if exceeding the memory of a mesh's devices is an error
 };
 
 namespace mpmd_detail {
 
-/// What goes into an iteration or out of it is made in one place.
+/// Marks the ops that move values into or out of an iteration: each is computed in one place.
 constexpr void keep_what_crosses(const program& p, assigned_program& given) {
   op_id o = 0;
   for (const op_node& n : p.ops) {
@@ -42,7 +42,7 @@ constexpr void keep_what_crosses(const program& p, assigned_program& given) {
   }
 }
 
-/// Where each op of a placed program runs; what is made wherever it is used, where that is.
+/// The meshes on which each op of a placed program runs. Recomputed ops run wherever they are used.
 constexpr vec<mesh_set> meshes_of_ops(const placed_program& placed) {
   const program& p = placed.p;
   vec<mesh_set> on = placed.on;
@@ -74,7 +74,7 @@ constexpr core_program pipeline_core(const placed_program& placed, const vec<mes
   return core;
 }
 
-/// Errors    O134 a device of a mesh needs more memory than it has, where the topology says so
+/// Errors    O134 a device of a mesh needs more memory than the topology states for it
 constexpr void check_memory(pipelined& p) {
   bool limited = false;
   if (!p.checks_memory) return;
@@ -97,14 +97,14 @@ constexpr void check_memory(pipelined& p) {
     message << " of them arguments; its device \"" << d.name() << "\" has ";
     print_figure(message, static_cast<std::int64_t>(d.memory));
     message
-        << "; more microbatches, an order that keeps fewer of them, or more sharding takes less";
+        << "; more microbatches, an order that keeps fewer of them, or more sharding needs less";
     p.error.set(message);
   }
 }
 
-/// Runs the actions of tactics on the core program; counts after each what the units communicate,
-/// and writes their functions after the last one. `given`: the program including the dead code that
-/// was removed, or null.
+/// Runs the actions of tactics on the core program. Counts the collectives of the units after each
+/// action, and writes the units' functions after the last one. `given`: the program including the
+/// dead code that was removed, or null.
 template <class Schedule>
 constexpr void shard_units(pipelined& out, const Schedule& tactics, const staged_program& staged,
                            const program* given) {
@@ -141,17 +141,17 @@ void prove_by_default(pipelined& p);
 }
 namespace mpmd_detail {
 
-/// Has the proof of pipelines been included? (Found by its arguments, so that files that prove
-/// nothing include nothing.)
+/// True if the header with the proof of pipelines is included. Found by argument-dependent lookup,
+/// so that files that prove nothing do not compile the checker.
 template <class Pipelined>
 constexpr bool knows_proofs = requires(Pipelined& p) {
   prove_when_asked(p, partition_options().prove);
 };
 
-/// Proves a pipeline if the options say so; by default where the library that is compiled once is
-/// used without NDEBUG.
+/// Proves a pipeline if the options request it. This is the default if the compiled library is used
+/// without NDEBUG.
 ///
-/// Errors    Q... why it is not proved; O148 the header is missing
+/// Errors    Q... the reason why it is not proved; O148 the header is missing
 template <bool KnowsProofs, class Pipelined>
 constexpr void prove_as_asked(Pipelined& p, const partition_options& options) {
   if (p.error || options.prove == &no_proof) return;
@@ -168,8 +168,8 @@ constexpr void prove_as_asked(Pipelined& p, const partition_options& options) {
   p.error.raise();
 }
 
-/// The units of a pipeline, each with its function; gives what of them waits for what. `split`:
-/// backward units in two parts.
+/// Writes the units of a pipeline and their functions, and returns the dependences between them.
+/// `split`: backward units have two parts.
 template <class Order, class Schedule>
 constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topology& t, bool split,
                                     const Order& order, const pipeline_options& options,
@@ -190,7 +190,7 @@ constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topo
   out.notes = one.notes;
   out.microbatches = static_cast<int>(one.microbatches);
   out.own_loop = one.own_loop;
-  if (one.error && !one.wrong_loop)  // a wrong name tells more than what follows from it
+  if (one.error && !one.wrong_loop)  // report a wrong name first
     out.error.record(mpmd_detail::assigner(p, t, options.where).run().error);
   out.error.record(one.error);
   if (out.error) return {};
@@ -244,18 +244,18 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
 
 }  // namespace mpmd_detail
 
-/// Cuts a step into units and orders their calls. `order`: a pipeline_order, a key, a comparator or
-/// a table, see sequence(). `tactics`: a schedule that shards what is inside of the units, over the
-/// axes of all meshes by their names; without one each mesh is a single device. `more`: passes and
-/// overlap rewrite each unit for itself.
+/// Cuts a step into units and orders their calls. `order` is a pipeline_order, a key, a comparator
+/// or a table; see sequence(). `tactics` is a schedule that shards the inside of the units over the
+/// axes of all meshes, by name; without one, each mesh is a single device. `more`: passes and
+/// overlap rewrite each unit separately.
 ///
-/// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
+/// A mistake is thrown as `error` at run time; in constant evaluation it is kept in
 /// `pipelined::error`.
 ///
 /// Errors    those of microbatch(), to_mpmd() and sequence(); O007 deadlock; O120 and O121 named
 ///           parts and the loop, O122 an op inside of the loop without a unit, O123 a stage that
-///           would run twice, O124 a stage on another mesh than the order has it; those of `more`,
-///           S020 of `strict`, O148 and Q... of `prove`
+///           would run twice, O124 a stage on a different mesh than the order requires; those of
+///           `more`, S020 of `strict`, O148 and Q... of `prove`
 template <class Order, class Schedule = boost::hana::tuple<>,
           std::same_as<pipelined> Pipelined = pipelined,
           bool KnowsProofs = mpmd_detail::knows_proofs<Pipelined>>

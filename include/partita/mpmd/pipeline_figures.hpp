@@ -9,19 +9,19 @@
 
 namespace partita {
 
-/// Of one mesh, in a step.
+/// The figures of one mesh, for one step.
 struct mesh_figures {
-  partita::collectives collectives;  ///< that its devices run
-  mesh_memory memory;                ///< of one device, where all calls take equally long
+  partita::collectives collectives;  ///< those that its devices run
+  mesh_memory memory;                ///< of one device, if all calls take the same time
   vec<int> stages;
-  int in_flight = 0;  ///< the most microbatches of a stage, see most_in_flight
+  int in_flight = 0;  ///< maximum number of microbatches of a stage; see most_in_flight
 };
 
-/// Of a step.
+/// The figures of a step.
 struct pipeline_figures {
   int messages = 0;
-  std::int64_t message_bytes = 0;  ///< of whole values, whatever the devices of a mesh send
-  std::int64_t argument_bytes = 0, peak_bytes = 0;  ///< of a device of the mesh that needs most
+  std::int64_t message_bytes = 0;                   ///< of global values, independent of sharding
+  std::int64_t argument_bytes = 0, peak_bytes = 0;  ///< of the device that needs most
   vec<mesh_figures> meshes;
   unknown_loops unknown;  ///< loops in its functions that count as one iteration
 

@@ -1,4 +1,4 @@
-/// How much memory the devices of each mesh need while a pipeline runs.
+/// The memory that the devices of each mesh need while a pipeline runs.
 #pragma once
 
 #include <cstdint>
@@ -11,47 +11,48 @@
 
 namespace partita {
 
-/// Of one device of a mesh; bytes.
+/// The memory of one device of a mesh, in bytes.
 struct mesh_memory {
-  std::int64_t arguments = 0;  ///< inputs of the step that are kept there, sent ones among them
-  /// The most at a time: arguments, what waits for later calls (residuals, accumulators, stacks),
-  /// what has been sent to it and is not used up, and what the running call needs beyond.
+  std::int64_t arguments = 0;  ///< inputs of the step that are kept there, including received ones
+  /// The maximum over time: arguments, values kept for later calls (residuals, accumulators,
+  /// stacks), received values that are still needed, and the temporary memory of the running call.
   std::int64_t peak = 0;
-  int call = -1;  ///< while this one runs
+  int call = -1;  ///< the call that runs at the peak
 };
 
-/// Why something lies on a mesh.
+/// The reason why a value occupies memory of a mesh.
 enum class held_kind : std::uint8_t {
   argument,  ///< an input of the step, or a copy of one
-  kept,      ///< a result that waits for later calls: residuals, next states
-  combined,  ///< what all microbatches make together: sums, stacks
+  kept,      ///< a result kept for later calls: residuals, next states
+  combined,  ///< combined over all microbatches: sums, stacks
   received   ///< a result of another mesh
 };
 inline constexpr int held_kinds = 4;
+/// The name of a kind in reports.
 constexpr std::string_view name_of(held_kind k) {
   constexpr std::string_view names[] = {"arguments", "kept for later calls", "sums and stacks",
                                         "received from other meshes"};
   return names[static_cast<int>(k)];
 }
-/// What lies in a slot on a device of a mesh: of so many microbatches, or once.
+/// The memory of a slot on a device of a mesh, for a number of microbatches or once.
 struct held_memory {
   value_id slot = -1;  ///< see pipelined::values
   held_kind kind = held_kind::kept;
   int count = 1;
-  std::int64_t bytes = 0;  ///< of all of them
+  std::int64_t bytes = 0;  ///< total
 };
-/// What lies on a device of a mesh when most does.
+/// The contents of a device's memory when it is fullest.
 struct mesh_peak {
   mesh_memory memory;
-  std::int64_t running = 0;  ///< bytes that the running call needs beyond what lies there
+  std::int64_t running = 0;  ///< bytes that the running call needs in addition
   vec<held_memory> held;     ///< largest first
 };
 
 namespace mpmd_detail {
 
-/// Walks along the events of all meshes.
+/// Replays the events of all meshes in time order.
 ///
-/// Cost: for each call what it takes, times the units that take the same; sorting of events.
+/// Cost: for each call its operands, times the units that use the same values; sorting of events.
 class memory_walk {
  public:
   constexpr memory_walk(const pipelined& p, const timeline& t) : p_(p), t_(t) {
@@ -71,7 +72,7 @@ class memory_walk {
     walk();
     return static_cast<vec<mesh_memory>&&>(out_);
   }
-  /// The same, with what lies there.
+  /// Returns the contents at each peak.
   ///
   /// Cost: for each mesh all events again.
   constexpr vec<mesh_peak> run_to_peaks() {
@@ -82,7 +83,8 @@ class memory_walk {
   }
 
  private:
-  /// At one time what is freed comes first, then what is made or arrives, then a call begins.
+  /// An event. At the same time, memory is freed first, then values are created or arrive, then a
+  /// call starts.
   struct event {
     enum kind_type : std::uint8_t { frees, makes, runs };
     double seconds = 0;
@@ -95,8 +97,8 @@ class memory_walk {
   };
   struct taker {
     int unit = -1;
-    int later = 0;       ///< it takes what was left so many microbatches before
-    bool first = false;  ///< in the call for the first microbatch alone
+    int later = 0;       ///< the number of microbatches after which it is used
+    bool first = false;  ///< true if only the call for the first microbatch uses it
     int next = -1;
   };
 
@@ -106,15 +108,15 @@ class memory_walk {
   vec<std::int64_t> now_, beyond_;
   vec<int> place_;         ///< by call, in the order
   vec<vec<int>> call_of_;  ///< by unit: its calls, by microbatch
-  vec<int> first_taker_;   ///< by slot: in `takers_`
+  vec<int> first_taker_;   ///< by slot: first entry in `takers_`
   vec<taker> takers_;
   vec<char> returned_;  ///< by slot
-  vec<char> in_place_;  ///< by slot: is it the next state of an input, and lies where that does?
-  vec<int> given_by_;   ///< by slot: the function that was looked at last
-  vec<int> freed_by_;   ///< by slot: the call that was looked at last
+  vec<char> in_place_;  ///< by slot: true if it is the next state of an input and reuses its memory
+  vec<int> given_by_;   ///< by slot: the last visited function
+  vec<int> freed_by_;   ///< by slot: the last visited call
   vec<event> events_;
   vec<int> by_time_;  ///< events
-  vec<int> last_;     ///< by mesh: the place in `by_time_` of the event at its peak; -1: the begin
+  vec<int> last_;  ///< by mesh: the position in `by_time_` of the event at its peak; -1: the start
 
   constexpr void walk() {
     keep_arguments();
@@ -129,7 +131,7 @@ class memory_walk {
     for (int i = 0; i < static_cast<int>(by_time_.size()); ++i) apply(events_[by_time_[i]], i);
   }
 
-  // ---- What lies there at the peak --------------------------------------------------------------
+  // ---- Contents at the peak ---------------------------------------------------------------------
 
   constexpr mesh_peak peak_on(int mesh) const {
     mesh_peak out{out_[mesh], 0, {}};
@@ -153,7 +155,7 @@ class memory_walk {
     out.held = static_cast<vec<held_memory>&&>(sorted);
     return out;
   }
-  /// (What is freed when it is made is freed first.)
+  /// (A value that is freed at the time of its creation is freed first.)
   static constexpr held_memory& entry(mesh_peak& out, vec<int>& at, value_id slot, held_kind why) {
     if (at[slot] < 0) {
       at[slot] = static_cast<int>(out.held.size());
@@ -234,7 +236,7 @@ class memory_walk {
   constexpr bool is_argument(value_id slot) const {
     return values().is(values().producer(slot), op_role::parameter);
   }
-  /// Is a call the last one on its mesh that takes what lies in a slot (of a microbatch)?
+  /// True if a call is the last one on its mesh that uses a slot (of a microbatch).
   constexpr bool is_last(int c, value_id slot, int microbatch) const {
     const auto& mine = p_.units[p_.unit_of[c]];
     const int place = place_[last_part(c)];
@@ -268,7 +270,7 @@ class memory_walk {
     const int mesh = u.piece.mesh;
     const double begin = t_.begin[c], end = t_.end[last_part(c)];
     std::int64_t beyond = beyond_[number];
-    for (std::size_t k = 0; k < u.takes.size(); ++k)  // a slice is a copy, for this call
+    for (std::size_t k = 0; k < u.takes.size(); ++k)  // a slice is a copy made for this call
       if (is_slice(u.takes[k].slot))
         beyond = saturating_add(beyond, u.device.local.input_type(static_cast<int>(k)).bytes());
     events_.push_back({begin, event::runs, mesh, beyond, c});
@@ -284,8 +286,8 @@ class memory_walk {
         continue;
       }
       const bool slice = is_slice(u.takes[k].slot);
-      if (slice && freed_by_[slot] == c) continue;  // another one of the same stack
-      const bool finishes =  // it goes in any case; another microbatch's does not
+      if (slice && freed_by_[slot] == c) continue;  // another slice of the same stack
+      const bool finishes =  // it is freed in any case; another microbatch's is not
           given_by_[u.takes[k].slot] == number && p_.repeated[slot] == 0;
       if (!finishes &&
           (is_argument(slot) || returned_[slot] != 0 || !is_last(c, slot, at.microbatch)))
@@ -312,7 +314,7 @@ class memory_walk {
       if (list[i] == list[k]) return false;
     return true;
   }
-  /// Is a call the first that adds to a sum or a stack?
+  /// True if a call is the first one that adds to a sum or a stack.
   constexpr bool begins(int c, op_id combines) const {
     if (p_.joint(c) < 0) return c == first_call(p_.unit_of[c]);
     for (const int part : p_.joint_calls[p_.joint(c)].calls)
@@ -332,7 +334,7 @@ class memory_walk {
       if (place_[c] < place_[first]) first = c;
     return first;
   }
-  /// What is sent lies on the mesh that takes it from then on, and on the sender until then.
+  /// Counts a sent value on the receiving mesh from then on, and on the sender until then.
   constexpr void add_message(int i) {
     const message& m = p_.lists.messages[i];
     const transfer& t = p_.transfers[m.transfer];
@@ -364,20 +366,21 @@ class memory_walk {
 
 }  // namespace mpmd_detail
 
-/// Memory of each mesh when calls run at given times (see simulate, play).
+/// Memory of each mesh if calls run at given times (see simulate, play).
 constexpr vec<mesh_memory> memory_of(const pipelined& p, const timeline& t) {
   return mpmd_detail::memory_walk(p, t).run();
 }
-/// The same where all calls take equally long and messages no time.
+/// Memory of each mesh if all calls take the same time and messages take none.
 constexpr vec<mesh_memory> memory_of(const pipelined& p) {
   return memory_of(p, play(
                           p.calls, p.lists, [](int) { return 1.0; }, p.channels));
 }
 
-/// What lies on each mesh when most does, when calls run at given times, or all take equally long.
+/// The contents of each mesh's memory when it is fullest, if calls run at given times.
 constexpr vec<mesh_peak> peaks_of(const pipelined& p, const timeline& t) {
   return mpmd_detail::memory_walk(p, t).run_to_peaks();
 }
+/// The same if all calls take the same time.
 constexpr vec<mesh_peak> peaks_of(const pipelined& p) {
   return peaks_of(p, play(
                          p.calls, p.lists, [](int) { return 1.0; }, p.channels));

@@ -10,13 +10,13 @@
 
 namespace partita {
 
-/// The size of a pipeline: `stages` stages in a row on `meshes` meshes, `microbatches` calls of
-/// each.
+/// The size of a pipeline: `stages` consecutive stages on `meshes` meshes, with `microbatches`
+/// calls of each.
 struct pipeline_shape {
   int meshes = 1, stages = 1, microbatches = 1;
 };
 
-/// What orders compare, part by part.
+/// The key by which orders compare calls, member by member.
 struct order_key {
   std::int64_t parts[3] = {};
 
@@ -29,25 +29,25 @@ struct order_key {
   }
 };
 
-/// The list of calls that each mesh is to run, as data: row i is that of mesh i. A call may leave
-/// its stage open (-1) where its mesh has one. See read_order_table() for texts.
+/// The list of calls of each mesh, as data: row i belongs to mesh i. A call may leave its stage
+/// unset (-1) if its mesh has one stage. See read_order_table() for tables from text.
 struct order_table {
   vec<vec<fragment_call>> rows;
-  failure error;  ///< of the text that it was read from
+  failure error;  ///< error of the text that it was read from
 };
 
-/// A kind of pipeline: where its stages are, and in which order a mesh runs its calls: of two
-/// calls that with the smaller key first. Meshes count as ranks here: by their first stages. Calls
-/// with equal keys follow the flow of data, then program order.
+/// A kind of pipeline: the place of its stages, and the order in which a mesh runs its calls. Of
+/// two calls, the one with the smaller key runs first. Meshes are numbered as ranks, by their first
+/// stages. Calls with equal keys follow the data dependences, then program order.
 struct pipeline_order {
   std::string_view name;
   order_key (*key)(const fragment_call&, const pipeline_shape&) = nullptr;
-  bool splits = false;    ///< are backward fragments split in two (`fragment_part`)?
-  bool returns = false;   ///< do stages go forth and back over the meshes, in a V? Else around.
-  bool anywhere = false;  ///< may stages lie on any mesh? Else where `mesh_of` has them.
-  /// Records why a pipeline of this shape cannot be ordered so.
+  bool splits = false;    ///< true if backward fragments are split in two (`fragment_part`)
+  bool returns = false;   ///< true if stages are placed in a V over the meshes, else round robin
+  bool anywhere = false;  ///< true if stages may be on any mesh, else `mesh_of` determines it
+  /// Records an error if a pipeline of this shape cannot have this order.
   void (*fits)(const pipeline_shape&, failure&) = [](const pipeline_shape&, failure&) {};
-  /// Where there is no key: makes the list of each mesh.
+  /// Without a key: fills in the list of each mesh.
   void (*table)(const pipeline_shape&, order_table&) = nullptr;
 
   /// The mesh of a stage.
@@ -59,7 +59,7 @@ struct pipeline_order {
 
 namespace mpmd_detail {
 
-/// The schedule's own fits: one stage for each mesh.
+/// The default `fits`: one stage for each mesh.
 constexpr void one_stage_each(const pipeline_shape& s, failure& error) {
   if (s.stages != s.meshes)
     error.record("O002", "order: ", s.stages, " stages on ", s.meshes,
@@ -77,7 +77,8 @@ constexpr order_key zero_bubble_key(const fragment_call& c, const pipeline_shape
   return {c.microbatch + (c.transposed > 0 ? h * (last - c.mesh) : 0), c.transposed};
 }
 
-/// The place of a call in the list of its mesh: warm-up, then forward and backward in turn.
+/// The place of a call in the list of its mesh: first the warm-up, then alternating forward and
+/// backward calls.
 ///
 /// Source    Narayanan et al., arXiv:2104.04473, section 2.2
 constexpr order_key interleaved_key(const fragment_call& c, const pipeline_shape& s) {
@@ -93,11 +94,11 @@ constexpr order_key interleaved_key(const fragment_call& c, const pipeline_shape
 constexpr void whole_rounds(const pipeline_shape& s, failure& error) {
   if (s.stages % s.meshes != 0)
     error.record("O002", "order: ", s.stages, " stages on ", s.meshes,
-                 " meshes; interleaved_1f1b has as many stages on each mesh");
+                 " meshes; interleaved_1f1b needs the same number of stages on each mesh");
   else if (s.microbatches % s.meshes != 0)
     error.record("O003", "order: ", s.microbatches, " microbatches on ", s.meshes,
-                 " meshes; interleaved_1f1b takes as many microbatches at a time as there are "
-                 "meshes, which has to divide their number; or use circular");
+                 " meshes; interleaved_1f1b needs a number of microbatches that is divisible by "
+                 "the number of meshes; or use circular");
 }
 
 }  // namespace mpmd_detail
@@ -114,7 +115,8 @@ inline constexpr pipeline_order gpipe{
     },
     .anywhere = true};
 
-/// As gpipe, but backward calls take the last microbatch first: what was kept last is used first.
+/// As gpipe, but backward calls start with the last microbatch, so that residuals are used in
+/// reverse order.
 inline constexpr pipeline_order gpipe_reversed{
     .name = "gpipe_reversed",
     .key = [](const fragment_call& c, const pipeline_shape&) -> order_key {
@@ -122,7 +124,7 @@ inline constexpr pipeline_order gpipe_reversed{
     },
     .anywhere = true};
 
-/// As gpipe, but the last mesh runs a microbatch's backward right behind its forward.
+/// As gpipe, but the last mesh runs the backward of a microbatch directly after its forward.
 inline constexpr pipeline_order gpipe_1f1b_last{
     .name = "gpipe_1f1b_last",
     .key = [](const fragment_call& c, const pipeline_shape& s) -> order_key {
@@ -131,10 +133,11 @@ inline constexpr pipeline_order gpipe_1f1b_last{
     },
     .fits = &mpmd_detail::one_stage_each};
 
-/// One forward, one backward: as few microbatches in flight as there are meshes behind.
+/// One forward, one backward: a mesh has at most as many microbatches in flight as there are meshes
+/// from it to the last.
 ///
 /// Pros      min(m, p - rank) microbatches in flight
-/// Cons      bubble as of gpipe
+/// Cons      the bubble of gpipe
 /// Source    Narayanan et al., arXiv:1806.03377; the key: Shardy:MPMD
 inline constexpr pipeline_order one_f_one_b{
     .name = "one_f_one_b",
@@ -153,7 +156,7 @@ inline constexpr pipeline_order circular{
     },
     .anywhere = true};
 
-/// As circular, but as many microbatches at a time as there are meshes go through all rounds.
+/// As circular, but groups of as many microbatches as there are meshes go through all rounds.
 inline constexpr pipeline_order circular_phases{
     .name = "circular_phases",
     .key = [](const fragment_call& c, const pipeline_shape& s) -> order_key {
@@ -173,9 +176,9 @@ inline constexpr pipeline_order interleaved_1f1b{.name = "interleaved_1f1b",
                                                  .key = &mpmd_detail::interleaved_key,
                                                  .fits = &mpmd_detail::whole_rounds};
 
-/// 1F1B with backward calls split: gradients of weights fill what would be bubble at the end.
+/// 1F1B with split backward calls: gradients of weights fill the bubble at the end.
 ///
-/// Pros      a third of the bubble of one_f_one_b, as much memory
+/// Pros      a third of the bubble of one_f_one_b, the same memory
 inline constexpr pipeline_order zb_h1{
     .name = "zb_h1",
     .key = [](const fragment_call& c,
@@ -183,9 +186,9 @@ inline constexpr pipeline_order zb_h1{
     .splits = true,
     .fits = &mpmd_detail::one_stage_each};
 
-/// As zb_h1, with 2p - 1 microbatches in flight, so that no mesh waits once it has begun.
+/// As zb_h1, with 2p - 1 microbatches in flight, so that no mesh waits after its first call.
 ///
-/// Cons      twice the memory; an optimizer's step that all meshes take at once costs the bubble
+/// Cons      twice the memory; an optimizer step that all meshes start together costs the bubble
 inline constexpr pipeline_order zb_h2{
     .name = "zb_h2",
     .key = [](const fragment_call& c,

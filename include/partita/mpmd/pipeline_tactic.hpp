@@ -1,4 +1,4 @@
-/// The pipeline tactic: named parts on several meshes, microbatches one behind the other.
+/// The pipeline tactic: named parts run on several meshes, one microbatch after another.
 ///
 /// Source    Shardy:MPMD; GPipe, arXiv:1811.06965
 #pragma once
@@ -15,8 +15,8 @@
 
 namespace partita {
 
-/// What a pipeline tactic is told. Stage i lies on the mesh that the order has it on: on mesh i of
-/// the topology, or around again; in a V for orders that return.
+/// Options of a pipeline tactic. The order determines the mesh of stage i: mesh i of the topology,
+/// round robin, or in a V shape.
 struct pipeline_plan {
   stage_list stages;
   batch_list batch = {};
@@ -25,13 +25,13 @@ struct pipeline_plan {
   bool split = false;            ///< backward units in two parts
   bool infer_transfers = false;  ///< see assignment
   channel_options channels = {};
-  bool keep_gathered = false;  ///< parameters are gathered once for each step, and kept
+  bool keep_gathered = false;  ///< parameters are gathered once per step, and kept
   bool merge_last = false;     ///< forward and backward of the last stage are one call
   bool remat = false;          ///< stages run their forward again, see rematerialized()
   bool absorb = false;         ///< fewer calls outside of the loop, see absorbed()
 };
 
-/// What becomes of units once they are there.
+/// Transformations of the finished units.
 struct unit_changes {
   bool merge_last = false, remat = false, absorb = false;
   constexpr bool any() const { return merge_last || remat || absorb; }
@@ -39,12 +39,12 @@ struct unit_changes {
 
 /// Cuts a step into stages and runs them on the meshes of a topology.
 ///
-/// Effect    named parts become units, called for each microbatch in an order; what the other
-///           tactics say is inside of them, over the axes of all meshes
-/// Legal     with a topology, once in a schedule, at any place in it
-/// Pros      a mesh holds the parameters of its stages alone; only activations travel
-/// Cons      bubbles; activations of several microbatches are kept at a time
-/// Collectives  none; transfers of activations and of their gradients for each microbatch
+/// Effect    named parts become units, called for each microbatch in an order; the other tactics
+///           shard the inside of units over the axes of all meshes
+/// Legal     on a topology, once per schedule, at any position in it
+/// Pros      a mesh holds only the parameters of its stages; only activations are transferred
+/// Cons      bubbles; activations of several microbatches are kept at the same time
+/// Introduces  no collectives; transfers of activations and of their gradients for each microbatch
 /// Errors    those of pipeline(), O138 no stages, or one without parts; O140 partitioned on a mesh
 template <class Order = pipeline_order>
 class pipeline_tactic {
@@ -53,14 +53,14 @@ class pipeline_tactic {
   constexpr pipeline_tactic(const pipeline_plan& plan, const Order& order, std::string_view name)
       : plan_(plan), order_(order), name_(name) {}
   constexpr std::string_view name() const { return name_; }
-  /// The same tactic under another name.
+  /// Returns the same tactic with another name.
   constexpr pipeline_tactic named(std::string_view n) const { return {plan_, order_, n}; }
   constexpr const Order& order() const { return order_; }
   constexpr const pipeline_plan& plan() const { return plan_; }
 
-  /// No actions: the stages are there before the first one.
+  /// Has no actions: the stages exist before the first action.
   constexpr void apply(tactic_context&) const {}
-  /// Nothing either, on a topology.
+  /// Does nothing either, on a topology.
   constexpr void rewrite(rewriting& r) const {
     if (r.for_topology) return;
     r.error.record("O140", "pipeline \"", name(),
@@ -82,7 +82,7 @@ class pipeline_tactic {
                  " has no parts; name at least one, or leave the stage out");
     return f;
   }
-  /// The number of the mesh that a stage is on.
+  /// The number of the mesh of a stage.
   constexpr int mesh_of(int stage, const topology& t) const {
     const pipeline_shape shape{t.count() > 0 ? t.count() : 1, plan_.stages.stages(), 1};
     if constexpr (std::same_as<Order, pipeline_order>) return order_.mesh_of(stage, shape);
@@ -90,7 +90,7 @@ class pipeline_tactic {
   }
   constexpr const stage_list& stages() const { return plan_.stages; }
   constexpr unit_changes changes() const { return {plan_.merge_last, plan_.remat, plan_.absorb}; }
-  /// Without the parts of stages that are automatic.
+  /// The options without the parts of automatic stages.
   constexpr pipeline_options options(const topology& t) const {
     pipeline_options o{.microbatches = plan_.microbatches,
                        .split = plan_.split,
@@ -117,15 +117,15 @@ class pipeline_tactic {
 constexpr pipeline_tactic<> pipeline(const pipeline_plan& plan, std::string_view name = "PP") {
   return {plan, plan.order, name};
 }
-/// The same with an order of the user's own: a key, a comparator or a table, see sequence().
+/// The tactic with a user's order: a key, a comparator or a table; see sequence().
 template <class Order>
 requires(!std::convertible_to<const Order&, std::string_view>) constexpr pipeline_tactic<
     Order> pipeline(const pipeline_plan& plan, const Order& order, std::string_view name = "PP") {
   return {plan, order, name};
 }
 
-/// A tactic that says how a step is cut into stages; one that is read from text may be another one,
-/// and says so with `is_pipeline`.
+/// A tactic that cuts a step into stages. Tactics that are read from text may have other types and
+/// identify themselves with `is_pipeline`.
 template <class T>
 concept PipelineTactic = requires(const std::remove_cvref_t<T>& t, const topology& m) {
   { t.options(m) } -> std::same_as<pipeline_options>;
@@ -156,7 +156,7 @@ constexpr void change_units(pipelined& p, const unit_changes& wanted) {
   if (!p.error) check_memory(p);
   p.error.raise();
 }
-/// The pipeline that a tactic of a schedule says; automatic stages are found first.
+/// Applies the pipeline tactic of a schedule, after finding automatic stages.
 template <class T, class Schedule>
 constexpr pipelined pipelined_by_tactic(const T& tactic, const program& p, const topology& t,
                                         const Schedule& tactics, const partition_options& more,
@@ -212,10 +212,9 @@ constexpr Pipelined partition(program&& source, const topology& t, const Schedul
     if constexpr (Rewriter<type>) {
       if (!out.error && !work.error) t.rewrite(work);
       if (!work.sliced.empty())
-        out.error.record(
-            "O133", "partition: \"", t.name(),
-            "\" makes a loop over microbatches, and the pipeline another one; give the "
-            "pipeline as many microbatches as both have together");
+        out.error.record("O133", "partition: \"", t.name(),
+                         "\" makes a loop over microbatches, and the pipeline another one; give "
+                         "the pipeline the product of both numbers of microbatches");
       for (const text& n : work.notes) notes.push_back(n);
       work.notes.clear();
     }
@@ -224,7 +223,7 @@ constexpr Pipelined partition(program&& source, const topology& t, const Schedul
   if (pipelines != 1)
     out.error.record(
         "O132", "partition: the schedule has ", pipelines,
-        " pipeline tactics; on a topology it has one: ",
+        " pipeline tactics; on a topology it needs exactly one: ",
         in_syntax(work.advice, "pt::pipeline({.stages = ...})", "pipeline {stages: ...}"));
   if (out.error) return finish();
   work.p.labels = work.labels;
@@ -241,15 +240,15 @@ constexpr Pipelined partition(program&& source, const topology& t, const Schedul
 }
 }  // namespace mpmd_detail
 
-/// Applies a schedule to a program on several meshes. One of its tactics is a pipeline; tactics
-/// that rewrite the program run before it, all others shard what is inside of its units.
+/// Applies a schedule to a program on several meshes. One of its tactics is a pipeline. Tactics
+/// that rewrite the program run before it; all others shard the inside of its units.
 ///
-/// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
+/// A mistake is thrown as `error` at run time; in constant evaluation it is kept in
 /// `pipelined::error`.
 ///
-/// Errors    S039 it is no schedule; O132 no pipeline in the schedule, or several; O133 a
-///           microbatch tactic beside it; those of pipeline() and of the tactics; O146 and O147
-///           automatic stages of too few names; O148 and Q... of `prove`
+/// Errors    S039 the argument is not a schedule; O132 no pipeline in the schedule, or several;
+///           O133 a microbatch tactic with a pipeline; those of pipeline() and of the tactics; O146
+///           and O147 automatic stages with too few names; O148 and Q... of `prove`
 template <class Schedule, std::same_as<pipelined> Pipelined = pipelined,
           bool KnowsProofs = mpmd_detail::knows_proofs<Pipelined>>
 constexpr Pipelined partition(program source, const topology& t, const Schedule& tactics,
@@ -265,15 +264,16 @@ constexpr Pipelined partition(program source, const topology& t, const Schedule&
   }
 }
 
-/// What is written without `schedule(...)`: one tactic after the other, or in braces.
+/// Rejects tactics outside of `schedule(...)`, one after another or in braces.
 ///
-/// Errors    S039 it is no schedule
+/// Errors    S039 the argument is not a schedule
 template <Tactic First, Tactic Second, class... More, std::same_as<pipelined> Pipelined = pipelined>
 constexpr Pipelined partition(const program&, const topology&, const First&, const Second&,
                               const More&...) {
   report_static_error<schedule_detail::several_message<Pipelined>>();
   return schedule_detail::not_partitioned(Pipelined());
 }
+/// Rejects tactics in braces.
 template <std::same_as<pipelined> Pipelined = pipelined>
 constexpr Pipelined partition(const program&, const topology&, schedule_detail::several_tactics,
                               const partition_options& = {}) {

@@ -1,4 +1,5 @@
-/// When a pipeline's calls run on devices: units simulated, messages by the links between nodes.
+/// Times of a pipeline's calls on devices: units are simulated, messages use the links between
+/// nodes.
 #pragma once
 
 #include <partita/cost/simulate.hpp>
@@ -8,21 +9,21 @@
 
 namespace partita {
 
-/// What `simulate` says of a pipeline.
+/// The result of simulating a pipeline.
 struct pipeline_time {
-  timeline times;        ///< seconds; see timeline::bubble_of_total and its like
+  timeline times;        ///< seconds; see timeline::bubble_of_total and the others
   mesh_lists lists;      ///< of the pipeline, messages with their seconds
   vec<double> seconds;   ///< by unit: one call
-  vec<double> products;  ///< by unit: of one call, its products at the device's peak
-  vec<double> useful;    ///< by unit: of those, that of the products that are not made again
-  double mfu = 0;        ///< of the products of the model, at the peak, in the time of all devices
-  double hfu = 0;        ///< of all products that are computed
+  vec<double> products;  ///< by unit: seconds of one call's products at the device's peak
+  vec<double> useful;    ///< by unit: those of products that are not recomputed
+  double mfu = 0;        ///< products of the model at the peak, relative to the time of all devices
+  double hfu = 0;        ///< the same for all computed products
   failure error;         ///< D001, D002, O007
 };
 
 namespace mpmd_detail {
 
-/// Of seconds by unit and call, on all devices of its mesh, in `total` seconds of all devices.
+/// The share of `total` seconds, over all devices, in which they run calls. `seconds` is by unit.
 constexpr double utilization(const pipelined& p, const vec<double>& seconds, double total) {
   double busy = 0, devices = 0;
   for (std::size_t u = 0; u < p.units.size(); ++u) {
@@ -37,14 +38,14 @@ constexpr double utilization(const pipelined& p, const vec<double>& seconds, dou
 
 }  // namespace mpmd_detail
 
-/// Simulates each unit once and plays its calls, on devices that a mesh has in the topology, or
-/// else `on`. (Where nothing is sharded a mesh counts as one device.) All devices of a mesh send at
-/// a time: a message takes the bytes of a piece, of the larger ones where the meshes cut it
-/// differently, over the sender's link beyond the node (of devices without nodes: the near one),
-/// and that link's latency.
+/// Simulates each unit once and plays its calls, on the devices that the topology states, or on
+/// `on`. Without sharding, a mesh counts as one device. All devices of a mesh send at the same
+/// time. A message has the bytes of a shard (of the larger one if both meshes shard it
+/// differently). It uses the sender's link beyond the node, or the near one for devices without
+/// nodes, and has its latency.
 ///
 /// Cost      linear in the ops of units, then in calls and messages
-/// Errors    D001 a figure of a device is missing, D002 one that sends has no link; O007 deadlock
+/// Errors    D001 a figure of a device is missing, D002 a sending device has no link; O007 deadlock
 constexpr pipeline_time simulate(const pipelined& p, const device& on,
                                  const simulation_options& options = {}) {
   pipeline_time out;

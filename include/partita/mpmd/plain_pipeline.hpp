@@ -1,4 +1,4 @@
-/// A row of stages without anything around it: what orders are judged by.
+/// A sequence of stages without anything else, on which orders are evaluated.
 #pragma once
 
 #include <partita/mpmd/fragment_call.hpp>
@@ -6,18 +6,19 @@
 
 namespace partita {
 
+/// Options of plain_pipeline.
 struct plain_options {
-  bool backward = true;  ///< else forward calls only
+  bool backward = true;  ///< false: forward calls only
   bool split = false;    ///< backward calls in two parts
 };
 
-/// The calls of stages in a row: a stage's forward needs that of the stage before, its backward its
-/// own forward and the backward of the stage behind, or of a split one what feeds it; the second
-/// part follows the first.
+/// The calls of consecutive stages. A forward depends on the forward of the stage before. A
+/// backward depends on its own forward and on the backward of the next stage, or on the first part
+/// of that if it is split. The second part follows the first.
 constexpr call_graph plain_pipeline(const pipeline_shape& s, const pipeline_order& order,
                                     plain_options options = {}) {
   call_graph g;
-  if (s.meshes < 1) return g;  // `sequence` says so
+  if (s.meshes < 1) return g;  // `sequence` reports it
   g.meshes = s.meshes;
   g.with_stage = s.stages > s.meshes;
   const auto add = [&](int stage, int transposed, int microbatch, fragment_part part) {

@@ -1,6 +1,7 @@
-/// Pipelines as the list of all calls and copies of a step, and the functions that they call.
+/// Prints a pipeline as the list of all calls and copies of a step, and the functions that they
+/// call.
 ///
-/// Source    Shardy:MPMD, export: names of functions, and what a call waits for (`after`)
+/// Source    Shardy:MPMD, export: names of functions, and the call that a call waits for (`after`)
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace partita {
 
 namespace mpmd_detail {
 
-/// Numbers of devices: those of a mesh follow those of the mesh before.
+/// The first device number of each mesh; meshes are numbered consecutively.
 constexpr vec<std::int64_t> first_devices(const topology& t) {
   vec<std::int64_t> out;
   out.push_back(0);
@@ -87,18 +88,19 @@ class call_printer : stage_printer {
 
 }  // namespace mpmd_detail
 
-/// All calls of a step in an order of execution, with microbatches unrolled, and what is copied
-/// between meshes behind the calls that make it: `%x5#3@m1` is %x5 of microbatch 3 on m1, `%x2[3]`
-/// a slice of a stack; `!7` stands for the end of a call, and `after` for the call before on the
-/// mesh; what is donated is gone behind the call, and `reserving 64 bytes` counts what lies on each
-/// device beside what the call takes and gives (see export_calls). Then the functions, as one
+/// Prints all calls of a step in an order of execution, with microbatches unrolled. Copies between
+/// meshes follow the calls that compute their values. `%x5#3@m1` is %x5 of microbatch 3 on m1, and
+/// `%x2[3]` a slice of a stack. `!7` is the end of a call, and `after` names the previous call on
+/// the mesh. A donated buffer does not exist after the call. `reserving 64 bytes` counts the memory
+/// on each device that the call does not use (see export_calls). Then come the functions, as one
 /// device runs them.
 ///
-/// Cost: linear in calls, in what they take and give, and in the ops of functions.
+/// Cost: linear in calls, their operands and results, and in the ops of functions.
 constexpr text print_calls(const pipelined& p, const exported_pipeline& e) {
   if (e.error) return concat("error: ", e.error.message, '\n');
   return mpmd_detail::call_printer(p, e).print();
 }
+/// The same for a pipeline that is exported here.
 constexpr text print_calls(const pipelined& p) { return print_calls(p, export_calls(p)); }
 
 }  // namespace partita

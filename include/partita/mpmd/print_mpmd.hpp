@@ -1,8 +1,8 @@
-/// MPMD programs as text, at each stage: named parts, assigned parts, fragments.
+/// Prints MPMD programs at each stage: named parts, assigned parts, fragments.
 ///
 /// `%x1@m1` is the value %x1 of the source on mesh "m1".
 ///
-/// Source    Shardy:MPMD; here values keep the names that they have in the source
+/// Source    Shardy:MPMD; here values keep their names of the source
 #pragma once
 
 #include <string_view>
@@ -20,7 +20,7 @@ constexpr void print_origin(text& out, const fragment_origin& origin) {
   if (origin.call > 0) out << " call " << origin.call;
 }
 
-/// What the texts of all stages share.
+/// Text that all stages share.
 class stage_printer {
  public:
   constexpr stage_printer(const program& p, const topology* t)
@@ -31,10 +31,10 @@ class stage_printer {
   const topology* t_;
   value_names names_;
   text out_;
-  vec<int> taken_, inside_;  ///< by value and by op: the last group that takes it, has it
+  vec<int> taken_, inside_;  ///< by value and by op: the last group that uses it, has it
   int groups_ = 0;
 
-  /// `%x1@m1`, or `%x1` on no mesh.
+  /// The name of a value: `%x1@m1`, or `%x1` on no mesh.
   constexpr text at(value_id v, int mesh) const {
     text out = "%";
     out << names_[v];
@@ -50,7 +50,7 @@ class stage_printer {
     if (t_ != nullptr) out_ << " attributes {topology = " << *t_ << '}';
     out_ << " {\n";
   }
-  /// `%x2@m1 = fragment<...>(%x1@m1) {`, the ops, `return %x2`, `} : types`.
+  /// Writes a fragment: `%x2@m1 = fragment<...>(%x1@m1) {`, the ops, `return %x2`, `} : types`.
   template <class Ops>
   constexpr void group(std::string_view head, const Ops& ops, const vec<value_id>& inputs,
                        const vec<value_id>& outputs, int mesh) {
@@ -124,10 +124,10 @@ class fragments_printer : stage_printer {
   }
 };
 
-/// A program whose named parts stand together; what has no name stands between them.
+/// Prints a program grouped by named parts, with unnamed ops between them.
 class parts_printer : stage_printer {
  public:
-  /// `given`: with the meshes of parts; null: only their names.
+  /// `given`: assigns meshes to parts; null: only their names are printed.
   constexpr parts_printer(const program& p, const topology* t, const assigned_program* given)
       : stage_printer(p, t),
         given_(given),
@@ -159,10 +159,11 @@ class parts_printer : stage_printer {
  private:
   const assigned_program* given_;
   instance_list list_;
-  vec<mesh_set> on_;              ///< by value: meshes that have it by now
-  vec<char> plain_;               ///< by value: is it there on no mesh? 2: taken from one
-  vec<char> used_outside_;        ///< by value: does another group use it?
-  vec<fragment_origin> origins_;  ///< by key, where only names count
+  vec<mesh_set> on_;  ///< by value: meshes that have it already
+  vec<char>
+      plain_;  ///< by value: true if it is available outside of meshes; 2: after moving it from one
+  vec<char> used_outside_;        ///< by value: true if another group uses it
+  vec<fragment_origin> origins_;  ///< by key, if only names count
   place_table places_;
 
   constexpr int mesh_of(op_id o) const { return given_ == nullptr ? -1 : given_->mesh[o]; }
@@ -220,8 +221,8 @@ class parts_printer : stage_printer {
     }
     return fragment_head(*t_, cut.mesh, origins, stage);
   }
-  /// Before its first use on a mesh a value is assigned to it, or sent there; before its first use
-  /// on none it is unassigned.
+  /// Assigns a value to a mesh, or sends it there, before its first use on that mesh; unassigns it
+  /// before its first use outside of meshes.
   constexpr void bring(value_id v, int mesh) {
     if (mesh < 0 ? plain_[v] != 0 : on_[v].has(mesh)) return;
     if (mesh < 0) {
@@ -271,19 +272,19 @@ class parts_printer : stage_printer {
 
 }  // namespace mpmd_detail
 
-/// A program as its model was written: the named parts, innermost ones, and what is in none.
+/// A program as its model was written: the innermost named parts, and the ops outside of them.
 constexpr text print_parts(const program& p) {
   if (p.error) return concat("error: ", p.error.message, '\n');
   return mpmd_detail::parts_printer(p, nullptr, nullptr).print();
 }
-/// The program with named parts as fragments on their meshes. What is in none is on no mesh yet:
-/// `assign` takes values to a mesh, `unassign` from one.
+/// The program with named parts as fragments on their meshes. Other ops are not on a mesh yet:
+/// `assign` moves a value to a mesh, and `unassign` moves it from one.
 constexpr text print_assigned(const program& p, const topology& t, const assignment& a) {
   const mpmd_detail::assigned_program given = mpmd_detail::assigner(p, t, a).run();
   if (given.error) return concat("error: ", given.error.message, '\n');
   return mpmd_detail::parts_printer(p, &t, &given).print();
 }
-/// The fragments, and what the meshes send each other.
+/// The fragments, and the transfers between meshes.
 constexpr text print(const mpmd_program& m) {
   if (m.error) return concat("error: ", m.error.message, '\n');
   return mpmd_detail::fragments_printer(m).print();

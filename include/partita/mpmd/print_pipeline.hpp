@@ -1,4 +1,4 @@
-/// Pipelines as text: units, what is sent, and the list of calls of each mesh.
+/// Prints pipelines: units, transfers, and the list of calls of each mesh.
 #pragma once
 
 #include <string_view>
@@ -46,7 +46,7 @@ class pipeline_printer : stage_printer {
 
  private:
   const pipelined& pipe_;
-  vec<mesh_set> cut_;      ///< by value: meshes on which it was cut out of its stack
+  vec<mesh_set> cut_;      ///< by value: meshes on which it was sliced from its stack
   vec<value_id> of_slot_;  ///< a value of the source, or -1
 
   constexpr text name_of(value_id slot) const {
@@ -55,14 +55,14 @@ class pipeline_printer : stage_printer {
     return name << names_[of_slot_[slot]];
   }
   constexpr bool is_sharded() const { return !pipe_.core.p.ops.empty(); }
-  /// What a unit gives, without what it only passes on: sums that are there.
+  /// The results of a unit without accumulators that it only passes on.
   constexpr vec<value_id> made_by(const pipeline_unit& u) const {
     vec<value_id> out;
     for (const value_id v : u.piece.outputs)
       if (!leaves(p_.op(p_.producer(v)))) out.push_back(v);
     return out;
   }
-  /// A unit as one device runs it, with all that it takes and gives.
+  /// A unit as one device runs it, with all operands and results.
   constexpr void local_function(const pipeline_unit& u) {
     const program& f = u.device.local;
     const auto here = [&](std::string_view name) {
@@ -91,7 +91,7 @@ class pipeline_printer : stage_printer {
     if (u.inside) out << ", calls=" << pipe_.microbatches;
     return out << '>';
   }
-  /// A slice of what enters an iteration, where it is taken first on a mesh.
+  /// Prints a slice of an iteration's input at its first use on a mesh.
   constexpr void cut(value_id v, int mesh) {
     const op_id o = p_.producer(v);
     if (p_.op(o).def->id != def<op::microbatch_slice>.id || cut_[v].has(mesh)) return;
@@ -112,7 +112,7 @@ class pipeline_printer : stage_printer {
       if (is_sharded()) layouts(t, pipe_.sent_as[i]);
     }
   }
-  /// ` [{"B"}, {}]`, and how it lies where it is taken, if that is another way.
+  /// Prints the layout ` [{"B"}, {}]`, and the layout at the receiver if it differs.
   constexpr void layouts(const transfer& t, const transfer_layout& l) {
     out_.truncate(out_.size() - 1);
     out_ << ' ';
@@ -127,12 +127,12 @@ class pipeline_printer : stage_printer {
 
 }  // namespace mpmd_detail
 
-/// The units in an order of execution, each as a fragment of so many calls, with what is cut for
-/// them, accumulated and sent (of an iteration: for each microbatch); then what each mesh runs.
-/// Where stages are sharded, a unit is shown as one device runs it, with its accumulators among
-/// what it takes and gives, and a transfer with how the value lies.
+/// Prints the units in an order of execution, each as a fragment with its number of calls, with the
+/// slices, sums and transfers (of an iteration: for each microbatch); then the list of each mesh.
+/// If stages are sharded, a unit is shown as one device runs it, with its accumulators among its
+/// operands and results, and a transfer with the layouts of its value.
 ///
-/// Cost: linear, but for looking for transfers behind each unit.
+/// Cost: linear, except for finding the transfers after each unit.
 constexpr text print(const pipelined& p) { return mpmd_detail::pipeline_printer(p).print(); }
 
 }  // namespace partita

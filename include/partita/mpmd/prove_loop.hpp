@@ -1,10 +1,10 @@
-/// The loop over microbatches that a source has of its own, as a proof of pipelines sees it.
+/// A source's own loop over microbatches, as the proof of pipelines sees it.
 ///
-/// What an iteration finds of its slices and of states are terms of their own, in each iteration
-/// others; so is all that it makes. By induction a state is in each microbatch what it is in the
-/// source if it is so in the first, and what each leaves is what the next one should find. What all
-/// iterations combine is what they add, one term for each sum: a sum of what is added together is
-/// the sum of both sums.
+/// The slices and states that an iteration uses are terms of their own, distinct in each iteration,
+/// and so are all its results. By induction, a state has its source value in each microbatch if it
+/// does in the first one, and if each microbatch leaves the value that the next one should find.
+/// The combined values of all iterations are the sums of their summands, with one term for each
+/// sum: a sum of two summands is the sum of both sums.
 #pragma once
 
 #include <algorithm>
@@ -20,22 +20,22 @@
 
 namespace partita::mpmd_detail {
 
-/// Something that iterations add to what they carry, and that alone.
+/// A value that iterations only add to what they carry.
 struct added_value {
   combiner combine = combiner::stack;
-  int stacked = -1;     ///< which of the stacked results of the loop it is
-  value_id total = -1;  ///< of all iterations
+  int stacked = -1;     ///< its number among the stacked results of the loop
+  value_id total = -1;  ///< the sum over all iterations
 };
-/// A source whose loop carries each summand by itself, and gives of each iteration what it adds.
+/// A source whose loop carries each summand separately and returns the summands of each iteration.
 struct opened_source {
   program p;
   op_id loop = -1;
   vec<added_value> added;
-  vec<int> states;  ///< by number: which of the carried values it is
+  vec<int> states;  ///< by number: the carried value
 };
 
 /// before: (s + (a + b)) in each iteration, from zero
-/// => after: (s + a, t + b), and s + t behind them; for all that combines without regard to order
+/// => after: (s + a, t + b), and s + t after the loop; for all commutative combiners
 ///
 /// Cost: linear in ops.
 class summand_splitter {
@@ -62,13 +62,14 @@ class summand_splitter {
   }
 
  private:
-  /// What carried values combine: each different one once, operands in front.
+  /// A node of the values that carried values combine: each distinct one once, operands before
+  /// users.
   struct node {
-    op_id by = -1;  ///< an op that combines as it is combined
+    op_id by = -1;  ///< an op with this combiner
     value_id value = -1;
-    value_id start = -1;        ///< what changes nothing
-    int left = -1, right = -1;  ///< of one that combines two others
-    int carried = -1;           ///< of one that does not: of the loop that is written
+    value_id start = -1;        ///< the identity
+    int left = -1, right = -1;  ///< the two combined nodes
+    int carried = -1;           ///< of a leaf: the carried value of the new loop
     int stacked = -1;
   };
   const program& p_;
@@ -84,7 +85,7 @@ class summand_splitter {
   vec<op_id> combines_;     ///< by carried value: the op that combines it, or -1
   vec<int> root_;           ///< by carried value: its node, or -1
   vec<int> carried_as_;     ///< by carried value that is not split
-  vec<value_id> operands_;  ///< carried ones
+  vec<value_id> operands_;  ///< carried operands
 
   constexpr value_id before(int i) const { return body_.inputs[1 + k_.constants + i]; }
   constexpr value_id after(int i) const { return body_.outputs[i].value; }
@@ -153,7 +154,7 @@ class summand_splitter {
   constexpr int& node_of(combiner c, value_id v) {
     return node_of_[static_cast<std::size_t>(c) * body_.types.size() + static_cast<std::size_t>(v)];
   }
-  /// The node of what an iteration adds to a carried value.
+  /// The node of the contribution of an iteration to a carried value.
   constexpr int add_nodes(int i) {
     const op_id root = combines_[i];
     const combiner c = prove_detail::combiner_of(*body_.op(root).def);
@@ -239,7 +240,7 @@ class summand_splitter {
     for (int i = 0; i < k_.stacked; ++i)
       outer_.renamed[p_.op(loop_).result + k_.carried + i] = first + carried + i;
   }
-  /// Of each node, behind the loop.
+  /// The total of each node, after the loop.
   constexpr vec<value_id> totals(value_id first) {
     vec<value_id> total;
     for (const node& n : nodes_) {
@@ -257,14 +258,14 @@ class summand_splitter {
   }
 };
 
-/// Is it a loop of so many iterations, one after the other from the first?
+/// True if an op is a loop with this number of iterations that runs forward from the first.
 constexpr bool is_loop_of(const program& p, op_id o, std::int64_t iterations) {
   if (o < 0 || o >= p.op_count() || p.op(o).def->id != def<op::scan>.id) return false;
   const op::scan::counts k(p.attrs(o));
   return k.length == iterations && !k.reversed && k.length >= 1;
 }
-/// The loop over microbatches of a source: the op that a pipeline says, or else the first that
-/// could be it; -1: there is none.
+/// The loop over microbatches of a source: the op that the pipeline states, or the first candidate.
+/// -1 without such a loop.
 constexpr op_id find_loop(const program& p, op_id said, std::int64_t iterations) {
   if (is_loop_of(p, said, iterations)) return said;
   for (op_id o = 0; o < p.op_count(); ++o)
@@ -272,16 +273,16 @@ constexpr op_id find_loop(const program& p, op_id said, std::int64_t iterations)
   return -1;
 }
 
-/// An iteration of the source's loop, in terms of which units are said: what they are given of it,
-/// and what of theirs it makes.
+/// An iteration of the source's loop. The terms of its inputs and results describe the values of
+/// units.
 class source_iteration {
  public:
   using claim = prove_detail::claim;
   using claim_list = prove_detail::claim_list;
 
  private:
-  /// Calls f(output) for those of the body that a local value may hold a piece of: the body gives
-  /// the same term, or what that is of (see find_whole).
+  /// Calls f(output) for each output of the body that a local value may hold a shard of: the body
+  /// returns the same term, or the unsharded value of that term (see find_whole).
   template <class F>
   constexpr void for_each_output(const claim& c, const F& f) const {
     const int alias = w_.all.terms[c.term].alias.term;
@@ -297,7 +298,7 @@ class source_iteration {
                              const opened_source& source)
       : w_(w), front_(front), source_(source), k_(source.p.attrs(source.loop)) {}
 
-  /// Once the source is defined. False: it has no terms for the loop.
+  /// Finds the terms of the loop after the source is defined. False if it has none.
   constexpr bool find() {
     for (std::size_t i = 0; i < w_.loops.size() && made_ == nullptr; ++i)
       if (w_.loops[i].p == &source_.p && w_.loops[i].op == source_.loop) made_ = &w_.loops[i];
@@ -310,12 +311,12 @@ class source_iteration {
     return operand(k_.constants + source_.states[state]);
   }
 
-  // ---- What enters ------------------------------------------------------------------------------
+  // ---- Inputs of an iteration -------------------------------------------------------------------
 
   constexpr void count(claim_list& inside, value_id to) {
     w_.add(inside, to, claim(made_->inputs[0][0]));
   }
-  /// A slice of a stack that lies so, of which this is known.
+  /// Records a slice of a stack with this layout, given the claims about the stack.
   constexpr void take_slice(const claim_list& known, int stack, const layout& stack_lies,
                             const shape& stack_local, const layout& lies, claim_list& inside,
                             value_id to, const shape& local) {
@@ -325,7 +326,7 @@ class source_iteration {
         enter(made_->inputs[0][1 + i], lies, local, inside, to);
     }
   }
-  /// A state, as it is in each iteration if it begins so, and each leaves it so.
+  /// Records a state, as it is in each iteration if it starts so and each iteration leaves it so.
   constexpr bool take_state(int state, const claim_list& known, int start, const layout& lies,
                             claim_list& inside, value_id to, const shape& local) {
     if (!front_.is_value(initial(state), lies, local, known, start)) return false;
@@ -333,9 +334,9 @@ class source_iteration {
     return true;
   }
 
-  // ---- What leaves ------------------------------------------------------------------------------
+  // ---- Results of an iteration ------------------------------------------------------------------
 
-  /// Is a value what an iteration leaves of a state, and lies so?
+  /// True if a value is what an iteration leaves of a state, in this layout.
   constexpr bool leaves(int state, const claim_list& known, int next, const layout& lies,
                         const shape& local) {
     const int i = source_.states[state];
@@ -347,13 +348,13 @@ class source_iteration {
         return true;
     return false;
   }
-  /// What the last iteration leaves.
+  /// Records the value that the last iteration leaves.
   constexpr void give_last(const claim& c, claim_list& to, value_id result) {
     for_each_output(c, [&](int i) {
       if (is_state_[i] != 0) give(c, i, made_->results + i, 0, to, result);
     });
   }
-  /// A stack of what is made of a value in each.
+  /// Records a stack of the values of all iterations.
   constexpr void give_stack(const claim_list& inside, value_id v, claim_list& to, value_id result) {
     for (int i = inside.first[v]; i >= 0; i = w_.claims[i].next) {
       const claim c = w_.claims[i];
@@ -362,8 +363,9 @@ class source_iteration {
       });
     }
   }
-  /// Values of a unit as all iterations combine them: what they are made of, if that is combined by
-  /// the same op. (A list over the unit's values for each of its sums, as give_joined has.)
+  /// The claims about values of a unit combined over all iterations: their summands are found if
+  /// the same op combines them. The result has a list over the unit's values for each of its sums,
+  /// as give_joined has.
   constexpr claim_list totals(const program& local, const claim_list& inside, combiner combine,
                               value_id v) {
     claim_list out(local);
@@ -372,7 +374,7 @@ class source_iteration {
     };
     if (seen_in_.size() < local.types.size()) seen_in_.resize(local.types.size(), 0);
     ++sum_;
-    vec<value_id> wanted;  // it, and what it combines
+    vec<value_id> wanted;  // the value and its summands
     const auto want = [&](value_id each) {
       if (seen_in_[each] == sum_) return;
       seen_in_[each] = sum_;
@@ -398,12 +400,12 @@ class source_iteration {
   const opened_source& source_;
   const prove_detail::source_loop* made_ = nullptr;
   op::scan::counts k_;
-  vec<int> first_output_;  ///< by term: an output of the body that is it, or -1
-  vec<int> next_output_;   ///< by output: another one of the same term
-  vec<int> added_of_;      ///< by output: what it is of `added`, or -1
+  vec<int> first_output_;  ///< by term: an output of the body with this term, or -1
+  vec<int> next_output_;   ///< by output: another one with the same term
+  vec<int> added_of_;      ///< by output: its index in `added`, or -1
   vec<char> is_state_;     ///< by output
   vec<int> seen_in_;       ///< by value of a unit: the last sum that combines it
-  int sum_ = 0;            ///< its number
+  int sum_ = 0;            ///< number of the current sum
 
   constexpr void find_outputs() {
     const auto count = static_cast<std::size_t>(body().output_count());
@@ -426,7 +428,7 @@ class source_iteration {
                        claim_list& inside, value_id to) {
     w_.add(inside, to, whole.term, prove_detail::laid_out(lies, local, w_.mesh), {}, whole.scale);
   }
-  /// The pieces of what the body gives that a local value has.
+  /// Finds the shards of a result of the body that a local value holds.
   constexpr bool find_pieces(const claim& c, int output, prove_detail::piece* pieces) const {
     const claim& whole = made_->outputs[0][output];
     return c.view != prove_detail::open_view &&
@@ -436,8 +438,8 @@ class source_iteration {
   constexpr double scale_of(const claim& c, int output) const {
     return c.scale / made_->outputs[0][output].scale;
   }
-  /// A local value that is a piece of what the body gives has the same one of a term behind the
-  /// loop (from dimension `shift` on).
+  /// Records that a local value, which is a shard of a result of the body, is the same shard of a
+  /// term after the loop (from dimension `shift` on).
   constexpr void give(const claim& c, int output, int term, int shift, claim_list& to,
                       value_id result, double scale = 1) {
     prove_detail::piece found[max_rank], pieces[max_rank];

@@ -1,12 +1,13 @@
-/// `prove` for pipelines: do the units of all meshes, and what they send, compute the source?
+/// `prove` for pipelines: checks that the units of all meshes, and the values they send, compute
+/// the source.
 ///
-/// Every unit is gone through once: the number of the microbatch is a coordinate, as that of a
-/// device along an axis is. What a value is on the mesh that gives it is what it is where it is
-/// taken; a transfer gathers it on the one mesh and cuts it on the other; what all microbatches add
-/// up is reduced over that coordinate. (Of a source that has a loop over microbatches of its own,
-/// see source_iteration instead.) So what is known of each value is said in terms of the
-/// source, whatever program the units were cut from. That calls take what this means by it, and
-/// when it is there, the lists tell (list_walker).
+/// Each unit is visited once, with the microbatch number as a coordinate, like that of a device
+/// along an axis. A value on the mesh that computes it equals the value where it is used. A
+/// transfer gathers a value on one mesh and slices it on the other. Sums over microbatches are
+/// reduced over the coordinate of the microbatch. (For a source with its own loop over
+/// microbatches, see source_iteration.) All claims are thus in terms of the source, whatever
+/// program the units were cut from. list_walker checks that calls use these values, and when they
+/// are available.
 #pragma once
 
 #include <optional>
@@ -21,7 +22,7 @@ namespace partita {
 
 namespace mpmd_detail {
 
-/// See above.
+/// Proves a pipeline; see the first comment of this file.
 class pipeline_checker {
  public:
   constexpr pipeline_checker(const program& source, const pipelined& p, std::int64_t most_steps)
@@ -48,17 +49,18 @@ class pipeline_checker {
  private:
   using claim_list = prove_detail::claim_list;
 
-  /// A value that is there on a mesh for others: on each device, for each microbatch if it is one
-  /// of an iteration.
+  /// A value that a mesh holds for other units: on each device, and for each microbatch if it
+  /// belongs to an iteration.
   struct held_value {
     tensor_type type;
     layout lies;
     axis_set terms;
     int by = giver::nobody;
-    int sent = -1;  ///< of what a transfer brought: the value that was sent
+    int sent = -1;  ///< for a received value: the value that was sent
   };
 
-  /// A state that is taken to be what it is in the source, until each microbatch leaves it so.
+  /// A state that is assumed to have its source value until each microbatch is shown to leave it
+  /// so.
   struct assumed_state {
     int unit = -1, mesh = -1, number = -1;
     unit_value as;
@@ -70,24 +72,24 @@ class pipeline_checker {
     return summand_splitter(source, o).run();
   }
 
-  opened_source opened_;  ///< of a source with a loop of its own
+  opened_source opened_;  ///< for a source with its own loop
   const program& source_;
   const pipelined& p_;
-  mesh mesh_;  ///< that of the unit that is looked at
+  mesh mesh_;  ///< the mesh of the current unit
   prove_detail::workspace work_;
   prove_detail::source_interface front_;
-  std::optional<source_iteration> own_;  ///< of that loop
+  std::optional<source_iteration> own_;  ///< an iteration of that loop
   vec<assumed_state> assumed_;
   verdict v_;
   int slots_;
-  vec<int> held_at_;  ///< by mesh and slot: the value that is held there, or -1
+  vec<int> held_at_;  ///< by mesh and slot: the held value, or -1
   vec<held_value> held_;
-  claim_list known_;  ///< of each of those
+  claim_list known_;  ///< claims about each held value
   value_givers from_;
-  vec<claim_list> inside_;     ///< by unit: of the values of its program
-  vec<vec<int>> taken_;        ///< by unit and what it takes: the value that is held, or -1
-  vec<int> first_given_;       ///< by unit: the first value that is held of it; others follow
-  int at_ = 0, lost_in_ = -1;  ///< units: looked at last, in which the first op was lost
+  vec<claim_list> inside_;     ///< by unit: claims about the values of its program
+  vec<vec<int>> taken_;        ///< by unit and operand: the held value, or -1
+  vec<int> first_given_;       ///< by unit: the first of its held results; others follow
+  int at_ = 0, lost_in_ = -1;  ///< the current unit, and the one with the first lost op
 
   constexpr int find(int mesh, value_id slot) const { return held_at_[mesh * slots_ + slot]; }
   constexpr int hold(int mesh, value_id slot, const held_value& v) {
@@ -127,7 +129,7 @@ class pipeline_checker {
     for (int i = 0; i < source_.output_count() && !v_.error; ++i)
       from_.returned.push_back(giver_of(output(i)));
   }
-  /// Who gives what is left of states.
+  /// Finds the units that compute the next values of states.
   constexpr void find_later() {
     for (const pipeline_unit& u : p_.units) {
       from_.left.push_back(vec<int>(u.takes.size(), giver::nobody));
@@ -187,7 +189,7 @@ class pipeline_checker {
     const int held = find(unit.piece.mesh, stack);
     from_.taken[u][k] = giver_of(held);
     taken_[u][k] = held;
-    if (held < 0) return;  // the lists say so, too: what is made of it is not known
+    if (held < 0) return;  // the list walker reports it, too; results that depend on it are unknown
     const held_value& what = held_[held];
     const bool fits = slice ? unit.inside && p_.repeated[stack] == 0 && v.terms.empty() &&
                                   is_stack(what, type, v.lies)
@@ -203,13 +205,13 @@ class pipeline_checker {
       if (unit.inside)
         work_.add(inside, to, known);
       else if (own_ && p_.repeated[stack] != 0)
-        own_->give_last(known, inside, to);  // (what an iteration has is no value behind the loop)
+        own_->give_last(known, inside, to);  // not a value after the loop
       else if (is_of_no_microbatch(known))
         work_.add(inside, to, known);
     }
   }
-  /// By induction: what it is before the first microbatch is known, what each leaves is checked
-  /// once that is (check_state).
+  /// Uses induction: the value before the first microbatch is known, and the value that each one
+  /// leaves is checked when it is known (check_state).
   constexpr void take_state(int u, int k, int start, claim_list& inside) {
     const pipeline_unit& unit = p_.units[u];
     const unit_value& v = unit.takes[k];
@@ -225,7 +227,7 @@ class pipeline_checker {
     if (p_.microbatches < 2) return;
     be_on(s.mesh);
     const int next = find(s.mesh, p_.next_of(s.as.slot));
-    if (next < 0) return;  // the lists say so, too
+    if (next < 0) return;  // the list walker reports it, too
     const held_value& what = held_[next];
     if (what.type != s.local || what.lies != s.as.lies || what.terms != s.as.terms)
       return lies_otherwise(s.unit, s.as);
@@ -233,9 +235,9 @@ class pipeline_checker {
     blame_part(next);
     if (work_.lost >= 0) return report_lost("");
     if (find_strange(next))
-      return report_lost(concat("; state ", s.number, " of the loop is made of it"));
-    v_.error.record("Q004", "prove: what a microbatch leaves of %", name_of(s.as.slot).view(),
-                    " on mesh \"", p_.topology.name(s.mesh), "\" is ",
+      return report_lost(concat("; state ", s.number, " of the loop is computed from it"));
+    v_.error.record("Q004", "prove: the state that a microbatch leaves for %",
+                    name_of(s.as.slot).view(), " on mesh \"", p_.topology.name(s.mesh), "\" is ",
                     front_.words(known_, next).view(), "; in the source it is another value");
   }
   constexpr static layout behind_first(const layout& slice) {
@@ -254,19 +256,20 @@ class pipeline_checker {
     return slice.shape.rank < max_rank && stack.type == stack_of(slice) &&
            stack.lies == behind_first(lies) && stack.terms.empty();
   }
-  /// Behind the loop a value of an iteration is that of the last.
+  /// True if a claim is independent of the microbatch. After the loop, a value of an iteration is
+  /// that of the last one.
   constexpr bool is_of_no_microbatch(const prove_detail::claim& c) const {
     return c.view != prove_detail::open_view && !c.sums.contains(max_axes) &&
            !work_.all.views[c.view].depends_on(max_axes);
   }
   constexpr void lies_otherwise(int u, const unit_value& v) {
     v_.error.record("Q014", "prove: ", unit_text(p_.units[u]).view(), " takes %",
-                    name_of(v.slot).view(), " as it does not lie on mesh \"",
+                    name_of(v.slot).view(), " in a layout that it does not have on mesh \"",
                     p_.topology.name(p_.units[u].piece.mesh), '"');
   }
   constexpr text name_of(value_id slot) const { return text(value_names(p_.values())[slot]); }
 
-  /// A result, a slice of a stack, or a sum with what a call adds to it.
+  /// Records a result, a slice of a stack, or a sum with the contribution of a call.
   constexpr void give(int u, int k, prove_detail::iterations& each, const claim_list& inside) {
     const pipeline_unit& unit = p_.units[u];
     const unit_value& v = unit.gives[k];
@@ -278,10 +281,10 @@ class pipeline_checker {
     held_value made{local.type(from), v.lies, v.terms, giver::unit(u)};
     if (k >= stacks && k < sums) made.type = stack_of(made.type);
     if (k < stacks ? unit.inside && p_.repeated[v.slot] == 0 : p_.repeated[v.slot] != 0)
-      return v_.error.record("Q014", "prove: ", unit_text(unit).view(), " gives %",
+      return v_.error.record("Q014", "prove: ", unit_text(unit).view(), " returns %",
                              name_of(v.slot).view(),
-                             k < stacks ? " in each call, and it is a value of no microbatch"
-                                        : " of all microbatches, and it is a value of each");
+                             k < stacks ? " in each call, but it does not belong to a microbatch"
+                                        : " of all microbatches, but it belongs to each one");
     const int to = hold(unit.piece.mesh, v.slot, made);
     claim_list all;
     all.first.push_back(-1);
@@ -296,10 +299,10 @@ class pipeline_checker {
     if (v.lies == (k >= stacks && k < sums ? behind_first(lies) : lies) &&
         keep(all, v.lies, v.terms, to))
       return;
-    v_.error.record("Q014", "prove: ", unit_text(unit).view(), " gives %", name_of(v.slot).view(),
-                    " as it does not lie: it is ", front_.words(all, 0).view());
+    v_.error.record("Q014", "prove: ", unit_text(unit).view(), " returns %", name_of(v.slot).view(),
+                    " in a layout that it does not have: it is ", front_.words(all, 0).view());
   }
-  /// The slot says what it starts from.
+  /// Adds a contribution to a sum. The slot determines the initial value.
   constexpr void add_up(int u, int k, prove_detail::iterations& each, const claim_list& inside,
                         claim_list& all) {
     const pipeline_unit& unit = p_.units[u];
@@ -319,10 +322,10 @@ class pipeline_checker {
     const auto totals = [&](combiner c, value_id w) { return own_->totals(local, inside, c, w); };
     each.give_total(local, from, to, starts, totals, all, 0);
   }
-  /// What is known of a value that devices share as a layout says: they differ along its axes, and
-  /// where they have terms.
+  /// Records claims about a value that devices share by a layout: they differ along its axes, and
+  /// where they hold terms of a sum.
   ///
-  /// False: it is known, but otherwise.
+  /// False: claims exist, but in another layout.
   constexpr bool keep(const claim_list& from, const layout& lies, axis_set terms, int to) {
     bool any = from.first[0] < 0;
     for (int c = from.first[0]; c >= 0; c = work_.claims[c].next) {
@@ -370,7 +373,7 @@ class pipeline_checker {
             (same ? l.to.global(sent.type.shape, there) : whole))
       return v_.error.record("Q014", "prove: %", name_of(slot).view(), " is sent from mesh \"",
                              p_.topology.name(t.from), "\" to \"", p_.topology.name(t.to),
-                             "\" as it does not lie");
+                             "\" in a layout that it does not have");
     taken.sent = from;
     const int to = hold(t.to, slot, taken);
     for (int c = known_.first[from]; c >= 0; c = work_.claims[c].next) {
@@ -380,7 +383,7 @@ class pipeline_checker {
         work_.add(known_, to, each);
     }
   }
-  /// A transfer whose pieces are cut anew gathers on one mesh and slices on another one.
+  /// A transfer whose shards change gathers on one mesh and slices on the other.
   constexpr bool moved(collective::kind_type kind, const layout& axes, int on, const shape& operand,
                        prove_detail::claim& c) {
     if (c.view == prove_detail::open_view) return false;
@@ -414,7 +417,7 @@ class pipeline_checker {
     blame_part(held);
     if (work_.lost >= 0) return report_lost("");
     if (find_strange(held))
-      return report_lost(concat("; output \"", source_.output_name(i), "\" is made of it"));
+      return report_lost(concat("; output \"", source_.output_name(i), "\" is computed from it"));
     v_.error.record("Q004", "prove: ", front_.describe_output(i, known, 0), ", on mesh \"",
                     p_.topology.name(p_.output_mesh[i]), '"');
   }
@@ -436,7 +439,7 @@ class pipeline_checker {
     prove_detail::blame_part(work_, local, v, inside_[u]);
     lost_in_ = u;
   }
-  /// The first op that a value is made of and that the source has nothing like is lost.
+  /// Finds the first op that a value depends on and whose result the source does not contain.
   constexpr bool find_strange(int held) {
     vec<char> wanted(held_.size(), 0);
     wanted[held] = 1;
@@ -453,7 +456,7 @@ class pipeline_checker {
     lost_in_ = found;
     return true;
   }
-  /// In one unit; and what the unit takes for what is wanted is wanted, too.
+  /// Searches one unit. The values that the unit uses for a wanted value become wanted, too.
   constexpr op_id find_strange(int u, vec<char>& wanted) const {
     const program& local = p_.units[u].device.local;
     vec<char> needed(local.ops.size(), 0);
@@ -484,23 +487,24 @@ namespace separate {
 verdict prove(const program& source, const pipelined& p, const prove_options& options);
 }  // namespace separate
 
-/// Does a pipeline compute the source, for all inputs, up to the order of sums?
+/// Proves that a pipeline computes the source for all inputs, up to the order of sums.
 ///
 /// Cost      linear in ops of units, in transfers and in calls
-/// Errors    those of prove() of one program; Q011 the parts of the pipeline do not go together,
-///           Q012 a call takes, or a mesh sends, what is not there then; Q013 a call runs twice or
-///           not at all; Q014 a value is taken or sent as it does not lie; Q015 a call that joins
-///           several is not what these are
+/// Errors    those of prove() of one program; Q011 the parts of the pipeline are inconsistent, Q012
+///           a call uses, or a mesh sends, a value that is not available then; Q013 a call runs
+///           twice or not at all; Q014 a value is used or sent in the wrong layout; Q015 a joint
+///           call differs from its parts
 constexpr verdict prove(const program& source, const pipelined& p,
                         const prove_options& options = {}) {
   PARTITA_RETURN(mpmd_detail::prove(source, p, options), separate::prove(source, p, options));
 }
-/// The same of the step that it was made of.
+/// Proves a pipeline against the step that it was made from.
 constexpr verdict prove(const pipelined& p, const prove_options& options = {}) {
   return prove(p.original, p, options);
 }
 
-/// What `partition` gave, proved: else it is an error, see proved() of one program.
+/// Returns a pipeline after proving it. Without a proof it has an error; see proved() of one
+/// program.
 constexpr pipelined proved(pipelined p) {
   if (p.error) return p;
   p.error.record(prove(p).error);
@@ -509,16 +513,17 @@ constexpr pipelined proved(pipelined p) {
   return p;
 }
 
-/// For partition_options::prove: what `proof` and `proof_in_debug` ask for, of a pipeline.
+/// Runs the proof of a pipeline that partition_options::prove requests by `proof` or
+/// `proof_in_debug`.
 ///
-/// Errors    those of prove(); O148 another function: it knows programs on one mesh alone
+/// Errors    those of prove(); O148 another function, which handles programs on one mesh only
 constexpr void prove_when_asked(pipelined& p, decltype(partition_options::prove) asked) {
   if (asked == &no_proof) return;
   if (asked == &proof_in_debug && (std::is_constant_evaluated() || !proves_in_debug)) return;
   if (asked != &proof && asked != &proof_in_debug)
     p.error.record("O148",
-                   "pipeline: prove: a function of one's own proves programs on one mesh; give "
-                   "pt::proof or pt::proof_in_debug");
+                   "pipeline: prove: a custom proof function handles programs on one mesh only; "
+                   "pass pt::proof or pt::proof_in_debug");
   if (!p.error) p.error.record(prove(p).error);
   p.proved = !p.error;
 }

@@ -1,4 +1,4 @@
-/// Orders of calls from text.
+/// Reads orders of calls from text.
 #pragma once
 
 #include <initializer_list>
@@ -11,7 +11,8 @@ namespace partita {
 
 namespace mpmd_detail {
 
-/// `F3`, `B3`, `W3`, `T2_3`; behind them a dot and a stage, or nothing. False: it is no call.
+/// Reads a call: `F3`, `B3`, `W3` or `T2_3`, optionally followed by a dot and a stage. False if the
+/// text is not a call.
 constexpr bool read_call(std::string_view word, fragment_call& c) {
   scanner in(word.substr(1));
   std::int64_t number = 0;
@@ -32,12 +33,12 @@ constexpr bool read_call(std::string_view word, fragment_call& c) {
 
 }  // namespace mpmd_detail
 
-/// A table of texts as `order_of` shows them (where no units are merged), one for each mesh: `{"F0
-/// F1 B0 B1", "F0 B0 F1 B1"}`. `W0` is the second part of a backward, `T2_0` a further derivative;
-/// where a mesh has several stages they say which: `F0.2`. `B0` is the first part of a backward,
-/// where it has two.
+/// Reads a table in the syntax of `order_of` (without merged units), with one text for each mesh:
+/// `{"F0 F1 B0 B1", "F0 B0 F1 B1"}`. `B0` is a backward, or the first part of a split one; `W0` is
+/// the second part, and `T2_0` a higher derivative. If a mesh has several stages, they follow a
+/// dot: `F0.2`.
 ///
-/// Errors    O013 a word is no call: kept in the table, and told by what takes it
+/// Errors    O013 a word is not a call: kept in the table, and reported by its user
 constexpr order_table read_order_table(std::initializer_list<std::string_view> rows) {
   order_table table;
   int row = 0;
@@ -51,8 +52,8 @@ constexpr order_table read_order_table(std::initializer_list<std::string_view> r
       fragment_call c;
       if (!mpmd_detail::read_call(word, c))
         table.error.record("O013", "order: row ", row, " has \"", word,
-                           "\", which is no call; write F, B or W with a microbatch, like F3, and "
-                           "behind a dot the stage where a mesh has several, like F3.1");
+                           "\", which is not a call; write F, B or W with a microbatch, like F3, "
+                           "and after a dot the stage if a mesh has several, like F3.1");
       table.rows.back().push_back(c);
     }
     ++row;

@@ -1,4 +1,4 @@
-/// Pipelines whose units have changed: what waits for what, calls, messages and lists anew.
+/// Recomputes dependences, calls, messages and lists of a pipeline after its units have changed.
 #pragma once
 
 #include <partita/mpmd/joint_calls.hpp>
@@ -9,7 +9,7 @@
 
 namespace partita::mpmd_detail {
 
-/// Who makes which value where, and who takes it.
+/// Which unit computes each value on each mesh, and which units use it.
 class unit_flow {
  public:
   constexpr explicit unit_flow(const pipelined& p)
@@ -24,17 +24,17 @@ class unit_flow {
     }
     for (const transfer& t : p.transfers) arrivals_[t.value].push_back({t.to, t.after});
   }
-  /// The unit that makes what is a value on a mesh, or -1: it is an input.
+  /// The unit that computes a value on a mesh, or -1 for an input.
   constexpr int maker(value_id v, int mesh) const {
     if (const int u = find(v, mesh); u >= 0) return u;
     const op_id o = p_.source.producer(v);
-    const op_node& n = p_.source.op(o);  // a slice is cut, and a value kept as it is, by its taker
+    const op_node& n = p_.source.op(o);  // the user makes a slice, and a kept value stays
     const bool passed_on = enters(n) || n.def->id == def<op::microbatch_keep>.id;
     return passed_on && n.operand_count > 0 ? find(p_.source.operand(o, 0), mesh) : -1;
   }
-  /// What waits for what, each pair once.
+  /// The dependences between units, each pair once.
   ///
-  /// Cost: linear in what units take.
+  /// Cost: linear in the operands of units.
   constexpr vec<call_edge> edges() const {
     vec<call_edge> out;
     vec<int> last(p_.units.size(), -1);
@@ -47,7 +47,7 @@ class unit_flow {
       }
     return out;
   }
-  /// The same with what waits for the microbatch before.
+  /// The dependences, including those on the microbatch before.
   constexpr vec<call_edge> all_edges() const {
     vec<call_edge> out = edges();
     if (next_.empty()) return out;
@@ -74,8 +74,8 @@ class unit_flow {
   }
 };
 
-/// Units in an order in which each stands behind those that it waits for, near to that of `rank`
-/// (least first); fewer, if some wait for themselves.
+/// Units in an order in which each follows its dependences, close to that of `rank` (lowest first).
+/// Fewer units if some wait for themselves.
 constexpr vec<int> order_by_rank(const vec<call_edge>& edges, const vec<int>& rank) {
   vec<int> from, waiting(rank.size(), 0), out;
   for (const call_edge& e : edges) {
@@ -101,21 +101,21 @@ constexpr vec<int> order_by_rank(const vec<call_edge>& edges, const vec<int>& ra
   return out;
 }
 
-/// Two calls of the loop that are to be one.
+/// Two calls of the loop that become one.
 struct joint_pair {
   unit_call first, second;
 };
 
-/// Writes down functions, calls, order, messages and lists of a pipeline whose units have changed.
-/// Meshes keep the order of their calls as far as the new flow of data lets them. Calls that are
-/// one stay so.
+/// Rewrites functions, calls, order, messages and lists of a pipeline whose units have changed.
+/// Meshes keep the order of their calls as far as the new dependences permit. Joint calls stay
+/// joint.
 ///
-/// Cost: linear in calls and in what is sent, but for sorting.
-/// Errors    O126 calls that are to be one wait for themselves; O007 deadlock; O134
+/// Cost: linear in calls and messages, except for sorting.
+/// Errors    O126 merged calls wait for themselves; O007 deadlock; O134
 class regrouping {
  public:
-  /// `was`: by unit, the numbers that its units have in `before`, one or several. `joint`: further
-  /// calls that are to be one, by the numbers that units have before.
+  /// `was`: by unit, the numbers of its units in `before`, one or several. `joint`: further calls
+  /// to merge, by the numbers of units in `before`.
   constexpr regrouping(pipelined& p, const pipelined& before, const vec<vec<int>>& was,
                        const vec<joint_pair>& joint = {})
       : p_(p),
@@ -160,9 +160,9 @@ class regrouping {
   pipelined& p_;
   const vec<vec<int>>& was_;
   vec<joint_pair> joint_;
-  vec<int> now_;         ///< by unit of before: its number now
-  vec<vec<int>> place_;  ///< by unit of before and microbatch: its place in the order
-  vec<int> group_;       ///< by call: another one of the joint call that it is of, or itself
+  vec<int> now_;         ///< by previous unit: its present number
+  vec<vec<int>> place_;  ///< by previous unit and microbatch: its position in the order
+  vec<int> group_;       ///< by call: another call of the same joint call, or itself
 
   static constexpr unit_call call_of(const pipelined& p, int call) {
     return {p.unit_of[call], p.calls.calls[call].microbatch};
@@ -174,7 +174,7 @@ class regrouping {
     finish_units(p_);
   }
 
-  // ---- Calls that are one -----------------------------------------------------------------------
+  // ---- Joint calls ------------------------------------------------------------------------------
 
   constexpr int group(int call) {
     while (group_[call] != call) call = group_[call] = group_[group_[call]];
@@ -192,7 +192,7 @@ class regrouping {
       group_[a > b ? a : b] = a > b ? b : a;
     }
   }
-  /// Of calls that are in order. Calls that are one follow each other there.
+  /// Writes the joint calls of calls in order, in which their parts are adjacent.
   constexpr void write_joint_calls() {
     p_.joint_calls.clear();
     p_.joint_of.clear();
@@ -222,7 +222,7 @@ class regrouping {
     }
     return first;
   }
-  /// What waits for what, between groups of calls (by their first ones).
+  /// The dependences between groups of calls, identified by their first calls.
   constexpr vec<call_edge> between_groups() {
     vec<call_edge> out;
     for (const call_edge& e : p_.calls.edges)
@@ -250,7 +250,7 @@ class regrouping {
     expand(groups, own);
     write_joint_calls();
   }
-  /// Calls of a group in an order that the flow of data lets them have, near to that of before.
+  /// Orders the calls of each group by their dependences, close to the previous order.
   constexpr void expand(const vec<int>& groups, const vec<int>& own) {
     p_.order = groups;
     if (joint_.empty()) return;
@@ -259,11 +259,11 @@ class regrouping {
     p_.order = order_by_rank(p_.calls.edges, own);
     merge_sort(p_.order, [&](int a, int b) { return place[group(a)] < place[group(b)]; });
   }
-  /// Goes back along what groups wait for until one comes again.
+  /// Reports a cycle: follows the dependences of groups backward until a group repeats.
   constexpr void report_cycle(const vec<int>& done) {
     vec<char> waits(group_.size(), 1), seen(group_.size(), 0);
     for (const int c : done) waits[c] = 0;
-    vec<int> before(group_.size(), -1);  // by group: number of an edge into it
+    vec<int> before(group_.size(), -1);  // by group: the number of an edge into it
     for (int e = 0; e < static_cast<int>(p_.calls.edges.size()); ++e) {
       const int from = group(p_.calls.edges[e].from), to = group(p_.calls.edges[e].to);
       if (from != to && waits[from] != 0 && waits[to] != 0) before[to] = e;
@@ -280,10 +280,10 @@ class regrouping {
     } while (at != begin);
     report_cycle(cycle);
   }
-  /// Each begins in the group in which the next one ends.
+  /// Each edge starts in the group in which the next one ends.
   constexpr void report_cycle(const vec<call_edge>& cycle) {
     const std::size_t n = cycle.size();
-    std::size_t begin = 0;  // where two calls of a group are different ones
+    std::size_t begin = 0;  // where two different calls of a group meet
     while (cycle[(begin + n - 1) % n].from == cycle[begin].to) ++begin;
     const int last = cycle[begin].to, first = cycle[(begin + n - 1) % n].from;
     text way;
@@ -291,8 +291,8 @@ class regrouping {
     for (std::size_t i = 0; i < n; ++i) {
       const call_edge& e = cycle[(begin + i) % n];
       if (e.to != at) way << ", " << name_of(at) << " is one call with " << name_of(e.to);
-      way << (way.empty() ? "" : ", ") << name_of(e.to) << " needs what " << name_of(e.from)
-          << " makes";
+      way << (way.empty() ? "" : ", ") << name_of(e.to) << " needs the result of "
+          << name_of(e.from);
       at = e.from;
     }
     p_.error.record("O126", "merge: ", name_of(first).view(), " and ", name_of(last).view(),

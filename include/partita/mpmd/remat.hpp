@@ -1,4 +1,4 @@
-/// Stages of a pipeline that keep what their forward takes, and run it again in front of their
+/// Rematerialization in stages: they keep the inputs of their forward and run it again before their
 /// backward.
 ///
 /// Source    Chen et al., arXiv:1604.06174; GPipe, arXiv:1811.06965, section 2.3
@@ -10,10 +10,10 @@ namespace partita {
 
 namespace mpmd_detail {
 
-/// before: backward(forward's results) => after: backward(forward's inputs), with the ops of the
-/// forward that it needs in it
+/// before: backward(forward's results) => after: backward(forward's inputs), including the needed
+/// ops of the forward
 ///
-/// What others on the mesh take anyway is not made again.
+/// Values that other units on the mesh use anyway are not recomputed.
 ///
 /// Cost: linear in the units' ops, inputs and outputs.
 class stage_rematerializer {
@@ -24,11 +24,11 @@ class stage_rematerializer {
       for (const value_id v : p.units[u].piece.inputs) takers_[v].push_back(u);
     for (const transfer& t : p.transfers) sent_[t.value] = 1;
     for (const auto& each : p.source.outputs) takers_[each.value].push_back(-1);
-    for (const value_id next : next_states(p.source))  // the next microbatch takes it
+    for (const value_id next : next_states(p.source))  // the next microbatch uses it
       if (next >= 0) takers_[next].push_back(-1);
   }
-  /// Changes the units of a stage in `out`; false: nothing is kept from its forward to its
-  /// backward.
+  /// Changes the units of a stage in `out`. False if the stage keeps nothing from its forward to
+  /// its backward.
   constexpr bool run(pipelined& out, int stage) {
     const int forward = forward_of(stage);
     if (forward < 0) return false;
@@ -53,8 +53,8 @@ class stage_rematerializer {
  private:
   const pipelined& p_;
   int forward_ = -1;
-  vec<vec<int>> takers_;  ///< by value: units that take it; -1: the caller
-  vec<char> sent_;        ///< by value: to another mesh?
+  vec<vec<int>> takers_;  ///< by value: units that use it; -1: the caller
+  vec<char> sent_;        ///< by value: true if it is sent to another mesh
 
   constexpr int forward_of(int stage) const {
     for (int u = 0; u < static_cast<int>(p_.units.size()); ++u) {
@@ -69,7 +69,7 @@ class stage_rematerializer {
     return each.inside && each.joined == 0 && each.transposed > 0 &&
            each.piece.stage == forward.piece.stage && each.piece.mesh == forward.piece.mesh;
   }
-  /// By backward calls of the stage alone, among those on its mesh.
+  /// True if only backward calls of the stage, among those of its mesh, use a value.
   constexpr bool is_kept_for_backward(value_id v) const {
     bool any = false;
     for (const int u : takers_[v]) {
@@ -80,7 +80,7 @@ class stage_rematerializer {
     }
     return any;
   }
-  /// A fragment that takes results of the forward makes those itself that are to be made again.
+  /// Makes a fragment that uses results of the forward recompute those that are not kept.
   constexpr void make_again(fragment& f, const vec<char>& again) const {
     const fragment& forward = p_.units[forward_].piece;
     vec<char> needed(p_.source.ops.size(), 0), there(p_.source.ops.size(), 0);
@@ -114,14 +114,14 @@ class stage_rematerializer {
 
 }  // namespace mpmd_detail
 
-/// A pipeline whose stages keep, for each microbatch in flight, what their forward takes instead of
-/// what it gives to their backward: that runs the forward's ops again which it needs, as one
-/// function with them. `stages`: which; none: all that keep anything.
+/// Returns a pipeline whose stages keep, for each microbatch in flight, the inputs of their forward
+/// instead of its results for the backward. The backward runs the needed ops of the forward again,
+/// in the same function. `stages`: the stages to change; empty: every stage that keeps anything.
 ///
-/// Legal     as long as a stage's forward and backward are not merged
+/// Legal     unless a stage's forward and backward are merged
 /// Pros      memory for a microbatch in flight: the inputs of a stage
-/// Cons      nearly a forward more for each backward; for a split one, one for each part
-/// Cost      linear in the ops of units and in calls, but for sorting
+/// Cons      almost one more forward for each backward; for a split one, one for each part
+/// Cost      linear in the ops of units and in calls, except for sorting
 /// Errors    O136 a stage keeps nothing from its forward to its backward; O007 deadlock
 constexpr pipelined rematerialized(const pipelined& p, const vec<int>& stages = {}) {
   pipelined out = p;

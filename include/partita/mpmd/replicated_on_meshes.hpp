@@ -1,4 +1,4 @@
-/// What a pipeline replicates by default, on each of its meshes.
+/// The values that a pipeline replicates by default, on each of its meshes.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace partita {
 
-/// See replicated_value: what the devices of one mesh hold several times; `axes` and `value` are of
-/// the pipeline's core.
+/// A value that the devices of one mesh hold several times; see replicated_value. `axes` and
+/// `value` belong to the pipeline's core program.
 struct replicated_on_mesh : replicated_value {
   int mesh = 0;
 };
 
 namespace mpmd_detail {
 
-/// The meshes that have what ops of the core program make: those that they run on, and that it is
-/// sent to.
+/// The meshes that have the results of ops of the core program: those that run the op, and those
+/// that receive the result.
 class core_places {
  public:
   constexpr explicit core_places(const pipelined& p) : core_(p.core) {
@@ -35,7 +35,7 @@ class core_places {
     for (const pipeline_unit& u : p.units) add(u, p.source, core_op);
     for (const auto& t : p.transfers)
       on_[core_op[p.source.producer(t.value)]] |= mesh_set::of(t.to);
-    for (op_id o = 0; o < made_; ++o)  // ops of regions run where the whole does
+    for (op_id o = 0; o < made_; ++o)  // ops of regions run where their parent runs
       if (!source_op.empty() && o != core_op[source_op[o]]) on_[o] = on_[core_op[source_op[o]]];
     for (op_id o = made_; o < core_.p.op_count(); ++o) add_behind(o);
   }
@@ -44,7 +44,7 @@ class core_places {
  private:
   const core_program& core_;
   vec<mesh_set> on_;
-  int made_ = 0;  ///< ops behind them were added by actions
+  int made_ = 0;  ///< later ops were added by actions
 
   constexpr void add(const pipeline_unit& u, const program& source, const vec<op_id>& core_op) {
     const mesh_set here = mesh_set::of(u.piece.mesh);
@@ -53,7 +53,7 @@ class core_places {
     for (const value_id v : u.piece.inputs)
       if (enters(source.op(source.producer(v)))) on_[core_op[source.producer(v)]] |= here;
   }
-  /// What actions put behind a value is where it is made.
+  /// Ops that actions added after a value run where it is computed.
   constexpr void add_behind(op_id o) {
     for (const value_id v : core_.p.operands(o)) on_[o] |= on_[core_.p.producer(v)];
   }
@@ -61,8 +61,8 @@ class core_places {
 
 }  // namespace mpmd_detail
 
-/// What is replicated by default, largest first; what several meshes hold is named for each. An
-/// axis that a mesh lacks has one position there.
+/// The values that are replicated by default, largest first, with an entry for each mesh that holds
+/// them. An axis that a mesh lacks has one position there.
 ///
 /// Cost      for each different shape of a mesh, the program once
 constexpr vec<replicated_on_mesh> replicated_by_default(const pipelined& p) {
@@ -94,13 +94,13 @@ constexpr vec<replicated_on_mesh> replicated_by_default(const pipelined& p) {
 namespace mpmd_detail {
 
 /// Errors    S020 a value of more than `options.strict` bytes on one device of a mesh is replicated
-///           by default, O137 no tactic has said how anything lies
+///           by default, O137 no tactic has determined a layout
 constexpr void refuse_replication(pipelined& p) {
   if (p.error || p.options.strict == partition_options::off) return;
   if (p.core.p.ops.empty())
     return p.error.record("O137",
-                          "pipeline: strict is asked of what tactics leave, and there are none; "
-                          "partition() takes them beside a pipeline");
+                          "pipeline: strict checks what tactics leave replicated, and pipeline() "
+                          "has no tactics; pass them to partition() with the pipeline");
   p.error.record(schedule_detail::be_strict(p.core, p.source, replicated_by_default(p),
                                             p.options.strict, [&](const replicated_on_mesh& v) {
                                               return concat(" on mesh \"", p.topology.name(v.mesh),

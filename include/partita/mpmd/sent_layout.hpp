@@ -1,4 +1,4 @@
-/// On which side of a transfer a value is gathered.
+/// Chooses the side of a transfer on which a value is gathered.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,24 @@
 
 namespace partita::mpmd_detail {
 
-/// What it takes to send a value, and to gather it: seconds of the devices that the meshes have;
-/// where one of them is not known, bytes, as if all links were the same.
+/// The cost of sending and gathering a value: seconds on the devices of the meshes, or bytes over
+/// equal links if one of them is unknown.
 ///
-/// As in `simulate`, all devices of a mesh send at a time, and a message takes the bytes of a
-/// piece, of the larger one of both sides.
+/// As in `simulate`, all devices of a mesh send at the same time, and a message has the bytes of a
+/// shard, of the larger one of both sides.
 class transfer_cost {
  public:
   constexpr transfer_cost(const core_program& core, const topology& t)
       : t_(t), known_(devices_known(core, t)) {
     for (int m = 0; m < t.count(); ++m) meshes_.push_back(sized(core, m));
   }
-  /// Of a value that lies so, by axis names, on both sides.
+  /// The cost of sending a value with this layout, by axis names, on both sides.
   constexpr double send(const tensor_type& whole, const layout& l, int from, int to) const {
     const double a = piece(whole, l, from), b = piece(whole, l, to), bytes = a > b ? a : b;
     return known_ ? message_seconds(t_[from].device, bytes) : bytes;
   }
-  /// From a layout to one that has the first of its axes along each dimension.
+  /// The cost of gathering from one layout to another that has the first of its axes along each
+  /// dimension.
   constexpr double gather(const tensor_type& whole, const layout& have, const layout& want,
                           int mesh) const {
     const partita::mesh& m = meshes_[mesh];
@@ -42,7 +43,7 @@ class transfer_cost {
  private:
   const topology& t_;
   bool known_;
-  vec<partita::mesh> meshes_;  ///< with the numbers that axes have in layouts
+  vec<partita::mesh> meshes_;  ///< with axes numbered as in layouts
 
   static constexpr partita::mesh sized(const core_program& core, int mesh) {
     partita::mesh m = core.mesh;

@@ -1,4 +1,4 @@
-/// Puts the calls of a pipeline in order: flow of data first, then what the user wants.
+/// Orders the calls of a pipeline: first by data dependences, then by the user's order.
 #pragma once
 
 #include <concepts>
@@ -17,15 +17,15 @@ namespace partita {
 
 namespace mpmd_detail {
 
-/// Calls, nodes between groups of calls, and what waits for what.
+/// A graph of calls, nodes between groups of calls, and edges for dependences.
 ///
 /// Work      linear in calls and edges, times the logarithm of the calls
 class sequencer {
  public:
   constexpr explicit sequencer(const call_graph& g) : g_(g), edges_(g.edges) { nodes_ = g.count(); }
-  /// Call a runs before call b, since the order says so.
+  /// Makes call b wait for call a because the order requires it.
   constexpr void wait(int a, int b) { edges_.push_back({a, b}); }
-  /// All of `first` run before all of `second`.
+  /// Makes all of `second` wait for all of `first`.
   constexpr void wait(span<const int> first, span<const int> second) {
     if (first.size() == 1 && second.size() == 1) return wait(first[0], second[0]);
     for (const int a : first) wait(a, nodes_);
@@ -33,14 +33,14 @@ class sequencer {
     ++nodes_;
   }
 
-  /// A valid order of execution: of calls that could be next the first in program order.
+  /// A valid order of execution: of the ready calls, the first in program order runs next.
   ///
-  /// Errors    O006 the order and the flow of data wait for each other
+  /// Errors    O006 the order contradicts the data dependences
   constexpr vec<int> run(failure& error) {
     group();
     vec<int> waiting(nodes_, 0), out;
     for (const auto& e : edges_) ++waiting[e.to];
-    heap<int> ready;  // nodes between groups first: they are no calls
+    heap<int> ready;  // nodes between groups come first because they are not calls
     const auto rank = [&](int node) { return node < g_.count() ? node : node - nodes_; };
     for (int i = 0; i < nodes_; ++i)
       if (waiting[i] == 0) ready.push(rank(i));
@@ -70,7 +70,7 @@ class sequencer {
     vec<int> next = begin_;
     for (const auto& e : edges_) after_[next[e.from]++] = e.to;
   }
-  /// Goes back from a node that waits to one that it waits for, until one comes again.
+  /// Reports a cycle: follows a waiting node backward until a node repeats.
   constexpr void report_cycle(const vec<int>& waiting, failure& error) const {
     vec<int> before(nodes_, -1), seen(nodes_, 0);  // numbers of edges
     for (int e = 0; e < static_cast<int>(edges_.size()); ++e)
@@ -82,10 +82,10 @@ class sequencer {
     const bool by_data = any_data(at, before);
     error.record("O006", "order: it contradicts ",
                  by_data ? "the flow of data: " : "itself: ", cycle_text(at, before),
-                 by_data ? "; let one of them take its turn elsewhere"
-                         : "; of two calls at most one is in front of the other");
+                 by_data ? "; move one of them to another place in the order"
+                         : "; of two calls, only one can be before the other");
   }
-  /// Does one of a cycle wait for a result?
+  /// True if one edge of a cycle is a data dependence.
   constexpr bool any_data(int begin, const vec<int>& before) const {
     int at = begin;
     do {
@@ -102,7 +102,7 @@ class sequencer {
       do at = edges_[before[at]].from;
       while (at >= g_.count());
       out << (shown == 1 ? " waits for " : ", which waits for ")
-          << (data ? "the result of " : "its turn behind ");
+          << (data ? "the result of " : "its turn after ");
       out << g_.describe(at);
       if (at == begin) return out;
       if (shown == most_shown) return out << ", and so on back to the first";
@@ -111,7 +111,7 @@ class sequencer {
   static constexpr int most_shown = 8;
 };
 
-/// The calls of each mesh that an order speaks of, in program order.
+/// The calls of each mesh that an order concerns, in program order.
 constexpr vec<vec<int>> ordered_calls(const call_graph& g) {
   vec<vec<int>> lists(g.meshes, {});
   for (int i = 0; i < g.count(); ++i)
@@ -121,12 +121,12 @@ constexpr vec<vec<int>> ordered_calls(const call_graph& g) {
 
 }  // namespace mpmd_detail
 
-/// A key by which calls are compared: `key(call)` or `key(call, shape)`, of any type with `<`, a
-/// std::tuple for example.
+/// A key by which calls are compared: `key(call)` or `key(call, shape)`, of any type with `<`, for
+/// example std::tuple.
 template <class F>
 concept OrderKey = (std::invocable<const F&, const fragment_call&> ||
                     std::invocable<const F&, const fragment_call&, const pipeline_shape&>);
-/// Says of two calls of one mesh whether the first is to run before the second.
+/// A comparator: true if the first of two calls of one mesh runs before the second.
 template <class F>
 concept OrderComparator = requires(const F& f, const fragment_call& c) {
   { f(c, c) } -> std::same_as<bool>;
@@ -142,7 +142,7 @@ constexpr auto key_of(const F& f, const fragment_call& c, const pipeline_shape& 
     return f(c);
 }
 
-/// Calls of equal keys are a group; groups wait for each other.
+/// Calls with equal keys form a group; each group waits for the one before.
 template <class F>
 constexpr void wait_by_key(sequencer& to, const call_graph& g, const pipeline_shape& s,
                            const F& f) {
@@ -160,8 +160,8 @@ constexpr void wait_by_key(sequencer& to, const call_graph& g, const pipeline_sh
   }
 }
 
-/// (Each pair is asked for: a comparator may leave most of the order open, so it cannot be sorted
-/// by. Quadratic in the calls of a mesh; a key is not.)
+/// Adds the edges of a comparator. It is called for each pair, since it may leave most of the order
+/// open and cannot be used for sorting. Quadratic in the calls of a mesh; a key is not.
 template <class F>
 constexpr void wait_by_comparator(sequencer& to, const call_graph& g, const F& before) {
   for (const vec<int>& list : ordered_calls(g))
@@ -170,7 +170,7 @@ constexpr void wait_by_comparator(sequencer& to, const call_graph& g, const F& b
         if (a != b && before(g.calls[a], g.calls[b])) to.wait(a, b);
 }
 
-/// Finds calls by what they are.
+/// Finds calls by stage, kind and microbatch.
 class call_finder {
  public:
   constexpr explicit call_finder(const call_graph& g) : g_(g) {
@@ -182,7 +182,7 @@ class call_finder {
     }
     merge_sort(sorted_, [&](int a, int b) { return less(g.calls[a], g.calls[b]); });
   }
-  /// Its number, or -1.
+  /// The number of the call, or -1.
   constexpr int find(const fragment_call& c) const {
     std::size_t low = 0, high = sorted_.size();
     while (low < high) {
@@ -195,8 +195,8 @@ class call_finder {
     return low < sorted_.size() && g_.calls[sorted_[low]] == c ? sorted_[low] : -1;
   }
 
-  /// The same of a call that may leave open its stage, if its mesh has one, and of which part of a
-  /// backward it is: the first.
+  /// The number of a call, or -1, where the stage may be unset if its mesh has one, and the part of
+  /// a split backward may be unset: the first part.
   constexpr int find_open(fragment_call c) const {
     if (c.stage < 0 && !g_.with_stage) c.stage = stage_of_mesh_[c.mesh];
     const int call = find(c);
@@ -219,7 +219,7 @@ class call_finder {
   }
 };
 
-/// `F0.1, F1.1 and 6 more`: what a mesh runs in an order.
+/// The calls of a mesh in an order: `F0.1, F1.1 and 6 more`.
 constexpr text calls_text(const call_graph& g, int mesh) {
   constexpr int most = 8;
   text out;
@@ -238,7 +238,7 @@ constexpr void wait_by_table(sequencer& to, const call_graph& g, const order_tab
   error.record(table.error);
   if (static_cast<int>(table.rows.size()) != g.meshes)
     error.record("O004", "order: a table of ", table.rows.size(), " rows for ", g.meshes,
-                 " meshes; each mesh has one");
+                 " meshes; each mesh needs one");
   if (error) return;
   const call_finder finder(g);
   vec<char> listed(g.calls.size(), 0);
@@ -261,10 +261,10 @@ constexpr void wait_by_table(sequencer& to, const call_graph& g, const order_tab
   for (int i = 0; i < g.count(); ++i)
     if (g.calls[i].ordered() && listed[i] == 0)
       return error.record("O004", "order: ", g.describe(i),
-                          " is missing in its row; each call stands there once");
+                          " is missing in its row; each call appears there once");
 }
 
-/// What an order's table has of the calls that there are. (Without derivatives: forward calls.)
+/// The rows of an order's table for the existing calls. (Without derivatives, the forward calls.)
 constexpr order_table table_of(const pipeline_order& order, const call_graph& g,
                                const pipeline_shape& s) {
   order_table all, out;
@@ -284,13 +284,13 @@ constexpr order_table table_of(const pipeline_order& order, const call_graph& g,
 
 }  // namespace mpmd_detail
 
-/// The numbers of all calls in the order in which they run: what the flow of data asks for, what
-/// the order asks for (a pipeline_order, a key, a comparator or a table), then program order. Calls
-/// of no microbatch follow the flow of data alone.
+/// The numbers of all calls in the order in which they run. Data dependences come first, then the
+/// order (a pipeline_order, a key, a comparator or a table), then program order. Calls outside of
+/// microbatches follow the data dependences only.
 ///
-/// Errors    O001 no mesh, stage or microbatch, O002, O003 a shape that the order does not fit,
-///           O004 a call is missing in a table, O005 a table has what is not to be run, or twice,
-///           O006 the order contradicts the flow of data: names the cycle
+/// Errors    O001 no mesh, stage or microbatch; O002, O003 the shape does not fit the order; O004 a
+///           call is missing in a table; O005 a table has a wrong call, or one twice; O006 the
+///           order contradicts the data dependences: names the cycle
 template <class Order>
 constexpr vec<int> sequence(const call_graph& g, const pipeline_shape& s, const Order& order,
                             failure& error) {
@@ -322,14 +322,14 @@ constexpr vec<int> sequence(const call_graph& g, const pipeline_shape& s, const 
   return to.run(error);
 }
 
-/// What each mesh runs, in its order, from the order of all calls.
+/// The calls of each mesh, in its order, from the order of all calls.
 constexpr vec<vec<int>> lists_by_mesh(const call_graph& g, span<const int> order) {
   vec<vec<int>> lists(g.meshes, {});
   for (const int call : order) lists[g.calls[call].mesh].push_back(call);
   return lists;
 }
 
-/// `F0 F1 B0 ...`: the list of a mesh.
+/// The list of a mesh as text: `F0 F1 B0 ...`.
 constexpr text list_text(const call_graph& g, const vec<int>& list) {
   text out;
   for (std::size_t i = 0; i < list.size(); ++i)

@@ -1,4 +1,5 @@
-/// Units of a pipeline as device-local programs: what the loops of the whole program mean in each.
+/// Lowers the units of a pipeline to device-local programs, by the loops of the program of the
+/// whole step.
 #pragma once
 
 #include <partita/mpmd/one_microbatch.hpp>
@@ -11,18 +12,18 @@
 
 namespace partita::mpmd_detail {
 
-/// Lowers units for the sizes that their meshes have, from one core program of the whole step.
+/// Lowers units for the axis sizes of their meshes, from one core program of the whole step.
 ///
-/// A value passes from unit to unit as the op that makes it leaves it: so it is sent, and it is
-/// laid out anew by those that take it. Where all that take what is sent slice it further, it is
-/// sliced before; where all gather it, on the side where that takes less. A sum that is still
-/// pending passes as terms, on one mesh. Stacks lie as slices are taken from them. What an earlier
-/// unit runs, too, is marked as made again.
+/// A value passes between units in the layout of the op that computes it. It is sent in this
+/// layout, and its users reshard it. If all users of a sent value slice it further, it is sliced
+/// before the transfer; if all gather it, it is gathered on the cheaper side. A pending sum passes
+/// as terms, on one mesh. Stacks have the layouts of the slices taken from them. Ops that an
+/// earlier unit runs too are marked as recomputed.
 ///
 /// Cost: for each different shape of a mesh, the program once; then linear in the ops of units.
 class unit_lowerer {
  public:
-  /// `named`: do functions have names in them? (Without, to count collectives.)
+  /// `named`: true if functions contain names. Without names to count collectives.
   constexpr unit_lowerer(pipelined& out, const core_program& core, bool named = true)
       : out_(out),
         core_(core),
@@ -56,28 +57,29 @@ class unit_lowerer {
   bool named_;
   value_names names_;
   vec<op_id> op_of_;         ///< by op of the source: in the core program
-  vec<int> place_;           ///< by op of the core program: when it runs
-  vec<value_id> slot_of_;    ///< by value of the source: what stands for it between units
+  vec<int> place_;           ///< by op of the core program: its position in the order
+  vec<value_id> slot_of_;    ///< by value of the source: the value that represents it between units
   vec<value_id> name_of_;    ///< by value of the core program: the one of the source, or -1
   vec<int> output_of_;       ///< by value of the core program: an output, or -1
-  vec<int> first_relaid_;    ///< by value of the source: an output that the caller gets as
-                             ///< something else than others take, first of `next_relaid_`, or -1
+  vec<int> first_relaid_;    ///< by value of the source: an output that the caller gets in
+                             ///< another layout than units, first of `next_relaid_`, or -1
   vec<int> next_relaid_;     ///< by output: another one of the same value, or -1
   vec<char> sent_;           ///< by value of the core program
   vec<int> first_transfer_;  ///< by value of the core program: the first of `next_transfer_`, or -1
   vec<int> next_transfer_;   ///< by transfer: another one of the same value, or -1
   transfer_cost cost_;
   vec<op_id> slice_of_;     ///< by value of the core program: a microbatch_slice of it, or -1
-  vec<value_id> state_of_;  ///< by value of the core program: as which state it is taken, or -1
+  vec<value_id> state_of_;  ///< by value of the core program: the state that it is used as, or -1
   vec<int> unit_of_;        ///< by op of the core program: the first unit that runs it, or -1
-  vec<int> made_in_;        ///< by op of the core program: the unit that was looked at last
+  vec<int> made_in_;        ///< by op of the core program: the last visited unit
   vec<int> taken_by_;       ///< by value of the core program: the same
   vec<int> combined_in_;    ///< by op of the source: the same
-  vec<char> is_kept_;       ///< by value of the core program: is it of one? Empty: there is none
-  vec<value_id> same_as_;   ///< by value of the core program: what is kept as it lies, or -1
-  vec<int> first_sum_;      ///< by op of the core program: the first of `next_sum_`, or -1
-  vec<int> next_sum_;       ///< by sum of a unit: another one of what the same op makes, or -1
-  vec<int> given_in_;       ///< by value of the core program: the unit that was looked at last
+  vec<char> is_kept_;  ///< by value of the core program: true if derived from a kept one; empty:
+                       ///< none is kept
+  vec<value_id> same_as_;  ///< by value of the core program: a kept value in the same layout, or -1
+  vec<int> first_sum_;     ///< by op of the core program: the first of `next_sum_`, or -1
+  vec<int> next_sum_;      ///< by sum of a unit: another one of a result of the same op, or -1
+  vec<int> given_in_;      ///< by value of the core program: the last visited unit
   int first_added_ = 0;
 
   static constexpr value_names names_for(const program& p, bool named) {
@@ -112,7 +114,7 @@ class unit_lowerer {
     taken_by_.resize(p_.types.size(), -1);
   }
   constexpr bool is_added(op_id o) const { return o >= first_added_; }
-  /// What is behind the ops that actions added behind a value, as far as nothing else uses it.
+  /// The end of the chain of ops that actions added after a value, as far as nothing else uses it.
   constexpr value_id end_of(value_id v) const {
     while (core_.uses(v).size() == 1 && !core_.returned[v] && is_added(core_.uses(v)[0].op))
       v = p_.op(core_.uses(v)[0].op).result;
@@ -127,8 +129,7 @@ class unit_lowerer {
     for (value_id v = 0; v < source_.value_count(); ++v) {
       const op_id o = source_.producer(v);
       const value_id first = core_value(v);
-      // What is kept is what it is of: what stands behind the end of a piece is masked by its
-      // users.
+      // A kept value equals its source; padding of a shard is masked by its users.
       const bool stays = source_.is(o, op_role::parameter) || enters(source_.op(o)) ||
                          source_.op(o).def->id == def<op::microbatch_keep>.id;
       slot_of_[v] = stays ? first : end_of(first);
@@ -161,7 +162,8 @@ class unit_lowerer {
     }
     find_kept();
   }
-  /// What a state is taken as before the first microbatch and behind each one lies as it does.
+  /// Gives the initial value of a state, and the value after each microbatch, the layout of the
+  /// state.
   constexpr void find_states() {
     state_of_.resize(p_.types.size(), -1);
     const vec<value_id> next = next_states(source_);
@@ -173,8 +175,9 @@ class unit_lowerer {
         state_of_[each] = slot_of_[v];
     }
   }
-  /// What is kept for all microbatches lies as the units that use it need it, as far as they agree.
-  /// If it lay so before, the value that it is kept of stands for it between units.
+  /// Gives values that are kept for all microbatches the layout that the using units need, as far
+  /// as they agree. If the original already has this layout, it replaces the kept value between
+  /// units.
   constexpr void find_kept() {
     vec<op_id> keeps;
     for_each_of(source_, def<op::microbatch_keep>, [&](op_id o) { keeps.push_back(o); });
@@ -187,22 +190,23 @@ class unit_lowerer {
       const value_id from = slot_of_[source_.operand(o, 0)], v = source_.op(o).result;
       const value_id slot = slot_of_[v];
       is_kept_[slot] = 1;
-      if (sent_[slot] == 0 && wanted_by_all(rules, slot) == rules.lies(from))
+      if (sent_[slot] == 0 && wanted_by_all(rules, slot) == rules.finished_layout(from))
         out_.slot_of[v] = same_as_[slot] = from;
     }
   }
-  /// What stands for a slot between units.
+  /// The value that represents a slot between units.
   constexpr value_id between(value_id slot) const {
     return same_as_.empty() || same_as_[slot] < 0 ? slot : same_as_[slot];
   }
-  /// What all uses want of it, but those by a unit: per dimension the axes that all begin with.
+  /// The layout that all uses except those in a unit agree on: per dimension, the common prefix of
+  /// their axes.
   constexpr layout wanted_by_all(const spmd_detail::fused_rules& rules, value_id v,
                                  int but = no_unit) const {
     layout common;
     bool first = true;
     for (const use& each : core_.uses(v)) {
       if (unit_of_[each.op] == but) continue;
-      const layout wanted = rules.wanted(each);
+      const layout wanted = rules.boundary_layout(each);
       common = first ? wanted : common_prefix(common, wanted, p_.type(v).shape.rank);
       first = false;
     }
@@ -223,10 +227,10 @@ class unit_lowerer {
     }
     return both;
   }
-  /// How what is sent lies: sliced further than it was made, if all that take it want it so; or
-  /// gathered, if all of them want that, and it takes less than to send pieces that each gathers.
+  /// The layout of a sent value: sliced further than it was computed if all users slice it;
+  /// gathered if all users gather it and that is cheaper than sending shards for each to gather.
   constexpr layout sent_layout(const spmd_detail::fused_rules& rules, value_id v) const {
-    const layout made = rules.lies(v);
+    const layout made = rules.finished_layout(v);
     const value_id first = name_of_[v] < 0 ? v : core_value(name_of_[v]);
     if (p_.is(p_.producer(first), op_role::parameter) || core_.returned[v] ||
         rules.layouts.sums.left_to_its_use(v))
@@ -236,7 +240,7 @@ class unit_lowerer {
     if (common == made) return wanted;
     return common == wanted && gathered_before(rules, v, unit, made, wanted) ? wanted : made;
   }
-  /// Is it cheaper to gather a value that a unit makes before it is sent?
+  /// True if it is cheaper to gather a value before the transfer than after it.
   constexpr bool gathered_before(const spmd_detail::fused_rules& rules, value_id v, int unit,
                                  const layout& made, const layout& wanted) const {
     if (unit < 0) return false;
@@ -250,7 +254,7 @@ class unit_lowerer {
     for (const use& each : core_.uses(v)) {
       const int u = unit_of_[each.op];
       if (u < 0 || u == unit) continue;
-      const layout kept = common_prefix(made, rules.wanted(each), type.shape.rank);
+      const layout kept = common_prefix(made, rules.boundary_layout(each), type.shape.rank);
       behind += cost_.gather(type, made, kept, out_.units[u].piece.mesh);
     }
     return before < behind;
@@ -285,14 +289,15 @@ class unit_lowerer {
       if (same_sizes(out_.output_mesh[i]) == m)
         out_.output_layout[i] = lies(l, out_.output_slot[i]);
   }
-  /// How a value lies between units. An axis that does not divide it on a mesh that takes it is
-  /// left out there.
+  /// The layout of a value between units. An axis that does not divide it on a receiving mesh is
+  /// omitted there.
   constexpr layout lies(const lowering& l, value_id v) const {
     if (state_of_[v] >= 0) v = state_of_[v];
-    const layout want = is_kept(v)          ? wanted_by_all(l.rules(), v)
-                        : slice_of_[v] >= 0 ? l.rules().layouts.sums.required({slice_of_[v], 0})
-                        : sent_[v] != 0     ? sent_layout(l.rules(), v)
-                                            : l.rules().lies(v);
+    const layout want = is_kept(v) ? wanted_by_all(l.rules(), v)
+                        : slice_of_[v] >= 0
+                            ? l.rules().layouts.sums.required_layout({slice_of_[v], 0})
+                        : sent_[v] != 0 ? sent_layout(l.rules(), v)
+                                        : l.rules().finished_layout(v);
     layout fits;
     shape left = p_.type(v).shape;
     for (const auto& e : want) {
@@ -303,12 +308,12 @@ class unit_lowerer {
     }
     return fits;
   }
-  /// Along which axes devices have terms of it.
+  /// The axes along which devices hold terms of a sum.
   constexpr axis_set terms(const lowering& l, value_id v) const {
     const auto& sums = l.rules().layouts.sums;
     return sums.left_to_its_use(v) ? sums.of(p_.producer(v)) : axis_set{};
   }
-  /// How the slices of a stack lie.
+  /// The layout of the slices of a stack.
   static constexpr layout behind_first(const layout& slice) {
     layout l;
     for (const auto& e : slice) l.push_back(e.axis, e.dim + 1);
@@ -317,7 +322,7 @@ class unit_lowerer {
 
   // ---- Units ------------------------------------------------------------------------------------
 
-  /// What stands for a slot in texts: the name of the source's value.
+  /// The name of a slot in texts: that of the source's value.
   constexpr text name_of(value_id slot) const {
     text name;
     if (!named_) return name;
@@ -325,7 +330,7 @@ class unit_lowerer {
     if (v < 0) return name << 'v' << slot;
     return name << unquoted(names_[v]);
   }
-  /// Next states have the names of the inputs whose next states they are.
+  /// The name of an output. Next states have the names of the inputs that they replace.
   constexpr text output_name(value_id slot) const {
     text name;
     if (!named_) return name;
@@ -352,7 +357,7 @@ class unit_lowerer {
     const vec<value_id> sums = lower_and_add(l, u, ops, accumulators);
     for (const value_id v : given) {
       const layout left = lies(l, v);
-      l.give(v, left, output_name(v));
+      l.add_output(v, left, output_name(v));
       unit.gives.push_back({v, left, terms(l, v)});
     }
     for (const op_id o : unit.stacks) give_slice(l, unit, op_of_[o]);
@@ -363,13 +368,14 @@ class unit_lowerer {
     unit.counts = done.counts;
     unit.notes = static_cast<vec<collective_note>&&>(done.notes);
   }
-  /// What others take, and what the caller gets where that is something else.
+  /// The results of a unit: values that other units use, and the caller's outputs if they differ.
   constexpr vec<value_id> given_by(int u) {
     const pipeline_unit& unit = out_.units[u];
     vec<value_id> given;
     for (const value_id v : unit.piece.outputs) {
       const value_id slot = between(slot_of_[v]);
-      if (!is_kept_.empty()) {  // several may be kept of one, which may be another output
+      if (!is_kept_.empty()) {  // several kept values may come from one value, which may be another
+                                // output
         if (given_in_[slot] == u || taken_by_[slot] == u) continue;
         given_in_[slot] = u;
       }
@@ -386,25 +392,25 @@ class unit_lowerer {
     if (combined_in_[o] == u) return take_combined(l, u, op_of_[o]);
     const value_id slot = slot_of_[v];
     const layout given = lies(l, slot);
-    l.take(slot, given, name_of(slot));
+    l.add_input(slot, given, name_of(slot));
     unit.takes.push_back({between(slot), given, terms(l, slot)});
     taken_by_[slot] = u;
   }
-  /// What all calls of a unit gave: it lies as they gave it, and is finished here.
+  /// Takes the combined result of all calls of a unit, in their layout, and finishes it here.
   constexpr void take_combined(lowering& l, int u, op_id o) {
     pipeline_unit& unit = out_.units[u];
     made_in_[o] = u;
     const value_id each = p_.operand(o, 0), all = p_.op(o).result;
     if (p_.op(o).def->id == def<op::microbatch_sum>.id) {
       unit.takes.push_back({all, lies(l, each), terms(l, each)});
-      l.take(each, lies(l, each), name_of(all));
+      l.add_input(each, lies(l, each), name_of(all));
       l.lower(o);
       return;
     }
     const layout given = behind_first(lies(l, each));
     unit.takes.push_back({all, given, {}});
-    l.take(all, given, name_of(all));
-    l.lay_out(all);
+    l.add_input(all, given, name_of(all));
+    l.restore_layout(all);
   }
   constexpr value_id take_accumulator(lowering& l, pipeline_unit& unit, op_id o) {
     const value_id each = p_.operand(o, 0), all = p_.op(o).result;
@@ -415,11 +421,12 @@ class unit_lowerer {
   constexpr void give_slice(lowering& l, pipeline_unit& unit, op_id o) {
     const value_id each = p_.operand(o, 0), all = p_.op(o).result;
     const layout left = lies(l, each);
-    l.give(each, left, name_of(all));
+    l.add_output(each, left, name_of(all));
     unit.gives.push_back({all, behind_first(left), {}});
   }
-  /// A term is added before the next one is made, so that only one is kept at a time; ops in
-  /// between that others wait for come first. Gives what accumulators are then.
+  /// Lowers ops and adds terms to sums. Each term is added before the next one is computed, so that
+  /// only one is kept at a time; intermediate ops with other users come first. Returns the final
+  /// accumulators.
   constexpr vec<value_id> lower_and_add(lowering& l, int u, const vec<op_id>& ops,
                                         const vec<value_id>& accumulators) {
     const pipeline_unit& unit = out_.units[u];
@@ -444,7 +451,7 @@ class unit_lowerer {
     }
     for (int i = 0; i < count; ++i) {
       first_sum_[maker(p_.operand(op_of_[unit.sums[i]], 0))] = -1;
-      if (sums[i] < 0) add(i);  // the last ones, and those of what the unit takes
+      if (sums[i] < 0) add(i);  // the last ones, and those of the unit's operands
     }
     return sums;
   }
@@ -461,13 +468,13 @@ class unit_lowerer {
   constexpr void give_sum(lowering& l, pipeline_unit& unit, op_id o, value_id sum) {
     const value_id each = p_.operand(o, 0), all = p_.op(o).result;
     const layout left = lies(l, each);
-    l.give(each, sum, left, name_of(all));
+    l.add_output(each, sum, left, name_of(all));
     unit.gives.push_back({all, left, terms(l, each)});
   }
 
   // ---- Ops that actions added -------------------------------------------------------------------
 
-  /// An op runs in a unit, and what actions added in front of it does too.
+  /// Adds an op to a unit, and the ops that actions added before it.
   constexpr void include(int u, op_id o, vec<op_id>& ops) {
     ops.push_back(o);
     made_in_[o] = u;
@@ -492,7 +499,8 @@ class unit_lowerer {
       if (taken_by_[v] == u || made_in_[o] == u) continue;
       if (!is_added(o)) {
         out_.error.record("O131", "internal error: a unit needs value ", core_.describe(v), " (",
-                          p_.op(o).def->name, "), which it neither takes nor makes; please report");
+                          p_.op(o).def->name,
+                          "), which it neither takes nor computes; please report it");
         return;
       }
       made_in_[o] = u;

@@ -1,4 +1,5 @@
-/// Sums over microbatches of what several meshes make: each mesh accumulates its own part.
+/// Splits sums over microbatches of values from several meshes, so that each mesh accumulates its
+/// own part.
 #pragma once
 
 #include <partita/ir/copy.hpp>
@@ -8,9 +9,9 @@
 
 namespace partita::mpmd_detail {
 
-/// before: microbatch_sum(add(a, b)) => after: add(microbatch_sum(a), microbatch_sum(b)), where a
-/// and b are made on different meshes and the sum of an iteration is used for nothing else: each
-/// mesh accumulates what it makes, and sends it once.
+/// before: microbatch_sum(add(a, b)) => after: add(microbatch_sum(a), microbatch_sum(b)), if a and
+/// b are computed on different meshes and the sum of an iteration has no other use. Each mesh
+/// accumulates its own values and sends the result once.
 ///
 /// Cost: linear in ops.
 class sum_splitter {
@@ -23,7 +24,7 @@ class sum_splitter {
         uses_(one.p.types.size(), 0),
         made_on_(one.p.types.size(), {}) {}
 
-  /// Has anything changed?
+  /// Returns true if anything has changed.
   constexpr bool run() {
     for (op_id o = 0; o < p_.op_count(); ++o)
       for (const value_id v : p_.operands(o)) ++uses_[v];
@@ -62,8 +63,8 @@ class sum_splitter {
   vec<char> inside_;
   program_copier copy_;
   vec<int> uses_;
-  vec<mesh_set> made_on_;   ///< by value: meshes of the parts whose results are added up to it
-  vec<char> inside_split_;  ///< by op: an addition that is done behind the loop
+  vec<mesh_set> made_on_;   ///< by value: meshes of the parts whose results it adds up
+  vec<char> inside_split_;  ///< by op: an addition that is moved after the loop
 
   constexpr bool adds_up(value_id v) const {
     const op_id o = p_.producer(v);
@@ -97,12 +98,12 @@ class sum_splitter {
       for (const value_id y : p_.operands(p_.producer(x))) pending.push_back(y);
     }
   }
-  /// A sum over microbatches of each part, and what adds these up. (No recursion: sums of
-  /// derivatives stand in each other as deep as programs are long.)
+  /// The sum over microbatches of each part, and the ops that add these up. Iterative, because
+  /// nested sums of derivatives can be as deep as programs are long.
   constexpr value_id sums(op_id sum, value_id root) {
     struct node {
       value_id value;
-      bool behind;  ///< are its operands done?
+      bool behind;  ///< true if its operands are done
     };
     vec<node> pending{{root, false}};
     vec<value_id> done;

@@ -1,4 +1,4 @@
-/// Names of parts by stage, and inputs with their batch dimensions, that tactics keep.
+/// Stores names of parts by stage, and inputs with their batch dimensions, for tactics.
 #pragma once
 
 #include <initializer_list>
@@ -14,8 +14,8 @@ namespace partita {
 
 namespace mpmd_detail {
 
-/// Names with a number each. Made in constant evaluation the first N refer to literals, so that the
-/// list can be a constant; all others are its own (see kept_name).
+/// Names with a number each. In constant evaluation the first N refer to literals, so that the list
+/// can be a constant; all others are owned (see kept_name).
 template <int N>
 class numbered_names {
  public:
@@ -48,9 +48,9 @@ class numbered_names {
 
 }  // namespace mpmd_detail
 
-/// The parts of each stage, from stage 0 on: `{{"embedding", "layers.0"}, {"layers.1", "head"}}`.
-/// (A constant variable holds up to 128 names; others any number.) Or how many there are to be, see
-/// automatic_stages.
+/// The parts of each stage, from stage 0 on: `{{"embedding", "layers.0"}, {"layers.1", "head"}}`. A
+/// constant variable holds up to 128 names, others any number. Alternatively, the number of stages;
+/// see automatic_stages.
 class stage_list {
  public:
   constexpr stage_list() = default;
@@ -60,13 +60,12 @@ class stage_list {
       end_stage();
     }
   }
-  /// One more part of the stage that is open, and its end.
+  /// Adds a part to the open stage.
   constexpr void add(std::string_view name) { names_.add(name, stages_); }
   constexpr void end_stage() { ++stages_; }
 
   constexpr int stages() const { return stages_; }
-  /// Are the parts of the stages still to be found, of a program whose parts take what they take on
-  /// this device?
+  /// True if the parts of the stages are still to be found, by their times on this device.
   constexpr bool automatic() const { return automatic_; }
   constexpr const device& measured_on() const { return on_; }
   constexpr int count() const { return names_.count(); }
@@ -82,11 +81,11 @@ class stage_list {
   friend constexpr stage_list automatic_stages(int, const device&);
 };
 
-/// So many stages of the named parts of a program (of its forward pass, in its order), of which the
-/// largest takes as little time as it can, forward and backward, as the simulator has it. `on`: for
-/// meshes of a topology whose device is not known well enough to simulate.
+/// Requests `count` stages of the named parts of a program (in the order of its forward pass) whose
+/// largest simulated time, forward and backward, is minimal. `on`: the device for meshes whose own
+/// device is not known well enough to simulate.
 ///
-/// Errors    O146 the program names no parts, O147 fewer than stages (where it is used)
+/// Errors    O146 the program has no named parts, O147 fewer parts than stages (reported when used)
 /// Cost      for each kind of mesh that of partitioning once more
 constexpr stage_list automatic_stages(int count, const device& on = a100_80) {
   stage_list s;
@@ -96,7 +95,7 @@ constexpr stage_list automatic_stages(int count, const device& on = a100_80) {
   return s;
 }
 
-/// Inputs and the dimension that is their batch: `{{"tokens", 0}, {"targets", 0}}`.
+/// Inputs and their batch dimensions: `{{"tokens", 0}, {"targets", 0}}`.
 class batch_list {
  public:
   constexpr batch_list() = default;

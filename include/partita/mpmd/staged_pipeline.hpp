@@ -1,4 +1,5 @@
-/// A pipeline as a search sees it: where its ops run and how often, and what all calls take.
+/// A pipeline as the automatic search sees it: where and how often its ops run, and the time of all
+/// calls.
 #pragma once
 
 #include <partita/cost/staged_work.hpp>
@@ -9,9 +10,9 @@
 
 namespace partita::mpmd_detail {
 
-/// Of how many microbatches a mesh holds what its units give to each other at a time.
+/// Counts the microbatches for which a mesh holds the values that its units exchange.
 ///
-/// Cost      calls of the units that take a value, for each value
+/// Cost      calls of the units that use a value, for each value
 class held_counter {
  public:
   constexpr explicit held_counter(const pipelined& p) : p_(p) {
@@ -24,7 +25,7 @@ class held_counter {
       for (const unit_value& v : p.units[u].takes)
         if (p.units[u].inside) takers_[v.slot].push_back(u);
   }
-  /// By value.
+  /// The count by value.
   constexpr vec<double> run() {
     held_.resize(p_.values().types.size(), 1);
     for (int u = 0; u < static_cast<int>(p_.units.size()); ++u)
@@ -33,9 +34,9 @@ class held_counter {
           hold(v.slot, most_at_a_time(u, v.slot, p_.units[u].piece.mesh));
     return static_cast<vec<double>&&>(held_);
   }
-  /// Of what a unit makes, on a mesh that takes it.
+  /// The maximum number of microbatches for which a receiving mesh holds a unit's value.
   constexpr double most_at_a_time(int unit, value_id slot, int mesh) const {
-    vec<int> made, free;  // places in the order
+    vec<int> made, free;  // positions in the order
     for (int i = 0; i < p_.microbatches; ++i) {
       const int call = call_of_[unit][i];
       int last = place_[call];
@@ -59,10 +60,10 @@ class held_counter {
   const pipelined& p_;
   vec<int> place_;         ///< by call, in the order
   vec<vec<int>> call_of_;  ///< by unit: its calls, by microbatch
-  vec<vec<int>> takers_;   ///< by slot: units that take it
+  vec<vec<int>> takers_;   ///< by slot: units that use it
   vec<double> held_;
 
-  /// A view holds what it is of.
+  /// A view holds the value that it views.
   constexpr void hold(value_id v, double times) {
     const program& p = p_.values();
     for (;; v = p.operand(p.producer(v), 0)) {
@@ -75,7 +76,7 @@ class held_counter {
   }
 };
 
-/// The pipeline whose microbatch tactics are about to shard.
+/// A pipeline with microbatches, whose units the tactics are going to shard.
 template <class Order>
 class staged_pipeline final : public staged_program {
  public:
@@ -84,7 +85,7 @@ class staged_pipeline final : public staged_program {
                             const vec<call_edge>& edges, const Order& order)
       : p_(p), on_(on), edges_(edges), order_(order) {}
 
-  // (Defined, since GCC 12 does not define it in time.)
+  // (Defined because GCC 12 does not generate it early enough.)
   constexpr ~staged_pipeline() override {}
   constexpr staged_work work() const override {
     staged_work w;
@@ -96,7 +97,7 @@ class staged_pipeline final : public staged_program {
       for (const op_id o : p_.units[u].piece.ops) unit_of[o] = u;
     const vec<op_id>& source_op = p_.core.nested.source_op;
     const std::size_t count = source_op.empty() ? on_.size() : source_op.size();
-    for (std::size_t i = 0; i < count; ++i) {  // behind them is what actions added
+    for (std::size_t i = 0; i < count; ++i) {  // the ops that actions added come after them
       const std::size_t o = source_op.empty() ? i : static_cast<std::size_t>(source_op[i]);
       w.mesh.push_back(on_[o].empty() ? 0 : on_[o].front());
       w.inside.push_back(p_.inside[o]);
@@ -139,8 +140,8 @@ class staged_pipeline final : public staged_program {
   const vec<call_edge>& edges_;
   const Order& order_;
 
-  /// Of microbatches that have begun in the first stage how many are not through, at most; without
-  /// a way back all.
+  /// The maximum number of microbatches that have started in the first stage and are not finished.
+  /// Without a backward pass, all of them.
   static constexpr double in_flight(const pipelined& p) {
     int now = 0, most = 0;
     bool back = false;
@@ -153,7 +154,7 @@ class staged_pipeline final : public staged_program {
     }
     return back && most > 0 ? most : p.microbatches;
   }
-  /// With a core program in its present state.
+  /// Finishes the pipeline with a core program in its present state.
   constexpr pipelined finished(const core_program& c) const {
     pipelined p = p_;
     if (&c != &p_.core) p.core = c;

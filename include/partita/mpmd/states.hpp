@@ -1,4 +1,4 @@
-/// States that pass from microbatch to microbatch.
+/// States that pass from one microbatch to the next.
 #pragma once
 
 #include <partita/ir/program.hpp>
@@ -12,8 +12,8 @@ constexpr bool is_state(const op_node& n) { return n.def->id == def<op::microbat
 constexpr bool is_next_state(const op_node& n) { return n.def->id == def<op::microbatch_next>.id; }
 constexpr bool is_last_state(const op_node& n) { return n.def->id == def<op::microbatch_last>.id; }
 
-/// By value: of a microbatch_state the microbatch_next that it is one iteration later, else -1;
-/// empty if there is no state.
+/// By value: for a microbatch_state, the microbatch_next that replaces it one iteration later, else
+/// -1. Empty without states.
 constexpr vec<value_id> next_states(const program& p) {
   vec<value_id> by_number, next;
   for_each_of(p, def<op::microbatch_next>, [&](op_id o) {

@@ -1,4 +1,4 @@
-/// Which units of a pipeline take which values.
+/// Visits the values that the units of a pipeline use.
 #pragma once
 
 #include <partita/mpmd/one_microbatch.hpp>
@@ -6,8 +6,8 @@
 
 namespace partita::mpmd_detail {
 
-/// Calls `f(value, unit)` for what each unit takes; of a slice of what enters an iteration also for
-/// that, since who takes the slice cuts it.
+/// Calls `f(value, unit)` for each operand of a unit. For a slice of an iteration's input, also for
+/// that input, because the user makes the slice.
 template <class F>
 constexpr void for_each_taker(const pipelined& p, const F& f) {
   for (int u = 0; u < static_cast<int>(p.units.size()); ++u)

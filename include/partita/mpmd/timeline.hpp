@@ -1,4 +1,4 @@
-/// When the calls of a pipeline run, and whether they do.
+/// Computes when the calls of a pipeline run, and finds deadlocks.
 #pragma once
 
 #include <climits>
@@ -13,30 +13,30 @@
 
 namespace partita {
 
-/// What is sent from one mesh to another: a result of a call, to the first call there that uses it.
+/// A message between meshes: a result of a call, for the first call that uses it there.
 struct message {
-  int call = -1;       ///< that makes it
-  int user = -1;       ///< that waits for it first
-  double seconds = 0;  ///< for which the link is occupied
-  double latency = 0;  ///< seconds until it has arrived, in addition
-  int transfer = -1;   ///< which of the values that are sent
+  int call = -1;       ///< the call that computes it
+  int user = -1;       ///< the first call that needs it
+  double seconds = 0;  ///< time for which the link is occupied
+  double latency = 0;  ///< additional seconds until it arrives
+  int transfer = -1;   ///< number of the sent value
   int microbatch = -1;
 };
 
-/// One step of a mesh: to run a call, to send a message or to take one that has arrived.
+/// One step of a mesh: runs a call, sends a message, or receives one.
 struct mesh_step {
   enum kind_type : std::uint8_t { call, send, receive };
   kind_type kind = call;
-  int index = 0;  ///< of the call or message
+  int index = 0;  ///< number of the call or message
 };
 
-/// What each mesh does, one thing after the other.
+/// The steps of each mesh, in sequence.
 struct mesh_lists {
   vec<vec<mesh_step>> meshes;
   vec<message> messages;
 };
 
-/// One message for each call and mesh that uses a result of it elsewhere.
+/// One message for each call and each other mesh that uses its result.
 constexpr vec<message> messages_of(const call_graph& g, span<const int> order, double seconds = 0,
                                    double latency = 0) {
   vec<int> place(g.calls.size(), 0);
@@ -61,9 +61,10 @@ constexpr vec<message> messages_of(const call_graph& g, span<const int> order, d
   return out;
 }
 
-/// Each mesh sends what a call made right behind it, and takes what a call needs right before it,
-/// in the order of `messages`. `joint`: by call, the one that it is a part of, or -1 (empty: none
-/// is of any); its parts, which follow each other, take and send together.
+/// Lists with messages: each mesh sends a result directly after its call, and receives an operand
+/// directly before the call, in the order of `messages`. `joint`: by call, the joint call that
+/// contains it, or -1 (empty: no joint calls). The parts of a joint call, which are adjacent,
+/// receive and send together.
 constexpr mesh_lists lists_with_messages(const call_graph& g, span<const int> order,
                                          vec<message> messages, const vec<int>& joint = {}) {
   const int n = g.count();
@@ -102,44 +103,45 @@ constexpr mesh_lists lists_with_messages(const call_graph& g, span<const int> or
   return out;
 }
 
-/// As many messages as are sent find place in a channel.
+/// A channel with this capacity holds any number of messages.
 inline constexpr int unbounded = INT_MAX;
 
+/// Options of the channels between meshes.
 struct channel_options {
-  int capacity = 1;   ///< messages that a channel (of an ordered pair of meshes) holds: who sends
-                      ///< one more waits until one is taken
-  bool fifo = false;  ///< messages are taken in the order in which they were sent; else by tag
+  int capacity = 1;   ///< messages that a channel (of an ordered pair of meshes) holds; a sender
+                      ///< with one more waits until one is received
+  bool fifo = false;  ///< messages are received in the order of sending, else by tag
 };
 
-/// When everything happens, in seconds from the begin.
+/// The times of all events, in seconds from the start.
 struct timeline {
   vec<double> begin, end;     ///< by call
   vec<double> sent, arrived;  ///< by message
   vec<double> taken;          ///< by message: when the receiving mesh was ready for it
   vec<double> busy;           ///< by mesh: seconds in which it runs calls
-  vec<double> first, last;    ///< by mesh: begin of its first call, end of its last one
+  vec<double> first, last;    ///< by mesh: start of its first call, end of its last one
   double total = 0;           ///< end of the last call
-  failure error;              ///< O007 deadlock, O009 not first in, first out
+  failure error;              ///< O007 deadlock, O009 messages out of order
 
-  /// The longest time that any mesh takes from its first call to its last.
+  /// The maximum time of a mesh from its first call to its last.
   constexpr double span() const {
     double most = 0;
     for (std::size_t i = 0; i < first.size(); ++i)
       if (last[i] - first[i] > most) most = last[i] - first[i];
     return most;
   }
-  /// The most seconds that a mesh runs calls: no order is faster.
+  /// The maximum number of seconds for which a mesh runs calls: no order is faster.
   constexpr double ideal() const {
     double most = 0;
     for (const double b : busy)
       if (b > most) most = b;
     return most;
   }
-  /// Time beyond the ideal one, as a part of the whole.
+  /// The time beyond the ideal time, relative to the total.
   constexpr double bubble_of_total() const { return total > 0 ? (total - ideal()) / total : 0; }
-  /// Time beyond the ideal one, as a part of the ideal one.
+  /// The time beyond the ideal time, relative to the ideal time.
   constexpr double bubble_of_ideal() const { return ideal() > 0 ? (total - ideal()) / ideal() : 0; }
-  /// As bubble_of_total, where a mesh begins when its first call does (steps follow each other).
+  /// As bubble_of_total, but each mesh starts with its first call (consecutive steps overlap).
   ///
   /// Source    Qi et al., arXiv:2401.10241, section 5
   constexpr double bubble_of_span() const { return span() > 0 ? (span() - ideal()) / span() : 0; }
@@ -147,9 +149,9 @@ struct timeline {
 
 namespace mpmd_detail {
 
-/// Runs all lists; a mesh goes on until it waits.
+/// Runs all lists; each mesh continues until it waits.
 ///
-/// Work      linear in steps, whatever the number of meshes (but for sorting the channels)
+/// Work      linear in steps, independent of the number of meshes (except for sorting the channels)
 class player {
  public:
   constexpr player(const call_graph& g, const mesh_lists& lists, const channel_options& options)
@@ -186,9 +188,9 @@ class player {
 
  private:
   struct channel {
-    int sent = 0, waiting = -1;  ///< the mesh that waits for a place
-    double free = 0;             ///< when the link is
-    vec<double> taken;           ///< times, in their order
+    int sent = 0, waiting = -1;  ///< the mesh that waits for space
+    double free = 0;             ///< time when the link is free
+    vec<double> taken;           ///< times, in order
     int last_sent = -1;
   };
   const call_graph& g_;
@@ -220,7 +222,7 @@ class player {
     }
   }
 
-  /// Does what is next in a list; false: the mesh has to wait.
+  /// Executes the next step of a list. False if the mesh has to wait.
   template <class Seconds>
   constexpr bool step(int mesh, const Seconds& seconds) {
     const mesh_step s = l_.meshes[mesh][next_[mesh]];
@@ -293,7 +295,7 @@ class player {
               result_text(first), " was sent first; match messages by tag, or change the order");
       }
   }
-  /// The mesh that another one waits for.
+  /// The mesh that a waiting mesh waits for.
   constexpr int awaited(int mesh) const {
     const mesh_step s = l_.meshes[mesh][next_[mesh]];
     const message& m = l_.messages[s.index];
@@ -327,18 +329,18 @@ class player {
 
 }  // namespace mpmd_detail
 
-/// Plays the lists of all meshes. `seconds(call)`: how long a call runs. Messages travel beside
-/// calls; a link carries one at a time. With durations of 0 it is the check for deadlocks.
+/// Plays the lists of all meshes. `seconds(call)` is the duration of a call. Messages travel
+/// concurrently with calls; a link carries one at a time. Durations of 0 check for deadlocks.
 ///
-/// Errors    O001 a capacity below 1, O007 deadlock: names who waits for whom, O009 messages are
-///           taken in another order than sent (`fifo`)
+/// Errors    O001 a capacity below 1, O007 deadlock: names the waiting meshes, O009 messages are
+///           received in another order than sent (`fifo`)
 template <class Seconds>
 constexpr timeline play(const call_graph& g, const mesh_lists& lists, const Seconds& seconds,
                         const channel_options& options = {}) {
   return mpmd_detail::player(g, lists, options).run(seconds);
 }
 
-/// The least capacity of channels with which lists come to their end; 0: with none.
+/// The minimum capacity of channels with which all lists finish; 0 if no capacity suffices.
 constexpr int least_capacity(const call_graph& g, const mesh_lists& lists, bool fifo = false) {
   const auto runs = [&](int capacity) {
     return !play(g, lists, [](int) { return 0.0; }, {capacity, fifo}).error;
@@ -346,7 +348,7 @@ constexpr int least_capacity(const call_graph& g, const mesh_lists& lists, bool 
   int high = static_cast<int>(lists.messages.size());
   if (high == 0) high = 1;
   if (!runs(high)) return 0;
-  int low = 0;  // does not run
+  int low = 0;  // does not finish
   while (high - low > 1) {
     const int middle = low + (high - low) / 2;
     (runs(middle) ? high : low) = middle;
@@ -354,8 +356,8 @@ constexpr int least_capacity(const call_graph& g, const mesh_lists& lists, bool 
   return high;
 }
 
-/// Do all lists come to their end, whatever calls take? If not, who waits for whom, and what would
-/// help. One run of all lists, where they do.
+/// Reports a deadlock, with the meshes that wait for each other and a capacity that helps; empty if
+/// all lists finish, whatever the durations of calls. Runs all lists once if they finish.
 ///
 /// Errors    O001, O007 deadlock, O009
 constexpr failure find_deadlock(const call_graph& g, const mesh_lists& lists,
@@ -374,8 +376,8 @@ constexpr failure find_deadlock(const call_graph& g, const mesh_lists& lists,
   return found;
 }
 
-/// By stage: the most microbatches whose forward has run and whose backward has not come to its
-/// end. (Without backward calls all of them.)
+/// By stage: the maximum number of microbatches whose forward has run and whose backward has not
+/// finished. Without backward calls, all of them.
 constexpr vec<int> most_in_flight(const call_graph& g, span<const int> order, int stages) {
   vec<int> now(stages, 0), most(stages, 0);
   vec<char> split(stages, 0);

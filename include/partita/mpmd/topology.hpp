@@ -1,4 +1,4 @@
-/// Topologies: the meshes that an MPMD program runs on.
+/// Topologies: the meshes of an MPMD program.
 #pragma once
 
 #include <bit>
@@ -13,6 +13,7 @@
 
 namespace partita {
 
+/// The maximum number of meshes, and the maximum length of their names.
 inline constexpr int max_meshes = 64;
 inline constexpr int max_mesh_name = 31;
 
@@ -27,9 +28,9 @@ struct mesh_set {
   constexpr bool empty() const { return bits == 0; }
   constexpr bool has(int mesh) const { return (bits >> mesh & 1) != 0; }
   constexpr int count() const { return std::popcount(bits); }
-  /// The one with the lowest number, or -1.
+  /// The mesh with the lowest number, or -1.
   constexpr int front() const { return bits == 0 ? -1 : std::countr_zero(bits); }
-  /// Are all of them in another set?
+  /// True if all meshes of this set are in another set.
   constexpr bool within(mesh_set all) const { return (bits & ~all.bits) == 0; }
   constexpr mesh_set without(mesh_set other) const { return {bits & ~other.bits}; }
   constexpr mesh_set& operator|=(mesh_set other) {
@@ -45,10 +46,10 @@ struct mesh_set {
   friend constexpr bool operator==(mesh_set, mesh_set) = default;
 };
 
-/// A mesh of a topology: `{"m0", {{"B", 4}, {"M", 2}}}`; what its devices are may follow.
+/// A mesh of a topology: `{"m0", {{"B", 4}, {"M", 2}}}`, optionally with the kind of its devices.
 struct named_mesh {
   char chars[max_mesh_name + 1] = {};
-  int length = 0;  ///< of the name as given; above max_mesh_name is refused by validate()
+  int length = 0;  ///< of the name that was passed; above max_mesh_name is refused by validate()
   partita::mesh mesh;
   bool has_device = false;
   partita::device device;
@@ -69,11 +70,11 @@ struct named_mesh {
   }
 };
 
-/// Named meshes, of equal or different shapes and kinds of devices:
-/// `topology{{"m0", {{"B", 4}, {"M", 2}}}, {"m1", {{"B", 2}, {"M", 2}}}}`. They share no device.
-/// Axes are known by their names: an axis that a mesh does not have has size 1 there.
+/// Named meshes, of equal or different shapes and kinds of devices: `topology{{"m0", {{"B", 4},
+/// {"M", 2}}}, {"m1", {{"B", 2}, {"M", 2}}}}`. They share no devices. Axes are identified by name:
+/// an axis that a mesh lacks has size 1 there.
 ///
-/// Mistakes are reported where it is used, see validate().
+/// Mistakes are reported when the topology is used; see validate().
 class topology {
  public:
   constexpr topology() = default;
@@ -85,7 +86,7 @@ class topology {
     ++count_;
   }
   constexpr int count() const { return count_ < max_meshes ? count_ : max_meshes; }
-  /// As many as were given; above max_meshes is refused.
+  /// The number of meshes that were passed; more than max_meshes is an error.
   constexpr int given() const { return count_; }
   constexpr const named_mesh& operator[](int i) const { return meshes_[i]; }
   constexpr const mesh& mesh_of(int i) const { return meshes_[i].mesh; }
@@ -108,7 +109,7 @@ class topology {
   int count_ = 0;
 };
 
-/// `{"m0": {"B":4, "M":2}, "m1": {"B":2, "M":2}}`
+/// Prints `{"m0": {"B":4, "M":2}, "m1": {"B":2, "M":2}}`.
 constexpr text& operator<<(text& out, const topology& t) {
   out << '{';
   append_list(out, t.count(), [&](int i) {
@@ -117,7 +118,7 @@ constexpr text& operator<<(text& out, const topology& t) {
   });
   return out << '}';
 }
-/// `{"m0", "m1"}`
+/// The names of a set of meshes: `{"m0", "m1"}`.
 constexpr text mesh_names(const topology& t, mesh_set which) {
   text out = "{";
   for (int i = 0; i < t.count(); ++i) {
@@ -129,8 +130,8 @@ constexpr text mesh_names(const topology& t, mesh_set which) {
   return out;
 }
 
-/// Errors    O101 no mesh, or too many; O102 a mesh's name; O103 two of one name; O104 too many
-///           different axes; and those of meshes (M001 to M005)
+/// Errors    O101 no mesh, or too many; O102 a mesh's name; O103 two meshes with one name; O104 too
+///           many different axes; and those of meshes (M001 to M005)
 constexpr failure validate(const topology& t) {
   failure f;
   if (t.given() == 0 || t.given() > max_meshes)

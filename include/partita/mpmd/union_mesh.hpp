@@ -1,4 +1,4 @@
-/// One mesh for all meshes of a topology, along whose axes a program is sharded.
+/// The union mesh: one mesh with the axes of all meshes of a topology, for sharding.
 #pragma once
 
 #include <partita/core/core_program.hpp>
@@ -6,8 +6,8 @@
 
 namespace partita::mpmd_detail {
 
-/// The axes of all meshes, in the order in which they occur first. Where meshes have different
-/// sizes of an axis (one that lacks it: 1), it has their least common multiple here.
+/// The axes of all meshes, in order of first occurrence. If meshes have different sizes of an axis
+/// (1 if a mesh lacks it), the union has their least common multiple.
 constexpr mesh union_mesh(const topology& t) {
   mesh all;
   for (int m = 0; m < t.count(); ++m)
@@ -23,13 +23,13 @@ constexpr mesh union_mesh(const topology& t) {
     }
   return all;
 }
-/// Positions of an axis of the union on one mesh.
+/// The number of positions of a union axis on one mesh.
 constexpr std::int64_t size_on(const mesh& all, int axis, const mesh& one) {
   const int a = one.find(all.name(axis));
   return a < 0 ? 1 : one.size(a);
 }
 
-/// The sizes of axes where ops run, of which some run on several meshes.
+/// Finds the axis sizes for each op. Some ops run on several meshes.
 ///
 /// Cost: linear in ops, times the different sets of meshes that ops run on.
 class size_finder {
@@ -80,8 +80,7 @@ class size_finder {
   }
 };
 
-/// The first mesh on which all axes have the sizes that they have on mesh m; `sizes` as a
-/// size_finder has them.
+/// The first mesh with the same axis sizes as mesh m; `sizes` as a size_finder returns them.
 constexpr int first_mesh_like(const uneven_axes& sizes, int m) {
   if (sizes.axes == 0) return 0;
   for (int other = 0; other < m; ++other) {

@@ -1,4 +1,4 @@
-/// Functions of units on whole values: a mesh is one device.
+/// Writes the functions of unsharded units, for which a mesh is one device.
 #pragma once
 
 #include <partita/ir/source_ids.hpp>
@@ -15,7 +15,7 @@ constexpr vec<int> first_units(const vec<pipeline_unit>& units, std::size_t ops)
     for (const op_id o : units[u].piece.ops) first[o] = u;
   return first;
 }
-/// An op, and what is nested in it, is a copy of what another unit runs.
+/// Marks an op, with its nested programs, as a copy of one that another unit runs.
 constexpr void mark_again(program& p, op_id o) {
   op_node& n = p.ops[o];
   n.marks.again = true;
@@ -24,13 +24,13 @@ constexpr void mark_again(program& p, op_id o) {
                            [](op_node& nested) { nested.marks.again = true; });
 }
 
-/// Writes what units compute, take and give, from the program that they are of. What an earlier
-/// unit runs, too, is marked as made again.
+/// Writes the ops, operands and results of units from their program. Ops that an earlier unit runs
+/// too are marked as recomputed.
 class function_writer {
  public:
   constexpr explicit function_writer(const program& p) : p_(p) {}
 
-  /// `again(op)`: does an earlier unit run it, too?
+  /// `again(op)`: true if an earlier unit runs the op, too.
   template <class Again>
   constexpr void write(pipeline_unit& unit, fragment_programs& programs, const Again& again) const {
     unit.device = {};

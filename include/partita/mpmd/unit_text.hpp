@@ -1,11 +1,11 @@
-/// Units of a pipeline in words.
+/// Describes units of a pipeline in messages.
 #pragma once
 
 #include <partita/mpmd/pipelined.hpp>
 
 namespace partita::mpmd_detail {
 
-/// `forward of stage 1`
+/// The kind of a unit: `forward of stage 1`.
 constexpr text unit_kind(const pipeline_unit& u) {
   text out = u.joined != 0                     ? "merged call"
              : !u.inside                       ? "call outside of the loop"
@@ -15,7 +15,7 @@ constexpr text unit_kind(const pipeline_unit& u) {
   if (u.piece.stage >= 0) out << " of stage " << u.piece.stage;
   return out;
 }
-/// `forward of stage 1 ("layer2", "head")`
+/// The kind of a unit and its parts: `forward of stage 1 ("layer2", "head")`.
 constexpr text unit_text(const pipeline_unit& u) {
   text out = unit_kind(u);
   constexpr int most = 3;

@@ -46,7 +46,7 @@ class unit_writer {
     for (int u = 0; u < units(); ++u) find_outputs(u);
     write_transfers();
   }
-  /// The functions of units on whole values: a mesh is one device.
+  /// Writes the unsharded functions of units, for which a mesh is one device.
   constexpr void write_functions() {
     write_whole_functions(out_, p_);
     out_.meshes.resize(static_cast<std::size_t>(out_.topology.count()), mesh{});
@@ -70,7 +70,7 @@ class unit_writer {
   vec<int> key_of_;  ///< by op: its place in `keys_`, or -1
   vec<cut_fragment> cuts_;
   vec<vec<int>> instances_;  ///< by unit
-  vec<int> unit_of_;         ///< by instance: -1 for what enters and leaves an iteration
+  vec<int> unit_of_;  ///< by instance: -1 for ops that move values into or out of an iteration
   vec<int> input_of_, made_, taken_;
   vec<char> spread_;
   vec<mesh_set> sent_, given_;
@@ -78,7 +78,8 @@ class unit_writer {
   constexpr int units() const { return static_cast<int>(out_.units.size()); }
   constexpr bool crosses(op_id o) const { return enters(p_.op(o)); }
 
-  /// With a single microbatch there is no loop: what named parts do, and what lies between them.
+  /// Determines the ops inside of the loop. A single microbatch has no loop: the ops of named
+  /// parts, and those between them.
   constexpr void find_inside() {
     if (!placed_.inside.empty()) {
       inside_ = placed_.inside;
@@ -106,7 +107,7 @@ class unit_writer {
     keys_.push_back(k);
     return static_cast<int>(keys_.size()) - 1;
   }
-  /// Layers are joined to stages.
+  /// Joins the layers of each stage.
   constexpr void find_keys() {
     vec<int> of(placed_.keys.size(), -1);
     for (int k = 0; k < static_cast<int>(of.size()); ++k) {
@@ -117,10 +118,10 @@ class unit_writer {
     for (op_id o = 0; o < p_.op_count(); ++o)
       if (inside_[o] != 0 && placed_.key[o] >= 0) key_of_[o] = of[placed_.key[o]];
   }
-  /// Of a backward what another unit needs is the first part, the rest the second.
+  /// Splits backwards: the first part computes what another unit needs, the second part the rest.
   constexpr void find_parts() {
     constexpr int none = -1, several = -2;
-    vec<int> feeds(p_.ops.size(), none);  // by op: the key that uses what follows from it
+    vec<int> feeds(p_.ops.size(), none);  // by op: the key that uses a result that depends on it
     vec<char> first(p_.ops.size(), 0);
     for (op_id o = p_.op_count(); o-- > 0;) {
       const int key = key_of_[o];
@@ -128,7 +129,7 @@ class unit_writer {
       if (key >= 0 && feeds[o] != none && feeds[o] != key) first[o] = 1;
       const int passed = key < 0 ? feeds[o] : first[o] != 0 ? several : key;
       for (const value_id v : p_.operands(o)) {
-        // A use in another unit; in the own one, or on the way, what that leads to.
+        // A use in another unit; otherwise the unit that the own or intermediate op leads to.
         const int from = key_of_[p_.producer(v)];
         const int use = key >= 0 && from >= 0 && from != key ? key : passed;
         int& f = feeds[p_.producer(v)];
@@ -151,7 +152,7 @@ class unit_writer {
         list_.add({o, m, key_of_[o], kind * meshes + m});
       }
   }
-  /// What all iterations give is combined where they make it.
+  /// The place of an op. A combination over all iterations is where its operand is computed.
   constexpr mesh_set place_of(op_id o) const {
     if (!leaves(p_.op(o))) return placed_.on[o];
     mesh_set made;
@@ -177,7 +178,7 @@ class unit_writer {
       out_.error.record("O122", "pipeline: ", p_.op(first).def->name, " (",
                         p_.type(p_.op(first).result), ") runs for each microbatch on mesh \"",
                         out_.topology.name(u.piece.mesh),
-                        "\", and can be of none of its units; give it a name");
+                        "\", and fits into none of its units; give it a name");
     }
     for (const int i : cut.instances) {
       unit_of_[i] = units();
@@ -192,7 +193,7 @@ class unit_writer {
     const part_key& key = placed_.keys[placed_.key[o]];
     const named_part& part = placed_.parts[key.part];
     const fragment_origin origin{part.name, key.transposed, part.call};
-    for (std::size_t i = u.piece.origins.size(); i-- > 0;)  // (that of the op before, mostly)
+    for (std::size_t i = u.piece.origins.size(); i-- > 0;)  // mostly the same as for the op before
       if (u.piece.origins[i] == origin) return;
     u.piece.origins.push_back(origin);
   }
@@ -203,14 +204,14 @@ class unit_writer {
         const int between = needed_unit(cut);
         text needs = "another stage";
         if (between >= 0) needs = unit_text(out_.units[between]);
-        out_.error.record("O123", "pipeline: ", unit_text(u), " needs what ", needs,
-                          " makes, and that what ", unit_text(each),
-                          " makes, so that the stage would run twice for each microbatch; give "
-                          "what comes later a stage of its own");
+        out_.error.record("O123", "pipeline: ", unit_text(u), " needs the result of ", needs,
+                          ", which needs the result of ", unit_text(each),
+                          ", so that the stage would run twice for each microbatch; give the later "
+                          "part its own stage");
         return;
       }
   }
-  /// The last of other units that make what a fragment needs, or -1.
+  /// The last other unit that computes an operand of a fragment, or -1.
   constexpr int needed_unit(const cut_fragment& cut) const {
     int last = -1;
     for (const int i : cut.instances)
@@ -223,9 +224,9 @@ class unit_writer {
     return last;
   }
 
-  // ---- What goes where --------------------------------------------------------------------------
+  // ---- Uses and transfers -----------------------------------------------------------------------
 
-  /// Unit `u` (-1: the caller) uses a value on a mesh.
+  /// Records that unit `u` (-1: the caller) uses a value on a mesh.
   constexpr void need(value_id v, int mesh, int u) {
     const op_id o = p_.producer(v);
     if (input_of_[v] >= 0) {
@@ -242,14 +243,14 @@ class unit_writer {
     given_[v] |= mesh_set::of(list_.all[from].mesh);
     if (u >= 0) edges.push_back({unit_of_[from], u});
   }
-  /// Unit `u` uses a state on a mesh: what the microbatch before has left.
+  /// Records that unit `u` uses a state on a mesh: the value that the microbatch before has left.
   constexpr void need_state(value_id next, int mesh, int u) {
     const int from = list_.source(next, mesh);
     if (list_.all[from].mesh != mesh) sent_[next] |= mesh_set::of(mesh);
     given_[next] |= mesh_set::of(list_.all[from].mesh);
     edges.push_back({unit_of_[from], u, 1});
   }
-  /// Unit `u` takes what the calls of another one have made together.
+  /// Records that unit `u` uses the combined result of all calls of another unit.
   constexpr void take_combined(int u, op_id o) {
     fragment& f = out_.units[u].piece;
     const int from = unit_of_[list_.source(p_.operand(o, 0), f.mesh)];
@@ -259,8 +260,7 @@ class unit_writer {
     f.inputs.push_back(p_.op(o).result);
     out_.units[u].combined.push_back(o);
   }
-  /// By op: what only spreads out or turns what is kept anyway, is made again by each unit that
-  /// needs it.
+  /// By op: broadcasts and transposes of values that are kept anyway are recomputed in each unit.
   constexpr void find_spread() {
     spread_.resize(p_.ops.size(), 0);
     for (op_id o = 0; o < p_.op_count(); ++o) {

@@ -1,5 +1,5 @@
-/// The lists of a pipeline, walked without values: is what a call takes there, and made by whom it
-/// should be?
+/// Walks along the lists of a pipeline without values, and checks that the operands of each call
+/// are available and come from the right unit.
 #pragma once
 
 #include <partita/mpmd/one_microbatch.hpp>
@@ -7,30 +7,29 @@
 
 namespace partita::mpmd_detail {
 
-/// Who gives what: an input of the program, a unit or a transfer, by number.
+/// The source of a value: an input of the program, a unit or a transfer, by number.
 struct giver {
   static constexpr int nobody = -1, input = 0;
   static constexpr int unit(int u) { return 1 + u; }
-  static constexpr int unit_of(int by) { return by - 1; }  ///< of one
+  static constexpr int unit_of(int by) { return by - 1; }  ///< the unit of a source
   static constexpr int transfer(const pipelined& p, int t) {
     return 1 + static_cast<int>(p.units.size()) + t;
   }
 };
-/// Whose value each unit takes, each transfer sends and each output is.
+/// The source of each operand of units, of each sent value and of each output.
 struct value_givers {
-  vec<vec<int>> taken;  ///< by unit, in the order in which it takes them
-  vec<vec<int>> left;   ///< the same: of states what the microbatch before left
+  vec<vec<int>> taken;  ///< by unit, in the order of its operands
+  vec<vec<int>> left;   ///< the same for states: the values of the microbatch before
   vec<int> sent, returned;
 };
 
-/// Walks through the lists of the meshes: each unit runs once, or once for each microbatch; what it
-/// takes is there, of its own microbatch, and made by its giver; of what all microbatches make
-/// together nothing is missing, and nothing is in it twice. (What joint_function::given says of
-/// joint calls is true: joint_checker.)
+/// Walks along the lists of the meshes. Each unit runs once, or once for each microbatch; its
+/// operands are available, for its own microbatch, and come from the right source; sums over
+/// microbatches are complete, and contain no term twice. (joint_checker checks
+/// joint_function::given.)
 ///
-/// Cost      linear in calls and in what they take and give
-/// Errors    Q012 something is not there, or something else is; Q013 a call runs twice or not at
-/// all
+/// Cost      linear in calls and their operands and results
+/// Errors    Q012 a value is not available, or is a wrong one; Q013 a call runs twice or not at all
 class list_walker {
  public:
   constexpr list_walker(const pipelined& p, const value_givers& from, failure& error)
@@ -60,23 +59,23 @@ class list_walker {
   }
 
  private:
-  /// What a slot holds for a microbatch.
+  /// The contents of a slot for a microbatch.
   struct held {
     int by = giver::nobody;
-    int count = 0, needed = 1;  ///< calls that have given it, and of how many it is
-    int within = -1;            ///< the joint call that does not give it to others
-    int ends_in = -1;           ///< the joint call of its last part, that gives it behind all calls
+    int count = 0, needed = 1;  ///< calls that have contributed, and the number that must
+    int within = -1;            ///< the joint call that keeps it inside
+    int ends_in = -1;  ///< the joint call of its last part, which returns it after all calls
   };
   const pipelined& p_;
   const value_givers& from_;
   failure& error_;
   int slots_;
-  vec<int> first_;  ///< by mesh and slot: of what is held for microbatches, or -1
+  vec<int> first_;  ///< by mesh and slot: first entry for microbatches, or -1
   vec<held> held_;
   enum progress : std::uint8_t { not_yet, on_its_way, taken };
-  vec<progress> sent_;         ///< by message, each of which is sent once
-  vec<std::size_t> next_;      ///< by mesh: of its list
-  vec<std::size_t> given_at_;  ///< by call of a joint one: where `given` says what it gives
+  vec<progress> sent_;         ///< by message; each is sent once
+  vec<std::size_t> next_;      ///< by mesh: position in its list
+  vec<std::size_t> given_at_;  ///< by call of a joint one: position of its results in `given`
 
   static constexpr std::size_t results(const pipeline_unit& u) {
     return u.gives.size() - u.sums.size() - u.stacks.size();
@@ -92,7 +91,7 @@ class list_walker {
       }
     }
   }
-  /// The joint call in which it stays what a call gives; -1: it is there for all.
+  /// The joint call inside which a result of a call stays, or -1 if it is available to all.
   constexpr int stays_in(int call, std::size_t k) const {
     const int j = p_.joint(call);
     if (j < 0) return -1;
@@ -112,7 +111,7 @@ class list_walker {
   constexpr void put(int mesh, value_id slot, int microbatch, int by, int within = -1) {
     at(mesh, slot, microbatch) = {by, 1, 1, within, -1};
   }
-  /// One of all microbatches gives its part.
+  /// Records the contribution of one microbatch.
   constexpr void put_part(int mesh, value_id slot, int by, int joint) {
     held& all = at(mesh, slot, -1);
     all = {by, all.by == by ? all.count + 1 : 1, p_.microbatches, -1, joint};
@@ -125,8 +124,8 @@ class list_walker {
 
   // ---- Calls ------------------------------------------------------------------------------------
 
-  /// Each unit is called once, or once for each microbatch, and stands in the list of its mesh, in
-  /// the order of the program.
+  /// Checks that each unit is called once, or once for each microbatch, and is in the list of its
+  /// mesh, in program order.
   constexpr void check_calls() {
     vec<vec<char>> called;
     for (const auto& u : p_.units)
@@ -198,7 +197,7 @@ class list_walker {
   }
   constexpr void not_there(int c, value_id slot) {
     error_.record("Q012", "prove: ", where(c).view(), " takes %", name_of(slot).view(),
-                  ", which is not there then, or not all of it");
+                  ", which is not available then, or only partly");
   }
   constexpr text name_of(value_id slot) const { return text(value_names(p_.values())[slot]); }
 
@@ -244,15 +243,14 @@ class list_walker {
     const transfer& what = p_.transfers[t];
     error_.record("Q012", "prove: %", name_of(p_.slot_of[what.value]).view(),
                   " is sent from mesh \"", p_.topology.name(what.from), "\" to \"",
-                  p_.topology.name(what.to),
-                  "\" twice, or where it is not there then, or not all of it");
+                  p_.topology.name(what.to), "\" twice, or before all of it is available");
   }
   constexpr void check_ended() {
     for (int m = 0; m < p_.topology.count() && !error_; ++m)
       if (next_[m] < p_.lists.meshes[m].size())
         not_sent(p_.lists.messages[p_.lists.meshes[m][next_[m]].index].transfer);
   }
-  /// What nobody on the caller's mesh took before is sent there for the caller.
+  /// Sends an output to the caller's mesh if nothing there used it before.
   constexpr void check_output(int i) {
     const int mesh = p_.output_mesh[i];
     const value_id v = p_.output_slot[i];
@@ -262,7 +260,7 @@ class list_walker {
         send_now(t);
     if (!error_ && !is_there(mesh, v, -1, from_.returned[i]))
       error_.record("Q012", "prove: output \"", p_.source.output_name(i), "\" is not on mesh \"",
-                    p_.topology.name(mesh), "\" in the end, or not all of it");
+                    p_.topology.name(mesh), "\" in the end, or only partly");
   }
 };
 

@@ -1,4 +1,4 @@
-/// Why named parts of a step cannot be one loop over microbatches.
+/// Explains why named parts of a step cannot be one loop over microbatches.
 #pragma once
 
 #include <partita/ir/program.hpp>
@@ -9,14 +9,14 @@
 
 namespace partita::mpmd_detail {
 
-/// Two loops of a program, the second of which needs what the first one gives in all.
+/// Two loops of a program, where the second one needs the complete result of the first one.
 class whole_batch_need {
  public:
   constexpr whole_batch_need(const program& p, op_id first, op_id second)
       : p_(p), first_(first), second_(second) {}
 
-  /// `multiply (tensor<4x4xf32>) of "b" needs what reduce (tensor<f32>) of "a" gives of all
-  /// microbatches together`
+  /// The text `multiply (tensor<4x4xf32>) of "b" needs the result of reduce (tensor<f32>) of "a"
+  /// over all microbatches`.
   ///
   /// Cost: linear in ops.
   constexpr text words() const {
@@ -27,10 +27,10 @@ class whole_batch_need {
       const program& body = p_.region(second_, 0);
       const op_id user = r < 0 ? -1 : user_of(body, body.inputs[1 + i]);
       if (user >= 0)
-        return concat(shown(body, user), " needs what ", shown(p_.region(first_, 0), maker(r)),
-                      " gives of all microbatches together");
+        return concat(shown(body, user), " needs the result of ",
+                      shown(p_.region(first_, 0), maker(r)), " over all microbatches");
     }
-    return "named parts need what all microbatches give together";
+    return "named parts need a result over all microbatches";
   }
 
  private:
@@ -41,7 +41,7 @@ class whole_batch_need {
     const op_id o = p_.producer(v);
     return o == first_ ? v - p_.op(o).result : result[o];
   }
-  /// By op in front of the second loop: which result of the first one it is computed from, or -1.
+  /// By op before the second loop: the result of the first loop that it is computed from, or -1.
   constexpr vec<int> results_behind() const {
     vec<int> result(p_.ops.size(), -1);
     for (op_id o = first_ + 1; o < second_; ++o)
@@ -55,7 +55,7 @@ class whole_batch_need {
         if (each == v) return o;
     return -1;
   }
-  /// What makes a result in an iteration: of what is added up, what is added.
+  /// The op that computes a result in an iteration; for a sum, its summand.
   constexpr op_id maker(int result) const {
     const program& body = p_.region(first_, 0);
     const op::scan::counts k(p_.attrs(first_));

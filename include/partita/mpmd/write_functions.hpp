@@ -1,4 +1,4 @@
-/// Functions of a pipeline as StableHLO, a module for each.
+/// Writes the functions of a pipeline as StableHLO, one module for each.
 #pragma once
 
 #include <partita/mpmd/exported_names.hpp>
@@ -6,11 +6,11 @@
 
 namespace partita {
 
-/// The function that all calls of this number call, for the devices of its mesh: arguments that it
-/// is given for good have `jax.buffer_donor`, or `tf.aliasing_output` where a result takes their
-/// place. See write_stablehlo(device_program).
+/// Writes the function with this number, for the devices of its mesh. Donated arguments have
+/// `jax.buffer_donor`, or `tf.aliasing_output` if a result reuses their memory. See
+/// write_stablehlo(device_program).
 ///
-/// Errors    those of write_stablehlo, and that of the pipeline: behind "error: "
+/// Errors    those of write_stablehlo, and that of the pipeline, as text that starts with "error: "
 constexpr text write_stablehlo(const pipelined& p, const exported_pipeline& e, int function) {
   if (e.error) return concat("error: ", e.error.message, '\n');
   const pipeline_function& f = e.functions[function];
@@ -24,7 +24,8 @@ constexpr text write_stablehlo(const pipelined& p, const exported_pipeline& e, i
   return write_stablehlo(whole, donations);
 }
 
-/// All functions as one module, in which each is a module of its name (see print_calls).
+/// Writes all functions as one module, which contains a module for each by its name (see
+/// print_calls).
 ///
 /// Errors    as above
 constexpr text write_stablehlo(const pipelined& p, const exported_pipeline& e) {

@@ -1,8 +1,8 @@
 /// add, subtract, multiply, divide, remainder, negate.
 ///
-/// All are elementwise (see elementwise.hpp). Integer overflow wraps, u8 is unsigned; floating
-/// point follows IEEE 754. Of i1, add is "or" and multiply is "and". Integer division truncates; x
-/// / 0 is -1 (all bits set) and least / -1 is least, which StableHLO leaves open.
+/// All are elementwise (see elementwise.hpp). Integer overflow wraps, and u8 is unsigned. Floating
+/// point follows IEEE 754. For i1, add is "or" and multiply is "and". Integer division truncates. x
+/// / 0 is -1 (all bits set) and minimum / -1 is minimum; StableHLO leaves both open.
 ///
 /// Errors    S102 element types differ, S103 shapes differ; S104 not a number (all but add and
 ///           multiply)
@@ -52,12 +52,12 @@ struct divide : one_type_op<divide, need_number, 2> {
   }
 };
 
-/// The remainder of the division that truncates: its sign is that of the dividend, as of C's fmod.
-/// Of integers: x if y is 0, and 0 of least / -1.
+/// Remainder of the truncating division: it has the sign of the dividend, as C's fmod. For
+/// integers, x % 0 is x, and minimum % -1 is 0.
 struct remainder : one_type_op<remainder, need_number, 2> {
   static constexpr std::string_view name = "remainder";
   static constexpr bool costly = true;
-  /// x - q y, where the whole number q changes only in jumps.
+  /// The remainder is x - q y, where the integer q is piecewise constant and has derivative 0.
   static constexpr void derive(derive_context& c) {
     const value_id x = c.b.p.operand(c.op, 0), y = c.b.p.operand(c.op, 1);
     if (c.wanted[0]) c.operands[0] = to_operand(c, 0, c.cotangent);

@@ -5,14 +5,14 @@
 
 namespace partita::op {
 
-/// An element of a wider type is several of a narrower one, the lowest bits first: they are a last
-/// dimension, which the result has, or the operand. (StableHLO leaves their order open; this is
-/// XLA's.)
+/// Reinterprets the bits of each element. When the element sizes differ, one wide element becomes
+/// several narrow ones, lowest bits first, along a new last dimension; the reverse removes that
+/// dimension. (StableHLO leaves the order of bits open; this is XLA's.)
 ///
 /// Shapes    f32 (i, j) -> i32 (i, j), -> u8 (i, j, 4), -> f64 (i), where j = 2
 /// Tile map  f32 -> i32: ([i, j]) -> ([i, j]); to a narrower type ([i, j]) -> ([i, j, 4]), to a
 ///           wider one ([i, 2]) -> ([i])
-/// Errors    S142 the last dimension is not what makes one element, or one of the types is i1
+/// Errors    S142 the last dimension does not hold exactly one wider element, or one type is i1
 struct bitcast_convert {
   static constexpr std::string_view name = "bitcast_convert";
   static constexpr fusion_kind fusion = fusion_kind::loop;

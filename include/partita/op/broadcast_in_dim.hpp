@@ -5,8 +5,8 @@
 
 namespace partita::op {
 
-/// Operand dimension i becomes result dimension dims[i]; the others are new. Attributes: dims,
-/// strictly increasing (StableHLO allows any order; transpose first).
+/// Maps operand dimension i to result dimension dims[i]; the other result dimensions are new.
+/// Attributes: dims, strictly increasing (StableHLO allows any order; transpose first).
 ///
 /// Tile map  ([i, 1], dims=[0, 2]) -> ([i, j, k])
 /// Errors    S109 bad dimensions, or an extent that is neither 1 nor that of the result

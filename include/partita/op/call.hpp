@@ -1,4 +1,4 @@
-/// call: a nested program with a name.
+/// call: runs a named nested program.
 #pragma once
 
 #include <partita/op/control_op.hpp>
@@ -6,10 +6,10 @@
 
 namespace partita::op {
 
-/// A named computation, applied to the arguments.
+/// Applies a named computation to the arguments.
 ///
-/// Shapes    arguments... -> results..., those of the nested program
-/// Errors    S180 numbers of values, S181 types
+/// Shapes    arguments... -> results..., as declared by the nested program
+/// Errors    S180 wrong number of values, S181 wrong type
 struct call : control_op {
   static constexpr std::string_view name = "call";
   static constexpr void infer(infer_context& c) {
@@ -19,13 +19,13 @@ struct call : control_op {
     vec<tensor_type> types;
     for (int j = 0; j < c.regions[0].output_count(); ++j)
       types.push_back(c.regions[0].output_type(j));
-    give(c, name, types);
+    set_results(c, name, types);
   }
   static constexpr void wires(const program& p, op_id o, wire_list& w) {
     for (int i = 0; i < p.op(o).operand_count; ++i) w.add().operand(i).input(0, i);
     for (int j = 0; j < p.op(o).result_count; ++j) w.add().output(0, j).result(j);
   }
-  /// A call of the transposed computation, which computes the forward values again.
+  /// Emits a call of the transposed computation, which recomputes the forward values.
   static constexpr void derive(derive_context& c) {
     const known_cotangents known(c);
     const vec<int> wanted = wanted_operands(c, 0);

@@ -1,4 +1,4 @@
-/// case: one of some nested programs.
+/// case: runs one of several nested programs.
 #pragma once
 
 #include <partita/op/control_op.hpp>
@@ -6,17 +6,17 @@
 
 namespace partita::op {
 
-/// The nested program of the given number, applied to the arguments. A number out of range takes
-/// the last one.
+/// Applies the nested program with the given number to the arguments. A number out of range selects
+/// the last program.
 ///
-/// Shapes    index (i32, rank 0), arguments... -> results...;
-///           each nested: arguments... -> results...
-/// Errors    S180 numbers of values, S181 types, S185 branches disagree, S186 index
+/// Shapes    index (i32, rank 0), arguments... -> results...; each nested program: arguments... ->
+///           results...
+/// Errors    S180 wrong number of values, S181 wrong type, S185 branches disagree, S186 index
 struct case_of : control_op {
   static constexpr std::string_view name = "case";
   static constexpr void infer(infer_context& c) {
     if (!regions(c, name, 1, 1000)) return;
-    if (c.operands.empty()) return c.fail("S186", name, ": there is no index");
+    if (c.operands.empty()) return c.fail("S186", name, ": the index is missing");
     const tensor_type index{dtype::i32, {}};
     if (c.operands[0] != index)
       return c.fail("S186", name, ": the index has type ", c.operands[0], "; ", index,
@@ -33,12 +33,13 @@ struct case_of : control_op {
         text mine, theirs;
         append_list(mine, branch.output_count(), [&](int j) { mine << branch.output_type(j); });
         append_list(theirs, first.output_count(), [&](int j) { theirs << first.output_type(j); });
-        c.fail("S185", name, ": branch ", r, " gives (", mine, "), branch 0 gives (", theirs, ")");
+        c.fail("S185", name, ": branch ", r, " returns (", mine, "), branch 0 returns (", theirs,
+               ")");
       }
     }
     vec<tensor_type> types;
     for (int j = 0; j < first.output_count(); ++j) types.push_back(first.output_type(j));
-    give(c, name, types);
+    set_results(c, name, types);
   }
   static constexpr void wires(const program& p, op_id o, wire_list& w) {
     const op_node& n = p.op(o);

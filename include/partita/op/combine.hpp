@@ -1,4 +1,4 @@
-/// Combiners as ops: what joins the results of the steps of a loop, and what it starts from.
+/// Combiners as ops: how the results of a loop's iterations are joined, and the initial value.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace partita {
 
-/// The op of two operands that combines them; `combine` is not `stack`.
+/// Returns the binary op that implements `combine`, which must not be `stack`.
 constexpr const op_def& combining_op(combiner combine) {
   switch (combine) {
     case combiner::max:
@@ -31,7 +31,7 @@ constexpr const op_def& combining_op(combiner combine) {
   return def<op::add>;
 }
 
-/// The element that a combiner leaves as it is combined with, as the attribute of a `constant`.
+/// Returns the identity element of a combiner, as the attribute of a `constant`.
 ///
 /// Law       combine(identity, x) = x for every x of the type
 constexpr std::int64_t identity_bits(combiner combine, dtype t) {
@@ -57,14 +57,14 @@ constexpr std::int64_t identity_bits(combiner combine, dtype t) {
   return number(0, 0);
 }
 
-/// The same for sums that go on from what may be -0: of floats -0, which leaves 0 and -0 as they
-/// are.
+/// Returns the identity that also preserves the sign of zero: -0 for floating-point sums, since -0
+/// + -0 is -0 and -0 + 0 is 0. For other combiners this is identity_bits.
 constexpr std::int64_t neutral_bits(combiner combine, dtype t) {
   const bool sum = combine == combiner::add && is_floating(t);
   return sum ? std::bit_cast<std::int64_t>(-0.0) : identity_bits(combine, t);
 }
 
-/// Is it one of the two?
+/// True if `bits` is the value of identity_bits or of neutral_bits.
 constexpr bool is_identity(std::int64_t bits, combiner combine, dtype t) {
   return bits == identity_bits(combine, t) || bits == neutral_bits(combine, t);
 }

@@ -1,11 +1,11 @@
-/// concatenate: operands one after the other along a dimension.
+/// concatenate: joins operands along a dimension.
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
 
 namespace partita::op {
 
-/// Attribute: the dimension. It stays whole; the others are parallel.
+/// Attribute: the dimension. That dimension cannot be sharded; the others can.
 ///
 /// Tile map  ([i, 3], [i, 5], dim=1) -> ([i, 8])
 /// Errors    S102 element types differ, S114 bad dimension or shapes
@@ -76,12 +76,13 @@ PARTITA_OP(op::concatenate)
 
 namespace partita::ops {
 
-/// The only operand itself if there is one; a `roll` or a `pad` where it is one (shifts.hpp).
+/// Returns the operand itself if there is only one, and a `roll` or `pad` if the operands form one
+/// (shifts.hpp).
 constexpr value_id concatenate(builder& b, span<const value_id> parts, int dim) {
   if (parts.size() == 1) return parts[0];
   for (value_id each : parts)
     if (each < 0) return -1;
-  for (const auto rule : {&turned, &padded_by_constants})
+  for (const auto rule : {&roll_of_slices, &pad_of_constants})
     if (const value_id shifted = rule(b, parts, dim); shifted >= 0) return shifted;
   const std::int64_t attrs[] = {dim};
   return b.emit(def<op::concatenate>, parts, attrs);

@@ -9,22 +9,23 @@
 
 namespace partita::op {
 
-/// The least number of an integer type or i1.
+/// Minimum value of an integer type or i1.
 constexpr std::int64_t least_integer(dtype t) {
   if (is_unsigned(t) || t == dtype::boolean) return 0;
   return INT64_MIN >> (64 - 8 * size_of(t));
 }
-/// The greatest number of an integer type or i1; of u64, the greatest that an int64 holds.
+/// Maximum value of an integer type or i1. For u64, returns the maximum of int64.
 constexpr std::int64_t greatest_integer(dtype t) {
   if (t == dtype::boolean) return 1;
   const std::int64_t bits = 8 * size_of(t) - (is_unsigned(t) ? 0 : 1);
   return INT64_MAX >> (bits >= 63 ? 0 : 63 - bits);
 }
-/// Do these bits, an int64 (of u64, the same 64 bits), stand for a number of an integer type or i1?
+/// True if `bits` represents a value of the integer type or i1. For u64, the int64 has the same 64
+/// bits.
 constexpr bool is_integer_of(dtype t, std::int64_t bits) {
   return t == dtype::u64 || (bits >= least_integer(t) && bits <= greatest_integer(t));
 }
-/// An element, given by its bits, as text, which reads back as the same bits.
+/// Prints an element, given by its bits, as text that read_element reads back to the same bits.
 constexpr void print_element(text& out, dtype t, std::int64_t bits) {
   if (is_floating(t))
     print_number(out, std::bit_cast<double>(bits));
@@ -33,7 +34,8 @@ constexpr void print_element(text& out, dtype t, std::int64_t bits) {
   else
     out << bits;
 }
-/// Reads what print_element prints; false if there is no such number. (Of another range: S117.)
+/// Reads text that print_element wrote. Returns false if it is not a number. The range is checked
+/// later (S117).
 constexpr bool read_element(scanner& in, dtype t, std::int64_t& bits) {
   if (is_floating(t)) {
     double v = 0;
@@ -48,8 +50,8 @@ constexpr bool read_element(scanner& in, dtype t, std::int64_t& bits) {
   return good;
 }
 
-/// Every element has the same value. Attribute: its bits (a binary64 for floating-point types, the
-/// integer itself for the others; of u64, the int64 of the same bits).
+/// Fills a tensor with one value. Attribute: the value's bits (a binary64 for floating-point types,
+/// the integer itself for others; for u64, the int64 with the same bits).
 ///
 /// Shapes    () -> as declared
 /// Tile map  () -> ([i, j, ...])
@@ -84,16 +86,16 @@ struct constant {
     scanner in(c.in);
     std::int64_t bits = 0;
     if (!read_element(in, c.declared.element, bits) || !in.done())
-      c.error.record("P011", "parse: attributes of constant: \"", c.in, "\" is no number of type ",
-                     name_of(c.declared.element));
+      c.error.record("P011", "parse: attributes of constant: \"", c.in,
+                     "\" is not a number of type ", name_of(c.declared.element));
     c.attrs.push_back(bits);
   }
 };
 
-/// result[i0, i1, ...] = i_dim. Attribute: dim.
+/// Computes result[i0, i1, ...] = i_dim. Attribute: dim.
 ///
-/// Tile map  () -> ([i, j, ...]); a slice along dim is an iota of the slice's extent plus its
-///           start, where the element type holds all the numbers exactly
+/// Tile map  () -> ([i, j, ...]); a slice along dim is an iota with the slice's extent plus its
+///           start, if the element type represents all the numbers exactly
 /// Errors    S113 dimension out of range
 struct iota {
   static constexpr std::string_view name = "iota";
@@ -114,7 +116,8 @@ struct iota {
       if (d == c.attrs[0]) c.offset();
     }
   }
-  /// All integers from 0 to this one are values of the type, with exact sums; 0: none are used.
+  /// Largest n such that the type represents all integers from 0 to n, and their sums, exactly.
+  /// Returns 0 for types that are not used this way.
   static constexpr std::int64_t exact_up_to(dtype t) {
     if (t == dtype::f32) return 1 << 24;
     if (t == dtype::f64) return std::int64_t{1} << 53;
@@ -136,7 +139,8 @@ PARTITA_OP(op::iota)
 
 namespace partita::ops {
 
-/// Is this number a value of the element type? (Floating-point types round.) If not: S117.
+/// True if the number is a value of the element type; otherwise records S117. (Floating-point types
+/// round, so every number fits.)
 constexpr bool fits(builder& b, dtype t, double v) {
   if (is_floating(t)) return true;
   const bool in_range =

@@ -1,13 +1,13 @@
-/// convert: the same values in another element type.
+/// convert: converts values to another element type.
 #pragma once
 
 #include <partita/op/elementwise.hpp>
 
 namespace partita::op {
 
-/// Floating point to integer truncates towards zero and saturates (NaN gives 0; StableHLO leaves
-/// both open); to i1 is "not zero"; i1 to a number is 0 or 1; to a narrower float rounds to nearest
-/// even.
+/// Floating point to integer truncates towards zero and saturates (NaN becomes 0; StableHLO leaves
+/// both open). Any type to i1 tests for nonzero. i1 to a number is 0 or 1. A narrower float rounds
+/// to nearest even.
 struct convert : elementwise_op {
   static constexpr std::string_view name = "convert";
   static constexpr int operand_count = 1;

@@ -1,20 +1,20 @@
-/// convolution: weighted sums under a sliding window, over features.
+/// convolution: weighted sums over features under a sliding window.
 #pragma once
 
 #include <partita/op/elementwise.hpp>
 
 namespace partita::op {
 
-/// Windows (see window.hpp) with the shape of rhs slide over the spatial dimensions of lhs; for
-/// each position and output feature, the elements under them are multiplied with rhs and summed,
-/// over the input features too.
+/// Slides windows (see window.hpp) with the shape of rhs over the spatial dimensions of lhs. For
+/// each position and output feature, it multiplies the elements under the window with rhs and sums
+/// them over the window and the input features.
 ///
-/// With feature groups, output features see the input features of their own group only; there are
-/// as many groups as lhs has features per input feature of rhs. With batch groups, output features
-/// see the batch entries of their own group only. Groups are contiguous.
+/// With feature groups, an output feature uses only the input features of its own group. The number
+/// of groups is the number of features of lhs divided by the input features of rhs. With batch
+/// groups, an output feature uses only the batch entries of its own group. Groups are contiguous.
 ///
-/// Differs from StableHLO: feature_group_count is stored as a flag, since the shapes tell it; so it
-/// stays right for slices of the groups.
+/// Differs from StableHLO: feature_group_count is stored as a flag, because the shapes determine
+/// the count; the flag stays correct for slices of the groups.
 ///
 /// Shapes    lhs (batch, feature, n...), rhs (feature / groups, output feature, k...), each in the
 ///           order of its dimension numbers -> (batch / batch groups, output feature, positions...)
@@ -22,31 +22,30 @@ namespace partita::op {
 ///           input feature, output feature, spatial...; those of the result that are batch,
 ///           feature, spatial...; then one number per spatial dimension each: strides, lhs
 ///           dilations, rhs dilations, low padding, high padding, 1 if reversed; then 1 if there
-///           are feature groups (else 0), the number of batch groups, and how exactly it is
-///           computed (see numerics.hpp)
+///           are feature groups (else 0), the number of batch groups, and the precision (see
+///           numerics.hpp)
 /// Tile map  ([b, i, x~], [i, o, 3]) -> ([b, o, x])  reduce={i:add}
 ///           ([b, i, x~], [i, o, x], more taps than positions) -> ([b, o, 3])  reduce={i:add,
 ///           x:add}
 ///           ([b, gi, x~], [i, go, 3], feature groups) -> ([b, go, x])  reduce={i:add}
-///           ([g~*2, i, 6], [i, g~*4, 3], batch groups) -> ([2, g*4, 4])  reduce={i:add}: a piece
-///           of the groups has as many fewer
-/// Cost      2 flop per product with an element (padding and holes of dilation take none)
-/// Errors    S102 element types differ, S104 not a number, S118 too many places, S150 count of
-/// attributes, S151 a number
-///           out of range, S156 bad dimension numbers, S157 features do not fit, S158 bad groups,
-///           S199 bad precision
+///           ([g~*2, i, 6], [i, g~*4, 3], batch groups) -> ([2, g*4, 4])  reduce={i:add}: a shard
+///           has proportionally fewer groups
+/// Cost      2 flop per product with an element (padding and holes of dilation cost nothing)
+/// Errors    S102 element types differ, S104 not a number, S118 too many positions, S150 count of
+///           attributes, S151 a number out of range, S156 bad dimension numbers, S157 features do
+///           not fit, S158 bad groups, S199 bad precision
 struct convolution {
   static constexpr std::string_view name = "convolution";
   static constexpr int operand_count = 2;
 
-  /// The attributes, taken apart.
+  /// The parsed attributes.
   struct roles {
     int rank = 0, spatial = 0;
     int lhs[max_rank] = {}, rhs[max_rank] = {}, result[max_rank] = {};
     windows window;
     bool grouped = false;
     std::int64_t batch_groups = 1;
-    product_precision exactness = {};  ///< of the products that a derivative makes
+    product_precision exactness = {};  ///< precision of the products that a derivative emits
 
     constexpr roles(const std::int64_t* a, const shape& rhs_shape)
         : rank(rhs_shape.rank), spatial(rhs_shape.rank - 2) {
@@ -69,7 +68,7 @@ struct convolution {
   static constexpr std::size_t attr_count(int rank) {
     return static_cast<std::size_t>(3 * rank + windows::lists * (rank - 2) + 2);
   }
-  /// How exactly it is computed: the attributes after the others.
+  /// Returns the attributes after the first attr_count: the precision.
   static constexpr span<const std::int64_t> numerics(span<const std::int64_t> attrs, int rank) {
     return attrs.subspan(attr_count(rank));
   }
@@ -88,7 +87,7 @@ struct convolution {
     if (product_precision how;
         !product_precision::load(numerics(c.attrs, ls.rank), how) || how.has_algorithm)
       return c.fail("S199", "convolution: ", c.attrs.size() - count,
-                    " attributes behind the groups are not two precisions");
+                    " attributes after the groups are not two precisions");
     const std::int64_t* a = c.attrs.data();
     for (std::string_view which : {"lhs", "rhs", "result"}) {
       if (!permutation(a, ls.rank)) {
@@ -160,7 +159,7 @@ struct convolution {
     window_dim w = r.window.at[d], local;
     if (c.result_dim != no_dim) {
       c.possible = w.cut(n, m, c.pieces, c.ranges[0], local);
-    } else {  // the taps are cut: they are the positions of the exchanged window
+    } else {  // the taps are sharded: they are the positions of the exchanged window
       c.ranges[1] = halo_range::exact(w.size, c.pieces);
       c.possible = w.exchanged(n, m).cut(n, w.size, c.pieces, c.ranges[0], local);
     }
@@ -170,7 +169,7 @@ struct convolution {
   }
   static constexpr void stretch(halo_context& c) {
     const roles r(c.attrs.data(), c.operands[1].shape);
-    c.possible = c.operand_dims[0] != r.lhs[0];  // groups are of a number
+    c.possible = c.operand_dims[0] != r.lhs[0];  // the number of groups cannot change
     if (!c.possible) return;
     const int d = cut_dim(c, r);
     window_dim w = r.window.at[d];
@@ -179,7 +178,7 @@ struct convolution {
     if (c.result_dim == no_dim) c.alone = 1;  // the taps
     replace_window(c.attrs.data() + 3 * r.rank, r.spatial, d, w, false);
   }
-  /// Some taps alone, at the same positions.
+  /// Keeps a range of taps, at the same positions.
   static constexpr void narrow(halo_context& c) {
     const roles r(c.attrs.data(), c.operands[1].shape);
     const int d = cut_dim(c, r);
@@ -189,20 +188,20 @@ struct convolution {
     w.high = w.high_for(c.operand_extent(0), c.result.shape[r.result[2 + d]]);
     replace_window(c.attrs.data() + 3 * r.rank, r.spatial, d, w, false);
   }
-  /// Nothing overlaps, but a piece has its own number of batch groups.
+  /// Shards the groups: no elements overlap, but each shard has fewer batch groups.
   static constexpr void cut_groups(halo_context& c, const roles& r) {
     c.possible = r.batch_groups % c.pieces == 0;
     for (int k = 0; k < 2; ++k) c.ranges[k] = halo_range::exact(c.operand_extent(k), c.pieces);
     c.attrs[attr_count(r.rank) - 1] = r.batch_groups / c.pieces;
   }
-  /// Which spatial dimension the factor slices.
+  /// Returns the spatial dimension that the factor slices.
   static constexpr int cut_dim(const halo_context& c, const roles& r) {
     int d = 0;
     while (r.lhs[2 + d] != c.operand_dims[0]) ++d;
     return d;
   }
-  /// Cuts the longer of both, the positions or the taps of the window (as in the derivative of a
-  /// window, where the cotangent is the window): the other one stays whole.
+  /// Shards the longer of the two dimensions, positions or taps; the other stays unsharded. In the
+  /// derivative of a window, the cotangent acts as the window and the taps are longer.
   static constexpr void spatial_factor(tile_map_context& c, const roles& r, int d) {
     const window_dim& w = r.window.at[d];
     const int lhs = r.lhs[2 + d], rhs = r.rhs[2 + d], result = r.result[2 + d];
@@ -229,18 +228,18 @@ struct convolution {
     if (c.wanted[0]) c.operands[0] = lhs_cotangent(b, rhs, c.cotangent, r, ls, rs, to);
     if (c.wanted[1]) c.operands[1] = rhs_cotangent(b, lhs, c.cotangent, r, ls, rs, to);
   }
-  /// As a product of positions and features, for each group.
+  /// Returns the equivalent product of positions and features, for each group.
   static constexpr product_shape product(const cost_context& c) {
     const shape& ls = c.operands[0].shape;
     const shape& rs = c.operands[1].shape;
     const roles r(c.attrs.data(), rs);
     const std::int64_t outputs = c.result.shape[r.result[1]], all = c.result.shape.elements();
     if (all == 0) return {};
-    // (Pieces of batch groups have as many fewer than the attribute says.)
+    // A shard has fewer batch groups than the attribute says, so the shapes determine the number.
     const std::int64_t groups =
         r.batch_groups > 1 ? ls[r.lhs[0]] / c.result.shape[r.result[0]] : r.feature_groups(ls, rs);
     if (groups == 0 || outputs < groups) return {};
-    const std::int64_t n = outputs / groups, taps = flops(c) / all / 2;  // but those in padding
+    const std::int64_t n = outputs / groups, taps = flops(c) / all / 2;  // without taps in padding
     return {groups,
             all / outputs,
             n,
@@ -277,8 +276,8 @@ struct convolution {
   }
 
  private:
-  /// Of elements that lie side by side: all along the last dimension, where no taps are apart. 0: a
-  /// window is one element, in its place.
+  /// Returns the number of contiguous runs of elements under a window. The last dimension is one
+  /// run if its taps are adjacent. Returns 0 if the window is one element in its place.
   static constexpr std::int64_t lines_under_window(const roles& r, const shape& ls,
                                                    const shape& rs) {
     bool trivial = true;
@@ -292,8 +291,8 @@ struct convolution {
     }
     return trivial ? 0 : lines;
   }
-  /// Elements of operands and result that do not lie as (batch, spatial..., feature), of weights
-  /// (spatial..., input, output).
+  /// Returns the number of elements in operands and result that are not laid out as (batch,
+  /// spatial..., feature), or, for weights, as (spatial..., input, output).
   static constexpr std::int64_t moved(const roles& r, const shape& ls, const shape& rs,
                                       std::int64_t results) {
     bool left = r.lhs[0] == 0, right = true, result = r.result[0] == 0;
@@ -316,7 +315,7 @@ struct convolution {
   static constexpr bool divides(std::int64_t n, std::int64_t extent) {
     return extent == dyn || extent % n == 0;
   }
-  /// Takes the groups, the major part of dimension `from`, to be the major part of dimension `to`.
+  /// Moves the groups from the major part of dimension `from` to the major part of dimension `to`.
   static constexpr value_id move_groups(builder& b, value_id x, std::int64_t groups, int from,
                                         int to) {
     if (groups == 1 || b.failed()) return x;
@@ -353,8 +352,8 @@ struct convolution {
     }
     return ops::concatenate(b, {parts.data(), parts.size()}, dim);
   }
-  /// Each result element goes back through the reversed window, with input and output features of
-  /// rhs exchanged. Batch groups become feature groups.
+  /// Sends the cotangent back through the reversed window, with input and output features of rhs
+  /// exchanged. Batch groups become feature groups.
   static constexpr value_id lhs_cotangent(builder& b, value_id rhs, value_id cotangent,
                                           const roles& r, const shape& ls, const shape& rs,
                                           const shape& to) {
@@ -371,8 +370,8 @@ struct convolution {
         emit(b, cotangent, weights, r.result, t.rhs, r.lhs, t.window, groups, 1, r.exactness);
     return move_groups(b, g, r.batch_groups, r.lhs[1], r.lhs[0]);
   }
-  /// The cotangent is the window that slides over lhs, with features as batch and batch as
-  /// features. Feature groups become batch groups, and the other way round.
+  /// Slides the cotangent as a window over lhs, with features as batch and batch as features.
+  /// Feature groups become batch groups, and vice versa.
   static constexpr value_id rhs_cotangent(builder& b, value_id lhs, value_id cotangent,
                                           const roles& r, const shape& ls, const shape& rs,
                                           const shape& to) {
@@ -416,11 +415,13 @@ PARTITA_OP(op::convolution)
 
 namespace partita::ops {
 
-/// Errors    S157 lhs has other features than the feature groups of rhs, S158 bad groups
+/// Emits a convolution.
+///
+/// Errors    S157 the features of lhs do not match the feature groups of rhs, S158 bad groups
 constexpr value_id convolution(builder& b, value_id lhs, value_id rhs, const convolution_spec& s) {
   if (b.failed() || lhs < 0 || rhs < 0) return -1;
   if (s.feature_groups != 1 && s.lhs.size() > 1 && s.rhs.size() > 1) {
-    // The op stores only that there are groups.
+    // The op stores only a flag, not the number of feature groups.
     const auto extent = [&](value_id v, std::int64_t d) {
       const shape of = b.type(v).shape;
       return d >= 0 && d < of.rank ? of[static_cast<int>(d)] : dyn;

@@ -1,4 +1,4 @@
-/// cumsum: running sums along a dimension, and running products, maxima, ...
+/// cumsum: running sums, products, maxima or minima along a dimension.
 #pragma once
 
 #include <partita/op/reduce_window.hpp>
@@ -6,16 +6,18 @@
 
 namespace partita::op {
 
-/// result[i] = x[0] + ... + x[i] along a dimension; without x[i] if exclusive; from the other end
-/// if reverse. (StableHLO writes it as a reduce_window, which takes quadratic time.)
+/// Computes result[i] = x[0] + ... + x[i] along a dimension. If exclusive, x[i] is not included; if
+/// reverse, the sum runs from the other end. (StableHLO writes it as a reduce_window, which takes
+/// quadratic time. A StableHLO reduce_window whose windows reach from each element to an end is
+/// read as this op.)
 ///
 /// Shapes    (n...) -> (n...)
 /// Attributes: the dimension, 1 if reverse, 1 if exclusive, and the combiner (as in reduce), which
-///           may be left out where it is add
-/// Tile map  ([i, k, j], dim=1) -> ([i, k, j])  carry={k:add}: a piece lacks what those before it
-///           are, summed
+///           may be omitted if it is add
+/// Tile map  ([i, k, j], dim=1) -> ([i, k, j])  carry={k:add}: each shard adds the total of the
+///           shards before it
 /// Cost      one flop per element
-/// Errors    S104 element type not supported, S152 no combiner, S155 bad dimension or flags
+/// Errors    S104 element type not supported, S152 not a combiner, S155 bad dimension or flags
 struct cumsum {
   static constexpr std::string_view name = "cumsum";
   static constexpr int operand_count = 1;
@@ -43,7 +45,7 @@ struct cumsum {
       if (d == c.attrs[0]) c.carry(combine, c.attrs[1] != 0);
     }
   }
-  /// add: the cotangents, summed from the other end. Others: see running_cotangent.
+  /// For add, sums the cotangents from the other end. For other combiners, see running_cotangent.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const auto attrs = b.p.attrs(c.op);
@@ -58,7 +60,7 @@ struct cumsum {
     if (exclusive) cotangent = running_cotangent::ahead(b, cotangent, dim, reverse ? -1 : 1);
     c.operands[0] = running_cotangent(b, b.p.operand(c.op, 0), cotangent, dim, reverse).of(combine);
   }
-  /// A window that reaches from each element to the first (or the last) one.
+  /// Returns a window that reaches from each element to the first (or last) one.
   static constexpr windows windows_of(const shape& s, span<const std::int64_t> attrs) {
     const int dim = static_cast<int>(attrs[0]);
     const std::int64_t moved = attrs[2] != 0 ? 1 : 0;

@@ -1,4 +1,4 @@
-/// custom_vjp: a derivative of the user's own; only while a program is written.
+/// custom_vjp: a user-defined derivative. Exists only while a program is being traced.
 #pragma once
 
 #include <partita/op/control_op.hpp>
@@ -6,8 +6,8 @@
 
 namespace partita::op_detail {
 
-/// Appends a program as ops of the derivative that is being written: they come from its op. Tags
-/// keep the names that the user gave them.
+/// Appends a program as ops of the derivative being emitted, with `of` as their origin. Tags keep
+/// the names that the user gave them.
 constexpr vec<value_id> append_as_derivative(builder& b, program&& f, const op_marks& of,
                                              span<const value_id> arguments) {
   const auto inside = [&](program& nested) {
@@ -27,13 +27,14 @@ constexpr vec<value_id> append_as_derivative(builder& b, program&& f, const op_m
 
 namespace partita::op {
 
-/// Passes the results of a function on; what stands in front of it is not derived, but its nested
-/// program gives the cotangents of the arguments. `trace` drops it once all derivatives are
-/// written.
+/// Passes the results of a function through. The ops before it that compute the results are not
+/// differentiated; instead, the nested program returns the cotangents of the arguments. `trace`
+/// drops this op once all derivatives are emitted.
 ///
-/// Attributes  how many results, arguments, and values that are used without being arguments
+/// Attributes  the numbers of results, of arguments, and of values that are used without being
+///             arguments
 /// Shapes      results..., arguments..., used..., inputs of the nested program... -> results...
-/// Errors      G004 a cotangent of another type than its argument, G005 a gradient would be lost
+/// Errors      G004 a cotangent's type differs from its argument's, G005 a gradient would be lost
 struct custom_vjp {
   static constexpr std::string_view name = "custom_vjp";
   static constexpr bool passes_on = true;
@@ -42,11 +43,11 @@ struct custom_vjp {
     const auto arguments = static_cast<std::size_t>(c.attrs[1]);
     const program& backward = c.regions[0];
     if (static_cast<std::size_t>(backward.output_count()) != arguments)
-      return c.fail("G004", "custom_vjp: the backward function gives ", backward.output_count(),
+      return c.fail("G004", "custom_vjp: the backward function returns ", backward.output_count(),
                     " tensors; the arguments have ", arguments);
     for (std::size_t i = 0; i < arguments; ++i)
       if (backward.output_type(static_cast<int>(i)) != c.operands[results + i])
-        return c.fail("G004", "custom_vjp: the backward function gives ",
+        return c.fail("G004", "custom_vjp: the backward function returns ",
                       backward.output_type(static_cast<int>(i)), " as cotangent ", i,
                       "; its argument has type ", c.operands[results + i]);
     c.result = c.operands[0];
@@ -75,8 +76,9 @@ struct custom_vjp {
   }
 
  private:
-  /// This op goes: the derivative is that of the op which made the result, if that is in front of
-  /// it; it is of the part that the function was called in.
+  /// Marks the derivative as that of the op that computes the result, since this op is dropped. If
+  /// the result is an argument itself, the marks of this op stay. The named part and the source
+  /// place stay those of the call.
   static constexpr op_marks start_from_result(derive_context& c, int results, int arguments) {
     op_marks marks = c.b.p.op(c.op).marks;
     const value_id made = c.b.p.operand(c.op, 0);
@@ -95,8 +97,8 @@ struct custom_vjp {
     text what;
     if (!c.b.p.name(v).empty()) what << '"' << short_name(c.b.p.name(v)) << "\", ";
     c.b.p.error.record("G005", "custom_vjp: the forward function uses ", what, c.b.type(v),
-                       ", of which a gradient is wanted, and which is no argument; pass it as one, "
-                       "or use stop_gradient of it");
+                       ", which is not an argument, and a gradient is wanted for it; pass it as an "
+                       "argument, or use stop_gradient");
   }
 };
 
@@ -108,7 +110,8 @@ PARTITA_OP(op::custom_vjp)
 
 namespace partita::ops {
 
-/// `backward`: inputs of its own..., cotangents of the results... -> cotangents of the arguments.
+/// Emits a custom_vjp. `backward` maps (its own inputs..., cotangents of the results...) to the
+/// cotangents of the arguments.
 constexpr value_id custom_vjp(builder& b, span<const value_id> results,
                               span<const value_id> arguments, span<const value_id> used,
                               span<const value_id> inputs, program&& backward) {
@@ -126,8 +129,8 @@ constexpr value_id custom_vjp(builder& b, span<const value_id> results,
 
 namespace partita::op_detail {
 
-/// Without the ops of this kind, nested programs included: what used them uses what they pass on.
-/// (They stay, without use, until the program is tidied.)
+/// Makes users of a custom_vjp, in nested programs too, use the values that it passes through. The
+/// ops remain, without uses, until the program is tidied.
 constexpr void drop_custom_vjps(program& p) {
   vec<value_id> stands_for(p.types.size(), -1);
   bool any = false;

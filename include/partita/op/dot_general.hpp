@@ -1,4 +1,4 @@
-/// dot_general: products over contracted dimensions, for each index of the batch dimensions.
+/// dot_general: products summed over contracted dimensions, for each index of the batch dimensions.
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
@@ -11,10 +11,9 @@ namespace partita::op {
 /// Cost      2 b m n k flop
 /// Errors    S101 contracted extents differ, S102 element types differ, S104 not a number,
 ///           S105 batch extents differ, S106 bad dimension numbers, S199 bad precision
-///
 /// Attributes: the number of batch and of contracted dimensions, then lhs batch, rhs batch, lhs
-/// contracted, rhs contracted dimensions, and how exactly it is computed (see numerics.hpp). Prints
-/// as `matmul` if it is the product of two matrices in the usual precision.
+/// contracted, rhs contracted dimensions, and the precision (see numerics.hpp). Prints as `matmul`
+/// if it is the product of two matrices in the default precision.
 struct dot_general {
   static constexpr std::string_view name = "dot_general";
   static constexpr int operand_count = 2;
@@ -54,7 +53,7 @@ struct dot_general {
     }
   };
 
-  /// How exactly it is computed: the attributes after the dimensions.
+  /// Returns the attributes after the dimensions: the precision.
   static constexpr span<const std::int64_t> numerics(span<const std::int64_t> attrs, int = 0) {
     return attrs.subspan(static_cast<std::size_t>(2 + 2 * (attrs[0] + attrs[1])));
   }
@@ -70,7 +69,7 @@ struct dot_general {
                     c.operands[0], " and ", c.operands[1]);
     if (product_precision how; !product_precision::load(numerics(c.attrs), how))
       return c.fail("S199", "dot_general: ", numerics(c.attrs).size(),
-                    " attributes behind the dimensions are not a precision");
+                    " attributes after the dimensions are not a precision");
     if (lt != rt)
       return c.fail("S102", "dot_general: element types ", name_of(lt), " and ", name_of(rt),
                     " differ; use convert");
@@ -114,9 +113,9 @@ struct dot_general {
           .operand(1, r.rhs_contract[i]);
   }
 
-  /// The cotangent of one operand is the product of the result's cotangent with the other operand,
-  /// over the other operand's free dimensions. It keeps the precision; the cotangent gets that of
-  /// lhs, as in JAX.
+  /// Computes the cotangent of one operand as the product of the result's cotangent with the other
+  /// operand, over the other operand's free dimensions. The product keeps the precision; the
+  /// cotangent uses the precision of lhs, as in JAX.
   static constexpr void derive(derive_context& c) {
     for (int side = 0; side < 2; ++side)
       if (c.wanted[static_cast<std::size_t>(side)])
@@ -153,7 +152,7 @@ struct dot_general {
       }
     const auto batch = static_cast<std::size_t>(r.batch), free = static_cast<std::size_t>(n);
 
-    // Where each dimension of the product belongs in my operand, for both operand orders.
+    // Position of each dimension of the product in my operand, for both operand orders.
     int my_free[max_rank] = {}, my_contracted[max_rank] = {}, frees = 0, contracted = 0;
     for (int d = 0; d < my_rank; ++d)
       if (!my_bound[d]) my_free[frees++] = d;
@@ -243,8 +242,8 @@ struct dot_general {
     }
     c.out << '}';
   }
-  /// `batch=[0]x[0], contract=[2]x[1], precision=[high, high]`; empty for the product of two
-  /// matrices.
+  /// Parses `batch=[0]x[0], contract=[2]x[1], precision=[high, high]`; an empty text is the product
+  /// of two matrices.
   static constexpr void parse(parse_context& c) {
     scanner in(c.in);
     vec<std::int64_t> batch[2], contract[2], how;

@@ -1,11 +1,12 @@
-/// dynamic_slice and dynamic_update_slice: a box whose place is computed.
+/// dynamic_slice and dynamic_update_slice: read or write a box at a computed position.
 #pragma once
 
-#include <partita/op/own_index.hpp>
+#include <partita/op/local_index.hpp>
 
 namespace partita::op {
 
-/// What both share: one rank-0 start per dimension, clamped so that the box lies in the operand.
+/// Checks the start indices: one rank-0 integer per dimension. They are clamped so that the box is
+/// within the operand.
 ///
 /// Errors    S136 the starts are not one integer scalar per dimension
 constexpr bool check_starts(infer_context& c, std::string_view name, std::size_t first) {
@@ -26,20 +27,21 @@ constexpr bool check_starts(infer_context& c, std::string_view name, std::size_t
   }
   return true;
 }
-/// The starts of a dynamic_slice or dynamic_update_slice of a program.
+/// Returns the start operands of a dynamic_slice or dynamic_update_slice.
 constexpr vec<value_id> starts_of(const program& p, op_id o, std::size_t first) {
   const auto all = p.operands(o);
   return {all.data() + first, all.data() + all.size()};
 }
 
-/// Starts (operands from `first` on) along dimensions that are cut become those in a piece; gives
-/// whether the box, one element along these, lies in it.
-constexpr value_id own_starts(locate_context& c, vec<value_id>& operands, int first, shape box) {
+/// Makes the starts (operands from `first` on) along sharded dimensions relative to the shard.
+/// Returns a boolean value that is true if the box, which has size 1 along these dimensions, is in
+/// the shard.
+constexpr value_id local_starts(locate_context& c, vec<value_id>& operands, int first, shape box) {
   builder& b = c.b;
   const dtype given = b.type(operands[static_cast<std::size_t>(first)]).element;
-  dtype t = own_index_type(given, 1);
+  dtype t = local_index_type(given, 1);
   for (const located_piece& each : c.pieces)
-    if (own_index_type(given, each.size) == dtype::i64) t = dtype::i64;
+    if (local_index_type(given, each.size) == dtype::i64) t = dtype::i64;
   const shape from = b.type(operands[0]).shape;
   value_id here = -1;
   for (int d = 0; d < from.rank; ++d) {
@@ -51,20 +53,20 @@ constexpr value_id own_starts(locate_context& c, vec<value_id>& operands, int fi
     start = clamped_index(b, start, size - box[d]);
     if (t != given) start = ops::convert(b, start, t);
     if (i < 0) continue;
-    start = own_index(c, i, start);
-    const value_id own = is_own_index(c, i, start);
+    start = local_index(c, i, start);
+    const value_id own = is_local_index(c, i, start);
     here = here < 0 ? own : ops::logical_and(b, here, own);
   }
   return here;
 }
 
-/// The box of the given sizes at computed starts. Attributes: the size of every dimension; that of
-/// a dimension that is taken whole is `ops::whole`, and only such a dimension is parallel (its
-/// start is clamped to 0 anyhow).
+/// Reads the box of the given sizes at computed starts. Attributes: the size of every dimension, or
+/// `ops::whole` for the full extent. A dimension of full extent can be sharded without
+/// communication (its start is always clamped to 0).
 ///
 /// Shapes    x (n...), starts (), ... -> (sizes...)
-/// Tile map  ([i, 8, j@], [], [], [], sizes=[whole, 3, 1]) -> ([i, 3, 1])  reduce={j:add}: a piece
-///           gives the element that it has (j:or of i1)
+/// Tile map  ([i, 8, j@], [], [], [], sizes=[whole, 3, 1]) -> ([i, 3, 1])  reduce={j:add}: the
+///           shard that has the element contributes it (j:or for i1)
 /// Errors    S136 bad starts, S137 bad sizes
 struct dynamic_slice {
   static constexpr std::string_view name = "dynamic_slice";
@@ -96,16 +98,17 @@ struct dynamic_slice {
       if (c.attrs[d] == ops::whole)
         c.tile(c.result.shape[d], d).operand(0, d);
       else if (c.attrs[d] == 1 && from[d] > 1)
-        c.reduce(from[d], joins_pieces(c.result.element)).operand(0, d).located();
+        c.reduce(from[d], shard_combiner(c.result.element)).operand(0, d).located();
   }
-  /// The element of a piece, and nothing where it lies in another one.
+  /// Reads the element if it is in this shard; otherwise contributes the identity of the reduction.
   static constexpr void locate(locate_context& c) {
     vec<value_id> operands(c.operands.data(), c.operands.data() + c.operands.size());
-    const value_id here = own_starts(c, operands, 1, c.result_types[0].shape);
+    const value_id here = local_starts(c, operands, 1, c.result_types[0].shape);
     const value_id found = c.emit(operands);
-    c.results.push_back(ops::select(c.b, here, found, nothing(c.b, c.result_types[0].element)));
+    c.results.push_back(
+        ops::select(c.b, here, found, absent_value(c.b, c.result_types[0].element)));
   }
-  /// The cotangent in a tensor of zeros.
+  /// Writes the cotangent into a tensor of zeros.
   static constexpr void derive(derive_context& c) {
     if (!c.wanted[0]) return;
     const vec<value_id> starts = starts_of(c.b.p, c.op, 1);
@@ -118,13 +121,12 @@ struct dynamic_slice {
   }
 };
 
-/// The operand with the box at computed starts replaced by `update`. A dimension in which the
-/// update is as large as the operand is parallel.
+/// Replaces the box at computed starts by `update`. A dimension in which the update is as large as
+/// the operand can be sharded without communication.
 ///
 /// Shapes    x (n...), update (m...) with m <= n, starts (), ... -> (n...)
-/// Tile map  ([i, 8, j@], [i, 3, 1], [], [], []) -> ([i, 8, j@]): a piece is updated if the one
-/// element
-///           lies in it
+/// Tile map  ([i, 8, j@], [i, 3, 1], [], [], []) -> ([i, 8, j@]): only the shard that contains the
+///           element is updated
 /// Errors    S102 element types differ, S136 bad starts, S138 the update does not fit
 struct dynamic_update_slice {
   static constexpr std::string_view name = "dynamic_update_slice";
@@ -153,10 +155,10 @@ struct dynamic_update_slice {
   }
   static constexpr void locate(locate_context& c) {
     vec<value_id> operands(c.operands.data(), c.operands.data() + c.operands.size());
-    const value_id here = own_starts(c, operands, 2, c.b.type(c.operands[1]).shape);
+    const value_id here = local_starts(c, operands, 2, c.b.type(c.operands[1]).shape);
     c.results.push_back(ops::select(c.b, here, c.emit(operands), c.operands[0]));
   }
-  /// The other elements stay where they are.
+  /// Counts the update only: it is written in place.
   static constexpr std::int64_t bytes(const cost_context& c) {
     return saturating_multiply(2, c.operands[1].bytes());
   }
@@ -184,7 +186,7 @@ PARTITA_OP(op::dynamic_update_slice)
 
 namespace partita::ops {
 
-/// A dimension whose size is its extent is taken as whole.
+/// Emits a dynamic_slice. A size equal to the extent is stored as `whole`.
 constexpr value_id dynamic_slice(builder& b, value_id x, span<const value_id> starts, ints sizes) {
   if (x < 0) return -1;
   const shape from = b.type(x).shape;

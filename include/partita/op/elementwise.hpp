@@ -1,16 +1,16 @@
-/// What all elementwise ops share: shape rule and tile map.
+/// The shape rule and tile map shared by elementwise ops.
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
 
 namespace partita::op {
 
-/// Shape of an elementwise result. Operands have equal shapes, or rank 0: a scalar combines with
-/// every element. (StableHLO asks for an explicit broadcast there.)
+/// Returns the shape of an elementwise result. Operands have equal shapes, or rank 0: a scalar
+/// combines with every element. (StableHLO requires an explicit broadcast.)
 ///
 /// Errors    S103 shapes differ
 constexpr shape elementwise_shape(infer_context& c, std::string_view name) {
-  // (Few calls: most ops are elementwise.)
+  // Makes few calls, because most ops are elementwise.
   const tensor_type* const types = c.operands.data();
   const int count = static_cast<int>(c.operands.size());
   int at = 0;
@@ -34,6 +34,8 @@ constexpr shape elementwise_shape(infer_context& c, std::string_view name) {
   return result;
 }
 
+/// Checks that all operands from `from` on have one element type.
+///
 /// Errors    S102 element types differ
 constexpr void same_elements(infer_context& c, std::string_view name, std::size_t from = 0) {
   const tensor_type* const types = c.operands.data();
@@ -43,26 +45,34 @@ constexpr void same_elements(infer_context& c, std::string_view name, std::size_
              name_of(types[i].element), " differ; use convert");
 }
 
-// Which element types an op takes, by its first operand.
+// Checks of element types, by the first operand of an op.
 
 constexpr void any_type(infer_context&, std::string_view) {}
+/// Requires a floating-point type.
+///
 /// Errors    S104 not a floating-point type
 constexpr void need_floating(infer_context& c, std::string_view name) {
   if (!is_floating(c.operands[0].element))
     c.fail("S104", name, ": element type ", name_of(c.operands[0].element),
            " is not a floating-point type");
 }
+/// Requires a number: any type but i1.
+///
 /// Errors    S104 not a number
 constexpr void need_number(infer_context& c, std::string_view name) {
   if (c.operands[0].element == dtype::boolean)
     c.fail("S104", name, ": element type ", name_of(dtype::boolean), " is not a number");
 }
+/// Requires an integer type.
+///
 /// Errors    S120 not an integer type
 constexpr void need_integer(infer_context& c, std::string_view name) {
   if (!is_integer(c.operands[0].element))
     c.fail("S120", name, ": element type ", name_of(c.operands[0].element),
            " is not an integer type");
 }
+/// Requires an integer type or i1.
+///
 /// Errors    S120 neither an integer type nor i1
 constexpr void need_bits(infer_context& c, std::string_view name) {
   if (is_floating(c.operands[0].element))
@@ -70,7 +80,7 @@ constexpr void need_bits(infer_context& c, std::string_view name) {
            " is neither an integer type nor i1");
 }
 
-/// Base of the elementwise ops: `([i, j], [i, j]) -> ([i, j])`, rank-0 operands unsliced.
+/// Base of the elementwise ops: `([i, j], [i, j]) -> ([i, j])`. Rank-0 operands are not sliced.
 struct elementwise_op {
   static constexpr bool elementwise = true;
   static constexpr void tile_map(tile_map_context& c) {
@@ -86,9 +96,9 @@ struct elementwise_op {
   static constexpr std::int64_t flops(const cost_context& c) { return c.result.shape.elements(); }
 };
 
-/// Base of the ops whose operands and result have one element type, which `Check` accepts.
+/// Base of ops whose operands and result have one element type, which `Check` validates.
 ///
-/// Errors    S102 element types differ, S103 shapes differ, and those of the check
+/// Errors    S102 element types differ, S103 shapes differ, and those of `Check`
 template <class Op, auto Check, int Operands>
 struct one_type_op : elementwise_op {
   static constexpr int operand_count = Operands;
@@ -99,13 +109,14 @@ struct one_type_op : elementwise_op {
   }
 };
 
-/// The same, of ops that are constant between jumps: their derivative is zero.
+/// Base of unary ops that are piecewise constant: their derivative is zero.
 template <class Op, auto Check>
 struct step_op : one_type_op<Op, Check, 1> {
   static constexpr void derive(derive_context&) {}
 };
 
-/// The cotangent of an operand of an elementwise op: summed if the operand was a scalar.
+/// Returns the cotangent of one operand of an elementwise op: the sum of `cotangent` if the operand
+/// is a scalar.
 constexpr value_id to_operand(derive_context& c, int operand, value_id cotangent) {
   const int rank = c.b.type(c.b.p.operand(c.op, operand)).shape.rank;
   const int have = c.b.type(cotangent).shape.rank;

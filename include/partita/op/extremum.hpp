@@ -1,6 +1,6 @@
 /// maximum, minimum, clamp: elementwise (see elementwise.hpp); NaN if an operand is NaN.
 ///
-/// Of i1, maximum is "or" and minimum is "and".
+/// For i1, maximum is "or" and minimum is "and".
 ///
 /// Errors    S102 element types differ, S103 shapes differ
 #pragma once
@@ -10,7 +10,8 @@
 
 namespace partita::op {
 
-/// The cotangent goes to the greater operand (maximum) or the lesser; to the first on a tie.
+/// Sends the cotangent to the larger operand (maximum) or the smaller one (minimum), and to the
+/// first on a tie.
 template <class Op, ops::direction FirstWins>
 struct extremum_op : one_type_op<Op, any_type, 2> {
   static constexpr void derive(derive_context& c) {
@@ -28,14 +29,15 @@ struct minimum : extremum_op<minimum, ops::direction::le> {
   static constexpr std::string_view name = "minimum";
 };
 
-/// min(max(x, low), high), of the operands low, x, high. (StableHLO wants rank 0 or the shape of x
-/// for the bounds; here x may have rank 0 too.)
+/// Computes min(max(x, low), high) for operands low, x, high. (StableHLO requires the bounds to
+/// have rank 0 or the shape of x; here x may have rank 0 too.)
 struct clamp : one_type_op<clamp, any_type, 3> {
   static constexpr std::string_view name = "clamp";
   static constexpr std::int64_t flops(const cost_context& c) {
     return 2 * c.result.shape.elements();
   }
-  /// The cotangent goes to the operand that is the result; on a bound to none.
+  /// Sends the cotangent to the operand that the result equals. If x equals a bound, no operand
+  /// gets it.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const value_id low = b.p.operand(c.op, 0), x = b.p.operand(c.op, 1),

@@ -1,4 +1,4 @@
-/// fold: combines elements by a function of the user's own.
+/// fold: reduces elements with a user-defined function.
 #pragma once
 
 #include <partita/op/halves.hpp>
@@ -7,12 +7,12 @@
 
 namespace partita::op {
 
-/// A function of scalars as numbers, which travel as the attributes of an op: one step after the
-/// other, of the inputs and of what steps before it made. A step: its op's place in `step_ops`, the
-/// type of what it makes (-1 - i: that of input i), how many operands it has and which, how many
-/// attributes and which.
+/// A function of scalars encoded as integers, which are stored as attributes of an op. It is a list
+/// of steps. Each step operates on the inputs and on the results of earlier steps. A step is
+/// encoded as: the index of its op in `step_ops`; its result type (-1 - i means the type of input
+/// i); the number of operands and their indices; the number of attributes and their values.
 ///
-/// Cost: linear in the steps.
+/// Cost: linear in the number of steps.
 class scalar_function {
  public:
   struct step {
@@ -23,7 +23,7 @@ class scalar_function {
 
   constexpr explicit scalar_function(span<const std::int64_t> code) : rest_(code) {}
 
-  /// The next step; false at the end, or where the numbers are none.
+  /// Reads the next step. Returns false at the end or if the encoding is invalid.
   constexpr bool next(step& s) {
     constexpr auto ops = static_cast<std::int64_t>(sizeof(step_ops) / sizeof(step_ops[0]));
     if (rest_.empty() || !good) return false;
@@ -38,7 +38,7 @@ class scalar_function {
   }
   bool good = true;
 
-  /// The numbers of a program of scalars; false: it has a step that works on more than elements.
+  /// Encodes a program of scalars. Returns false if an op is not in `step_ops`.
   static constexpr bool encode(const program& f, vec<std::int64_t>& code,
                                vec<std::int64_t>& results) {
     vec<std::int64_t> place(f.types.size(), -1);
@@ -60,13 +60,13 @@ class scalar_function {
       results.push_back(place[static_cast<std::size_t>(each.value)]);
     return true;
   }
-  /// The first op of a program that can be no step, since it works on more than elements, or null.
-  static constexpr const op_def* no_step(const program& f) {
+  /// Returns the first op of a program that is not in `step_ops`, or null.
+  static constexpr const op_def* unsupported_op(const program& f) {
     for (op_id o = 0; o < f.op_count(); ++o)
       if (!f.is(o, op_role::parameter) && step_of(*f.op(o).def) < 0) return f.op(o).def;
     return nullptr;
   }
-  /// Sets the types that steps name, and do not take from inputs, to what f makes of them.
+  /// Replaces the type t of every step that states one by f(t). Types that refer to an input stay.
   template <class F>
   static constexpr void replace_types(std::int64_t* code, std::size_t size, const F& f) {
     scalar_function steps({code, size});
@@ -76,8 +76,8 @@ class scalar_function {
       if (s.type >= 0) code[at + 1] = static_cast<std::int64_t>(f(static_cast<dtype>(s.type)));
     }
   }
-  /// Appends the steps, on tensors of one shape and scalars; `values` are its inputs, and get what
-  /// each step makes. False if they are no such function.
+  /// Appends the steps as ops on tensors of one shape and on scalars. `values` holds the inputs;
+  /// each step appends its result. Returns false if the encoding is invalid.
   constexpr bool emit(builder& b, vec<value_id>& values) {
     step s;
     const std::size_t inputs = values.size();
@@ -102,7 +102,8 @@ class scalar_function {
 
   static constexpr std::int64_t max_inputs = 1 << 20;
 
-  /// (So a function of numbers of one type is one of numbers of another type.)
+  /// Encodes a type relative to an input if possible, so that the function also applies to other
+  /// element types.
   static constexpr std::int64_t type_of(const program& f, dtype t) {
     for (int i = 0; i < f.input_count(); ++i)
       if (f.input_type(i).element == t) return -1 - i;
@@ -124,23 +125,24 @@ class scalar_function {
   }
 };
 
-/// Combines the elements along some dimensions, which disappear, by an associative function of the
-/// user's own, of n + n scalars: first the elements before, then those after, one of each operand.
-/// It may swap them if it commutes. An empty dimension yields the identities; combining an element
-/// with them must not change it. Without identities, no dimension may be empty.
+/// Combines the elements along some dimensions, which disappear, by a user-defined associative
+/// function of n + n scalars: first one scalar of each operand for the earlier elements, then one
+/// for the later ones. If the function commutes, the order may change. An empty dimension yields
+/// the identities; combining an element with them must not change it. Without identities, no
+/// dimension may be empty.
 ///
 /// Shapes    n times (s...) -> n times (s without dims)
 /// Attributes: 1 if it commutes, the number of dimensions and the dimensions, strictly increasing,
 ///           the number of identities (n or 0) and the identities as `constant` stores them, the n
 ///           results among inputs and steps, and the steps (see scalar_function)
-/// Tile map  ([i, k]) -> ([i])  again={k}: what is made of pieces is combined once more. If it does
-///           not commute only the first of the dimensions may be cut
+/// Tile map  ([i, k]) -> ([i])  again={k}: the results of shards are combined once more. If the
+///           function does not commute, only the first of the dimensions can be sharded
 /// Cost      one flop per step and element
 /// Errors    S103 shapes differ, S110 bad dimensions, S198 the attributes are not such a function,
-///           or a dimension is empty and there are no identities
+///           or a dimension is empty and identities are missing
 struct fold {
   static constexpr std::string_view name = "fold";
-  /// The attributes, by what they mean.
+  /// The parsed attributes.
   struct parts {
     bool good = false, commutes = false;
     span<const std::int64_t> dims, identities, results, code;
@@ -166,7 +168,7 @@ struct fold {
       return false;
     }
   };
-  /// As scalar_function::replace_types, of op o.
+  /// Applies scalar_function::replace_types to op `o`.
   template <class F>
   static constexpr void replace_types(program& p, op_id o, const F& f) {
     const auto attrs = p.attrs(o);
@@ -176,8 +178,8 @@ struct fold {
         p.attr_list.data() + p.op(o).attr_begin + static_cast<std::ptrdiff_t>(before);
     scalar_function::replace_types(code, all.code.size(), f);
   }
-  /// Appends the function; `values` are its inputs, tensors of one shape or scalars. Gives its
-  /// results; none if it is not one.
+  /// Appends the function as ops. `values` are its inputs: tensors of one shape, or scalars.
+  /// Returns its results, or an empty list if the encoding is invalid.
   static constexpr vec<value_id> emit(builder& b, const parts& p, vec<value_id> values) {
     scalar_function f(p.code);
     if (!f.emit(b, values)) return {};
@@ -193,7 +195,7 @@ struct fold {
     const parts p(c.attrs, n);
     if (n == 0 || !p.good)
       return c.fail("S198", name, ": ", n, " operands and ", c.attrs.size(),
-                    " attributes are no function of scalars");
+                    " attributes are not a function of scalars");
     const shape& from = c.operands[0].shape;
     for (const auto& t : c.operands)
       if (!same_shape(t.shape, from))
@@ -219,7 +221,7 @@ struct fold {
     for (std::size_t i = 0; good && i < n; ++i)
       good = b.type(made[i]) == tensor_type{c.operands[i].element, {}};
     if (!good)
-      return c.fail("S198", name, ": its steps make no scalar of the type of each operand");
+      return c.fail("S198", name, ": its steps do not return a scalar of each operand's type");
     shape to;
     for (int d = 0; d < from.rank; ++d)
       if (!p.reduces(d)) to.push_back(from[d]);
@@ -244,8 +246,9 @@ struct fold {
         ++kept;
     }
   }
-  /// That of the same function of halves: x0 x1, x2 x3, ... until one is left. (In a program of its
-  /// own, where the operands are inputs: they may be one value, or depend on each other.)
+  /// Differentiates the equivalent fold by halves: x0 x1, x2 x3, ... until one element remains. The
+  /// halves are a separate program with the operands as inputs, since the operands may be one value
+  /// or depend on each other.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     vec<int> inputs, outputs;
@@ -288,7 +291,7 @@ struct fold {
   }
 
  private:
-  /// A fold of `around` as a program of its operands, without the op itself.
+  /// Returns the fold `o` of program `around` as a program of its operands that combines by halves.
   static constexpr program halved(const builder& around, op_id o) {
     const op_node& n = around.p.op(o);
     const parts p(around.p.attrs(o), static_cast<std::size_t>(n.operand_count));
@@ -305,7 +308,7 @@ struct fold {
           {ops::reshape(b, xs[i], around.type(n.result + static_cast<value_id>(i)).shape), {}});
     return static_cast<program&&>(b.p);
   }
-  /// Tensors of one shape, of what stands before and behind.
+  /// Combines tensors of one shape: `left` holds the earlier elements, `right` the later ones.
   static constexpr vec<value_id> combined(builder& b, const parts& p, const vec<value_id>& left,
                                           const vec<value_id>& right) {
     if (b.failed()) return left;
@@ -314,7 +317,7 @@ struct fold {
     both.insert_back(right.begin(), right.end());
     vec<value_id> made = emit(b, p, both);
     if (made.size() != left.size()) {
-      b.p.error.record("S198", "fold: its steps make no scalar of the type of each operand");
+      b.p.error.record("S198", "fold: its steps do not return a scalar of each operand's type");
       return left;
     }
     for (value_id& v : made)
@@ -331,13 +334,14 @@ PARTITA_OP(op::fold)
 
 namespace partita::ops {
 
-/// `f`: a program of n + n scalars that returns n; identities as `constant` stores them, or none.
+/// Emits a fold. `f` is a program of n + n scalars that returns n. `identities` are as `constant`
+/// stores them, or empty.
 constexpr value_id fold(builder& b, span<const value_id> operands, ints dims, ints identities,
                         bool commutes, const program& f) {
   vec<std::int64_t> code, results;
   b.p.error.record(f.error);
   if (b.failed()) return -1;
-  if (const op_def* other = op::scalar_function::no_step(f)) {
+  if (const op_def* other = op::scalar_function::unsupported_op(f)) {
     b.p.error.record("S198", "fold: its function uses ", other->name,
                      "; it may use ops that work element by element, comparisons, select, convert "
                      "and numbers");
@@ -345,8 +349,8 @@ constexpr value_id fold(builder& b, span<const value_id> operands, ints dims, in
   }
   if (!op::scalar_function::encode(f, code, results) || results.size() != operands.size() ||
       f.inputs.size() != 2 * operands.size()) {
-    b.p.error.record("S198", "fold: its program is no function of ", 2 * operands.size(),
-                     " scalars, element by element, that gives ", operands.size());
+    b.p.error.record("S198", "fold: its program is not an elementwise function of ",
+                     2 * operands.size(), " scalars that returns ", operands.size());
     return -1;
   }
   vec<std::int64_t> attrs{commutes ? 1 : 0, static_cast<std::int64_t>(dims.size())};

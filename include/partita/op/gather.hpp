@@ -1,4 +1,4 @@
-/// gather: windows of the operand at computed places.
+/// gather: reads windows of the operand at computed positions.
 #pragma once
 
 #include <partita/op/gather_dims.hpp>
@@ -6,24 +6,32 @@
 
 namespace partita::op {
 
-/// result[batch, offset] = operand[start + offset], where start comes from the index vector at
-/// `batch` and is clamped so that the window lies in the operand. Attributes: the dimension
-/// numbers (see gather_dims), then slice_sizes, one per operand dimension; a window dimension that
-/// is taken whole has size `ops::whole`, and only such a dimension is parallel. Collapsed and
-/// batching dimensions have size 1 (StableHLO also allows 0). Without attributes the windows are
+/// Computes result[batch, offset] = operand[start + offset]. The start comes from the index vector
+/// at `batch` and is clamped so that the window is within the operand. Attributes: the dimension
+/// numbers (see gather_dims), then slice_sizes, one per operand dimension. A window dimension of
+/// full extent has size `ops::whole` and can be sharded without communication. Collapsed and
+/// batching dimensions have size 1 (StableHLO also allows 0). Without attributes, the windows are
 /// rows of a table: result[i..., :] = table[indices[i...], :].
 ///
 /// A window of an empty operand is zeros.
 ///
+/// If the operand is sharded along gathered rows, each device gathers the rows that it has and
+/// contributes -0 (0 for integers) for others; one all-reduce or reduce-scatter adds the
+/// contributions, so that NaN, infinities and the sign of zero are preserved. Indices are clamped
+/// to the global extent first. If rows and indices are sharded along one axis, the operand is
+/// gathered; with the pass stationary_rows, the indices are gathered and the results
+/// reduce-scattered instead, if that sends less. Rows that an axis does not divide are padded (see
+/// uneven::pad); no index refers to the padding.
+///
 /// Shapes    operand (n...), indices (i..., starts) of an integer type -> (i..., window...)
-/// Tile map  ([v@, d], [i]) -> ([i, d])  reduce={v:add}: of a piece only that is looked up
-///           which it has (v:or of i1), along each dimension of which windows are one row, or a
-///           part so small that its sum sends less than a gather of the operand (with the
-///           pass stationary_rows i is taken of evidence for v and for i along one axis); a
-///           batching dimension is one factor of operand, indices and result
+/// Tile map  ([v@, d], [i]) -> ([i, d])  reduce={v:add}: each shard gathers the rows that it has,
+///           and the results are summed (v:or for i1). This applies to dimensions along which
+///           windows have one row, or are so small that the reduction sends less than a gather of
+///           the operand. With the pass stationary_rows, i counts as evidence for both v and i
+///           along one axis. A batching dimension is one factor of operand, indices and result
 /// Cost      bytes: the result twice and the indices
-/// Errors    S111 indices are not integers, or rows of a scalar; S139 bad dimension numbers, S140
-///           bad slice sizes
+/// Errors    S111 indices are not integers, or the operand of a row gather is a scalar; S139 bad
+///           dimension numbers, S140 bad slice sizes
 struct gather {
   static constexpr std::string_view name = "gather";
   static constexpr bool reads_part = true;
@@ -85,15 +93,16 @@ struct gather {
     const shape& from = c.operands[0].shape;
     const shape window = dims.window(c.result.shape);
     for (int d = 0; d < from.rank; ++d)
-      if (is_looked_up(dims, d, from, window) && (window[d] == 1 || is_small(c)))
-        c.reduce(from[d], joins_pieces(c.result.element)).operand(0, d).located();
+      if (is_partly_covered(dims, d, from, window) && (window[d] == 1 || is_small(c)))
+        c.reduce(from[d], shard_combiner(c.result.element)).operand(0, d).located();
   }
-  /// Is what is looked up summed with fewer bytes than the tensor is gathered with? (Rows, which
-  /// are as many as there are indices, are looked up where they are.)
+  /// True if summing the result over shards sends fewer bytes than gathering the operand. (Not
+  /// needed for single rows: those are always gathered in place.)
   static constexpr bool is_small(const tile_map_context& c) {
     return 2 * c.result.shape.elements() <= c.operands[0].shape.elements();
   }
-  /// Looks up what is of a piece, and nothing where the index is of another one.
+  /// Gathers the windows that are in this shard; for other windows contributes the identity of the
+  /// reduction.
   static constexpr void locate(locate_context& c) {
     builder& b = c.b;
     const shape part = b.type(c.operands[0]).shape, indices = b.type(c.operands[1]).shape;
@@ -108,18 +117,18 @@ struct gather {
                       {rows.window.extents, static_cast<std::size_t>(part.rank)});
       if (b.failed()) return;
       const value_id here = rows.all_here(b.type(found).shape);
-      const value_id none = nothing(b, c.result_types[0].element);
-      c.results.push_back(rows.turned_back(ops::select(b, here, found, none)));
+      const value_id none = absent_value(b, c.result_types[0].element);
+      c.results.push_back(rows.in_old_order(ops::select(b, here, found, none)));
       return;
     }
     const value_id index = clamped_index(b, c.operands[1], c.pieces[0].size - 1);
-    const value_id own = own_index(c, 0, index);
+    const value_id own = local_index(c, 0, index);
     const value_id operands[] = {c.operands[0], own};
     const value_id found = c.emit(operands);
-    const value_id here = dims.along_result(b, is_own_index(c, 0, own), c.result_types[0].shape);
-    c.results.push_back(ops::select(b, here, found, nothing(b, c.result_types[0].element)));
+    const value_id here = dims.along_result(b, is_local_index(c, 0, own), c.result_types[0].shape);
+    c.results.push_back(ops::select(b, here, found, absent_value(b, c.result_types[0].element)));
   }
-  /// Sums the cotangent where its elements came from.
+  /// Adds the cotangent at the positions that the elements came from.
   static constexpr void derive(derive_context& c) {
     if (!c.wanted[0]) return;
     builder& b = c.b;
@@ -157,7 +166,7 @@ PARTITA_OP(op::gather)
 
 namespace partita::ops {
 
-/// A window dimension whose slice size is its extent is taken as whole.
+/// Emits a gather. A window dimension whose slice size is its extent is stored as `whole`.
 constexpr value_id gather(builder& b, value_id operand, value_id indices,
                           const gather_dimensions& d, ints slice_sizes) {
   if (operand < 0 || indices < 0) return -1;
@@ -181,7 +190,7 @@ constexpr value_id gather(builder& b, value_id operand, value_id indices,
   const value_id operands[] = {operand, indices};
   return b.emit(def<op::gather>, operands, {attrs.data(), attrs.size()});
 }
-/// Rows of a table.
+/// Emits a gather of rows of a table.
 constexpr value_id gather(builder& b, value_id table, value_id indices) {
   return b.emit(def<op::gather>, {table, indices});
 }

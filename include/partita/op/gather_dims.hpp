@@ -1,4 +1,4 @@
-/// Which dimension of a gather or scatter is what.
+/// The role of each dimension of a gather or scatter.
 #pragma once
 
 #include <partita/op/constant.hpp>
@@ -6,30 +6,30 @@
 
 namespace partita::op {
 
-/// The dimension numbers of a gather, decoded and checked. A scatter has the same ones: its input
-/// is the operand, its updates are the result, and its windows are as large as the updates say.
+/// The dimension numbers of a gather, decoded and checked. A scatter uses the same ones: its input
+/// is the operand, its updates are the result, and the updates determine the window sizes.
 ///
-/// The window starts stand along index_vector_dim of the indices; their other dimensions, in order,
-/// are the result's dimensions that are not offset_dims. A dimension of the operand is taken by a
-/// window, or has one element per window (collapsed), or runs along with a dimension of the
-/// indices (batching).
+/// The window starts are stored along index_vector_dim of the indices. The other dimensions of the
+/// indices, in order, are the result's dimensions that are not offset_dims. A dimension of the
+/// operand is covered by a window (offset), or has one element per window (collapsed), or is
+/// indexed together with a dimension of the indices (batching).
 ///
 /// Attributes, in this order: offset_dims, collapsed_slice_dims, operand_batching_dims,
 /// start_indices_batching_dims and start_index_map, each as its length and its numbers, then
-/// index_vector_dim. No attributes stand for the rows of a table: indices (i...) into an operand
-/// (rows, d...) give (i..., d...), that is offset_dims = [the last ones], collapsed_slice_dims =
-/// start_index_map = [0], index_vector_dim = rank of the indices.
+/// index_vector_dim. An empty list of attributes means rows of a table: indices (i...) into an
+/// operand (rows, d...) yield (i..., d...). That is offset_dims = [the last ones],
+/// collapsed_slice_dims = start_index_map = [0], index_vector_dim = rank of the indices.
 struct gather_dims {
   int operand_rank = 0, indices_rank = 0, result_rank = 0;
-  int vector_dim = 0;               ///< indices_rank: every index is a scalar
+  int vector_dim = 0;               ///< indices_rank if every index is a scalar
   int starts = 0;                   ///< length of the index vector
   int start_map[max_rank] = {};     ///< operand dimension of each start
   int window_dim[max_rank] = {};    ///< per operand dimension: its result dimension, or -1
   int batching_dim[max_rank] = {};  ///< per operand dimension: its dimension of the indices, or -1
   int index_dim[max_rank] = {};     ///< per result dimension: its dimension of the indices, or -1
-  bool mapped[max_rank] = {};       ///< per operand dimension: has it a start?
-  std::size_t attrs_read = 0;       ///< how many of the attributes are dimension numbers
-  text fault;                       ///< what is wrong, if something is
+  bool mapped[max_rank] = {};       ///< per operand dimension: true if it has a start
+  std::size_t attrs_read = 0;       ///< number of attributes that are dimension numbers
+  text fault;                       ///< error text; empty if the numbers are valid
 
   template <class Fields>
   static constexpr void attributes(Fields& f) {
@@ -50,7 +50,8 @@ struct gather_dims {
       read(attrs, operand, indices);
   }
 
-  /// What there is for each index, repeated along the other dimensions of the result (updates).
+  /// Repeats a value that has one element per index along the other dimensions of the result
+  /// (updates).
   constexpr value_id along_result(builder& b, value_id x, const shape& result) const {
     if (vector_dim < indices_rank) {
       shape without;
@@ -64,7 +65,8 @@ struct gather_dims {
       if (index_dim[r] >= 0) along[count++] = r;
     return ops::broadcast_in_dim(b, x, result, {along, count});
   }
-  /// Extents of a window along the dimensions of the operand, given those of the result (updates).
+  /// Returns the window's extents along the operand's dimensions, given the shape of the result
+  /// (updates).
   constexpr shape window(const shape& result) const {
     shape s;
     for (int d = 0; d < operand_rank; ++d)
@@ -84,8 +86,8 @@ struct gather_dims {
     for (int d = 1; d < operand_rank; ++d) window_dim[d] = indices_rank + d - 1;
   }
 
-  /// The next counted list; empty, with a fault, if there is none or its numbers are not below
-  /// `rank`, repeat (or, if `sorted`, do not increase).
+  /// Reads the next counted list. If it is incomplete, or its numbers repeat or are not below
+  /// `rank` (or do not increase, if `sorted`), sets the fault and returns an empty list.
   constexpr ops::ints list(ops::ints attrs, std::string_view name, int rank, bool sorted) {
     if (!fault.empty()) return {};
     const auto left = static_cast<std::int64_t>(attrs.size() - attrs_read) - 1;
@@ -132,11 +134,11 @@ struct gather_dims {
         static_cast<std::size_t>(operand_rank))
       return refuse("offset, collapsed and batching dimensions do not make up the operand");
 
-    bool taken[max_rank] = {};  // operand dimensions that windows have no dimension of
-    for (auto d : collapsed) taken[d] = true;
+    bool not_in_window[max_rank] = {};  // operand dimensions that are not window dimensions
+    for (auto d : collapsed) not_in_window[d] = true;
     for (std::size_t i = 0; i < batching.size(); ++i) {
       const auto d = static_cast<int>(batching[i]), partner = static_cast<int>(partners[i]);
-      if (taken[d]) return refuse("a dimension is both collapsed and batching");
+      if (not_in_window[d]) return refuse("a dimension is both collapsed and batching");
       if (partner == vector_dim) return refuse("index_vector_dim is a batching dimension");
       if (!same_extent(operand[d], indices[partner])) {
         fault << "batching extents differ: " << operand[d] << " of dimension " << d
@@ -144,7 +146,7 @@ struct gather_dims {
               << " of the indices,";
         return;
       }
-      taken[d] = true;
+      not_in_window[d] = true;
       batching_dim[d] = partner;
     }
     for (std::size_t k = 0; k < map.size(); ++k) {
@@ -159,7 +161,7 @@ struct gather_dims {
     int next_index = 0, next_window = 0;
     for (int r = 0; r < result_rank; ++r) {
       if (next_offset < offset.size() && offset[next_offset] == r) {
-        while (taken[next_window]) ++next_window;
+        while (not_in_window[next_window]) ++next_window;
         window_dim[next_window++] = r;
         ++next_offset;
       } else {
@@ -170,7 +172,8 @@ struct gather_dims {
   }
 };
 
-/// Are these the dimension numbers of the rows of a table, for which no attributes stand?
+/// True if these are the dimension numbers of a gather of table rows, which are stored as an empty
+/// list.
 constexpr bool is_rows(const ops::gather_dimensions& d, int operand_rank, int indices_rank) {
   const auto is_first = [](ops::ints list) { return list.size() == 1 && list[0] == 0; };
   bool rows = d.operand_batching_dims.empty() && d.start_indices_batching_dims.empty() &&
@@ -181,7 +184,7 @@ constexpr bool is_rows(const ops::gather_dimensions& d, int operand_rank, int in
     rows = rows && d.offset_dims[i] == indices_rank + static_cast<std::int64_t>(i);
   return rows;
 }
-/// Dimension numbers as attributes.
+/// Encodes dimension numbers as attributes.
 constexpr vec<std::int64_t> encode(const ops::gather_dimensions& d) {
   vec<std::int64_t> attrs;
   for (ops::ints list : {d.offset_dims, d.collapsed_slice_dims, d.operand_batching_dims,
@@ -193,17 +196,18 @@ constexpr vec<std::int64_t> encode(const ops::gather_dimensions& d) {
   return attrs;
 }
 
-// For the derivatives of each other: the same dimension numbers, as attributes.
+// Used by gather and scatter for each other's derivatives. They have the same dimension numbers, as
+// attributes.
 
 /// Gathers windows of the given extents.
 constexpr value_id gather_like(builder& b, ops::ints dims, value_id operand, value_id indices,
                                const shape& window);
-/// Scatters into `input`, or without one (-1) into a tensor of shape `to`.
+/// Scatters into `input`, or, if that is -1, into a tensor of shape `to`.
 constexpr value_id scatter_like(builder& b, ops::ints dims, ops::scatter_update update,
                                 value_id input, const shape& to, value_id indices,
                                 value_id updates);
 
-/// The window starts moved to where the windows lie in the operand, as gather moves them.
+/// Clamps the window starts so that the windows are within the operand, as gather does.
 constexpr value_id clamp_starts(builder& b, const gather_dims& dims, const shape& operand,
                                 const shape& window, value_id indices) {
   const tensor_type type = b.type(indices);

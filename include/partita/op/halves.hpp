@@ -1,11 +1,11 @@
-/// Lines combined by halves: x0 x1, x2 x3, ... until one element is left.
+/// Reduction by halves: combines x0 x1, x2 x3, ... until one element remains.
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
 
 namespace partita::op_detail {
 
-/// [begin : end : stride] of dimension d, of all others everything.
+/// Slices [begin : end : stride] of dimension d, and everything of the other dimensions.
 constexpr value_id cut(builder& b, value_id x, int d, std::int64_t begin, std::int64_t end,
                        std::int64_t stride = 1) {
   if (x < 0) return -1;
@@ -23,9 +23,9 @@ constexpr vec<value_id> cut(builder& b, const vec<value_id>& xs, int d, std::int
   return made;
 }
 
-/// Combines tensors of one shape along a dimension, whose extent becomes 1 (0 stays 0).
-/// `combine(left, right)` makes as many tensors of what stands before and behind; where it makes
-/// none (-1), the rest is left.
+/// Combines tensors of one shape along a dimension until its extent is 1 (0 stays 0).
+/// `combine(left, right)` receives the earlier and the later elements and returns the same number
+/// of tensors. If it returns -1, halve stops.
 ///
 /// Cost: log2(extent) calls
 template <class Combine>

@@ -1,11 +1,11 @@
-/// Ops that pass their operand on: parameter, tag, stop_gradient, place.
+/// Ops that return their operand unchanged: parameter, tag, stop_gradient, place.
 #pragma once
 
 #include <partita/op/elementwise.hpp>
 
 namespace partita::op {
 
-/// What the ops of this file share: `([i, j]) -> ([i, j])`, no work.
+/// Base of the ops of this file: `([i, j]) -> ([i, j])`, no work.
 struct identity_op {
   static constexpr int operand_count = 1;
   static constexpr bool identity = true;
@@ -13,7 +13,7 @@ struct identity_op {
   static constexpr void tile_map(tile_map_context& c) { elementwise_op::tile_map(c); }
 };
 
-/// An input of the program. Its loops are the tiling of the argument.
+/// An input of the program. Its loops record the tiling of the argument.
 struct parameter : identity_op {
   static constexpr std::string_view name = "parameter";
   static constexpr int operand_count = 0;
@@ -23,10 +23,10 @@ struct parameter : identity_op {
 
 inline constexpr std::string_view cotangent_prefix = "grad.";
 
-/// What the cotangent of a tag is named: "grad.h" of "h".
+/// Returns the name of a tag's cotangent: "grad.h" for "h".
 constexpr text cotangent_name(std::string_view tag) { return concat(cotangent_prefix, tag); }
-/// The tag that has a cotangent of this name, "h" of "grad.h" and of "grad.grad.h"; of other names
-/// nothing.
+/// Returns the tag that a cotangent's name belongs to: "h" for "grad.h" and "grad.grad.h". Returns
+/// an empty text for other names.
 constexpr std::string_view primal_name(std::string_view cotangent) {
   const std::size_t size = cotangent_prefix.size();
   std::string_view name = cotangent;
@@ -34,10 +34,10 @@ constexpr std::string_view primal_name(std::string_view cotangent) {
   return name.size() == cotangent.size() ? std::string_view{} : name;
 }
 
-/// Of tags with such names a run hands the values out, see dsl/tag.hpp.
+/// Prefix of tags whose values a run returns (see dsl/tag.hpp).
 inline constexpr std::string_view probe_prefix = "probe.";
 
-/// Gives a value a name that tactics can refer to. Its cotangent has one, too, see cotangent_name.
+/// Names a value for tactics. The cotangent of a tag is a tag, too (see cotangent_name).
 ///
 /// Source    PartIR, section 8 (model-internal annotations)
 struct tag : identity_op {
@@ -53,15 +53,15 @@ struct tiling : identity_op {
   static constexpr op_role role = op_role::tiling;
 };
 
-/// Passes its operand on and stops reverse mode.
+/// Returns its operand and stops reverse mode.
 struct stop_gradient : identity_op {
   static constexpr std::string_view name = "stop_gradient";
   static constexpr bool stops_gradient = true;
   static constexpr void derive(derive_context&) {}
 };
 
-/// Copies a value into another memory: offloading to the host, and back. The elements are the same.
-/// A value in host memory uses no device memory.
+/// Copies a value to another memory, for offloading to the host and back. The elements do not
+/// change. A value in host memory uses no device memory.
 ///
 /// Attributes: the memory, see memory_space
 /// Errors    S149 the attribute is not a memory

@@ -1,4 +1,4 @@
-/// Integers in a loop's body that depend only on the number of the iteration.
+/// Integers in a loop's body that depend only on the iteration number.
 #pragma once
 
 #include <partita/op/arithmetic.hpp>
@@ -11,7 +11,7 @@
 
 namespace partita {
 
-/// slope * t + offset in iteration t = 0, 1, ..., trips - 1; unknown unless `known`.
+/// The value slope * t + offset in iteration t = 0, 1, ..., trips - 1. Unknown unless `known`.
 struct iteration_number {
   bool known = false;
   std::int64_t slope = 0, offset = 0;
@@ -24,8 +24,8 @@ struct iteration_number {
 
 namespace op_detail {
 
-/// Reads a rank-0 integer or boolean constant; false for any other value, and for a u64 number that
-/// int64 cannot hold.
+/// Reads a rank-0 integer or boolean constant. Returns false for any other value, and for a u64
+/// number that does not fit int64.
 constexpr bool integer_constant(const program& p, value_id v, std::int64_t& n) {
   const op_id o = p.producer(v);
   const tensor_type& t = p.type(v);
@@ -35,13 +35,13 @@ constexpr bool integer_constant(const program& p, value_id v, std::int64_t& n) {
   return t.element != dtype::u64 || n >= 0;
 }
 
-/// Finds which rank-0 integers and booleans of a body are linear in the number of the iteration.
+/// Finds the rank-0 integers and booleans of a body that are linear in the iteration number.
 ///
-/// A number that leaves the range of its type in some iteration is unknown, since it wraps.
-/// Cost: linear in the ops of the body; nested programs are not visited.
+/// A number that leaves the range of its type in some iteration is unknown, since it wraps. Cost:
+/// linear in the ops of the body; nested programs are not visited.
 class iteration_numbers {
  public:
-  /// `inputs`: known numbers of the body's inputs.
+  /// Analyzes `body`. `inputs` are the numbers of the body's inputs.
   constexpr iteration_numbers(const program& body, std::int64_t trips,
                               const vec<iteration_number>& inputs)
       : p_(body), last_(trips - 1), numbers_(body.types.size(), iteration_number()) {
@@ -74,7 +74,7 @@ class iteration_numbers {
     if (slope.overflowed() || offset.overflowed()) return {};
     return {true, slope.value_or(0), offset.value_or(0)};
   }
-  /// The result of a rank-0 op.
+  /// Returns the number that a rank-0 op computes.
   constexpr iteration_number of(op_id o) const {
     const op_node& n = p_.op(o);
     if (p_.type(n.result).shape.rank != 0 || is_floating(p_.type(n.result).element)) return {};
@@ -114,7 +114,7 @@ class iteration_numbers {
     if (is(def<op::compare>)) return compared(static_cast<ops::direction>(p_.attrs(o)[0]), x);
     return {};
   }
-  /// `and` or `or` of booleans: one operand alone may determine the result.
+  /// Handles `and` and `or` of booleans: one operand alone may determine the result.
   constexpr iteration_number both(op_id o, const iteration_number* x) const {
     if (p_.type(p_.op(o).result).element != dtype::boolean) return {};
     const std::int64_t settles = p_.op(o).def->id == def<op::logical_or>.id ? 1 : 0;
@@ -129,7 +129,7 @@ class iteration_numbers {
                                                const iteration_number& b) {
     return linear(checked(a.slope) - b.slope, checked(a.offset) - b.offset);
   }
-  /// -1, 0 or 1 if a - b is below, equal to or above zero in all iterations; else 2.
+  /// Returns -1, 0 or 1 if a - b is below, equal to or above zero in all iterations; otherwise 2.
   constexpr int sign(const iteration_number& a, const iteration_number& b) const {
     const iteration_number d = difference(a, b);
     const checked last = d.at(last_);

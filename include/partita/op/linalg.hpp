@@ -1,11 +1,11 @@
-/// cholesky and triangular_solve: batches of square matrices.
+/// cholesky and triangular_solve, for batches of square matrices.
 #pragma once
 
 #include <partita/op/elementwise.hpp>
 
 namespace partita::op {
 
-/// Are the last two dimensions of the first operand, of a floating-point type, equal?
+/// True if the first operand has a floating-point type and its last two dimensions are equal.
 ///
 /// Errors    S104 not a floating-point type, S170 not a batch of square matrices
 constexpr bool need_square_matrices(infer_context& c, std::string_view name) {
@@ -15,6 +15,8 @@ constexpr bool need_square_matrices(infer_context& c, std::string_view name) {
     c.fail("S170", name, ": ", c.operands[0], " is not a batch of square matrices (..., n, n)");
   return !c.error;
 }
+/// True if there are `count` attributes and each is 0 or 1.
+///
 /// Errors    S171 an attribute is not 0 or 1, or missing
 constexpr bool need_flags(infer_context& c, std::string_view name, std::size_t count) {
   bool good = c.attrs.size() == count;
@@ -23,8 +25,8 @@ constexpr bool need_flags(infer_context& c, std::string_view name, std::size_t c
   return good;
 }
 
-/// In (..., n, n) of the given shape: is the row `d` the column? (`gt`: strictly below the
-/// diagonal.)
+/// Returns a mask of shape (..., n, n) that compares each element's row with its column: `eq` is
+/// the diagonal, `gt` the strict lower triangle.
 constexpr value_id triangle(builder& b, ops::direction d, const shape& of) {
   tensor_type square{dtype::i32, {}};
   for (int i = 0; i < 2; ++i) square.shape.push_back(of[of.rank - 1]);
@@ -33,8 +35,8 @@ constexpr value_id triangle(builder& b, ops::direction d, const shape& of) {
   const std::int64_t dims[] = {of.rank - 2, of.rank - 1};
   return ops::broadcast_in_dim(b, ops::compare(b, d, row, column), of, dims);
 }
-/// The product of matrices of a batch, over dimension `x_dim` of x and `y_dim` of y, counted from
-/// the first dimension of a matrix.
+/// Multiplies the matrices of a batch, contracting dimension `x_dim` of x with `y_dim` of y. Both
+/// count from the first dimension of a matrix.
 constexpr value_id matrix_product(builder& b, value_id x, int x_dim, value_id y, int y_dim) {
   if (x < 0 || y < 0) return -1;
   const int batch = b.type(x).shape.rank - 2;
@@ -55,14 +57,14 @@ constexpr value_id matrix_transpose(builder& b, value_id x) {
   return ops::transpose(b, x, {permutation, static_cast<std::size_t>(rank)});
 }
 
-/// The triangular factor of symmetric positive-definite matrices: a = l l^T with l lower
-/// triangular, or a = u^T u with u upper triangular. Only the triangle of that name is read. The
-/// other triangle of the result is zero, which StableHLO leaves open; where a matrix is not
-/// positive definite the triangle is NaN.
+/// Computes the triangular factor of symmetric positive-definite matrices: a = l l^T with l lower
+/// triangular, or a = u^T u with u upper triangular. Reads only that triangle of a. The other
+/// triangle of the result is zero, which StableHLO leaves open. If a matrix is not positive
+/// definite, the triangle is NaN.
 ///
 /// Shapes    a (..., n, n) -> (..., n, n)
 /// Attributes: lower (1 for l, 0 for u)
-/// Tile map  ([i, n, n]) -> ([i, n, n]), the matrices stay whole
+/// Tile map  ([i, n, n]) -> ([i, n, n]); the matrices cannot be sharded
 /// Cost      n^3 / 3 flop per matrix
 /// Errors    S104 not a floating-point type, S170 not a batch of square matrices, S171 not a flag
 /// Source    derivative: Murray, arXiv:1602.07527
@@ -78,8 +80,8 @@ struct cholesky {
   static constexpr void tile_map(tile_map_context& c) {
     for (int d = 0; d + 2 < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d).operand(0, d);
   }
-  /// Of symmetric changes of a: with p the lower triangle of l^T g, its diagonal halved, the
-  /// symmetric part of l^-T p l^-1.
+  /// For symmetric changes of a, let p be the lower triangle of l^T g with its diagonal halved. The
+  /// cotangent is the symmetric part of l^-T p l^-1.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const bool lower = b.p.attrs(c.op)[0] != 0;
@@ -109,15 +111,15 @@ struct cholesky {
   }
 };
 
-/// The solution x of op(a) x = b, or of x op(a) = b, where a is triangular and op(a) is a or a^T.
-/// Only the named triangle of a is read, and with unit_diagonal not its diagonal either, which then
-/// is taken as 1. Where the diagonal has a zero, x has inf or NaN.
+/// Solves op(a) x = b, or x op(a) = b, where a is triangular and op(a) is a or a^T. Reads only the
+/// named triangle of a. With unit_diagonal, the diagonal is not read and counts as 1. If the
+/// diagonal has a zero, x has inf or NaN.
 ///
-/// Shapes    a (..., n, n), b (..., n, m), or (..., m, n) if a stands right of x -> that of b
-/// Attributes: left_side, lower (of a as it is given), unit_diagonal, transpose_a: each 1 or 0
-///           (StableHLO's ADJOINT is TRANSPOSE here: there are no complex numbers)
-/// Tile map  ([i, n, n], [i, n, j]) -> ([i, n, j]); on the right ([i, n, n], [i, j, n]) ->
-///           ([i, j, n]); n stays whole
+/// Shapes    a (..., n, n), b (..., n, m), or (..., m, n) if a is on the right of x -> shape of b
+/// Attributes: left_side, lower (before op is applied), unit_diagonal, transpose_a: each 1 or 0
+///           (StableHLO's ADJOINT is TRANSPOSE here: complex numbers are not supported)
+/// Tile map  left ([i, n, n], [i, n, j]) -> ([i, n, j]),
+///           right ([i, n, n], [i, j, n]) -> ([i, j, n]); n cannot be sharded
 /// Cost      n^2 m flop per matrix
 /// Errors    S102 element types differ, S104 not a floating-point type, S170 a is not a batch of
 ///           square matrices, S171 not a flag, S172 b does not fit a
@@ -150,8 +152,8 @@ struct triangular_solve {
     const int free = batch + (c.attrs[0] != 0 ? 1 : 0);
     c.tile(c.result.shape[free], free).operand(1, free);
   }
-  /// b': the cotangent, solved with the transposed matrix. a': minus the product of b' and x, in
-  /// the triangle.
+  /// The cotangent of b is the result's cotangent, solved with the transposed matrix. The cotangent
+  /// of a is minus the product of b's cotangent and x, restricted to the triangle.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const ops::triangular_options o = options(b.p.attrs(c.op).data());

@@ -1,4 +1,4 @@
-/// literal: a constant, element by element.
+/// literal: a constant with a value for each element.
 #pragma once
 
 #include <partita/op/constant.hpp>
@@ -9,8 +9,8 @@ namespace partita::op {
 /// Attributes: the bits of each element in row-major order, as `constant` encodes one.
 ///
 /// Shapes    () -> as declared
-/// Tile map  () -> (), every dimension stays whole
-/// Errors    S144 another number of elements, S117 a number is not a value of the element type
+/// Tile map  () -> (), no dimension can be sharded
+/// Errors    S144 wrong number of elements, S117 a number is not a value of the element type
 struct literal {
   static constexpr std::string_view name = "literal";
   static constexpr int operand_count = 0;
@@ -46,7 +46,7 @@ struct literal {
       std::int64_t bits = 0;
       if (!read_element(in, c.declared.element, bits))
         return c.error.record("P011", "parse: attributes of literal: \"", short_name(in.rest()),
-                              "\" is no number of type ", name_of(c.declared.element));
+                              "\" is not a number of type ", name_of(c.declared.element));
       c.attrs.push_back(bits);
     }
   }
@@ -60,7 +60,7 @@ PARTITA_OP(op::literal)
 
 namespace partita::ops {
 
-/// One whose elements are all equal is a `constant`.
+/// Emits a literal, or a `constant` if all elements are equal.
 constexpr value_id literal(builder& b, const tensor_type& type, ints bits) {
   const std::int64_t* const list = bits.data();
   const std::size_t count = bits.size();

@@ -1,7 +1,7 @@
-/// and, or, xor, not, popcnt, count_leading_zeros: elementwise (see elementwise.hpp), bit by bit of
-/// integers, and of i1.
+/// and, or, xor, not, popcnt, count_leading_zeros: elementwise (see elementwise.hpp), bitwise on
+/// integers and logical on i1.
 ///
-/// Errors    S102 element types differ, S103 shapes differ, S120 not an integer type nor i1
+/// Errors    S102 element types differ, S103 shapes differ, S120 neither an integer type nor i1
 ///           (popcnt, count_leading_zeros: not an integer type)
 #pragma once
 
@@ -25,12 +25,12 @@ struct logical_not : one_type_op<logical_not, need_bits, 1> {
   static constexpr std::string_view name = "not";
 };
 
-/// How many bits are set.
+/// Counts the bits that are set.
 struct popcnt : one_type_op<popcnt, need_integer, 1> {
   static constexpr std::string_view name = "popcnt";
 };
 
-/// How many bits above the highest one that is set; of 0, all.
+/// Counts the zero bits above the highest set bit; for 0, returns the number of bits.
 struct count_leading_zeros : one_type_op<count_leading_zeros, need_integer, 1> {
   static constexpr std::string_view name = "count_leading_zeros";
 };

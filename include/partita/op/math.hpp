@@ -10,14 +10,14 @@ namespace partita::op {
 
 template <class Op>
 struct math_op : one_type_op<Op, need_floating, 1> {
-  /// The cotangent times `Op::slope(b, x, y)`, where y = f(x).
+  /// Multiplies the cotangent by `Op::slope(b, x, y)`, where y = f(x).
   static constexpr void derive(derive_context& c) {
     const value_id x = c.b.p.operand(c.op, 0), y = c.b.p.op(c.op).result;
     c.operands[0] = ops::multiply(c.b, c.cotangent, Op::slope(c.b, x, y));
   }
 };
 
-/// The same for functions with a selectable accuracy (see numerics.hpp).
+/// Base of functions with a selectable accuracy (see numerics.hpp).
 ///
 /// Errors    S199 the attributes are not an accuracy
 template <class Op>
@@ -25,8 +25,8 @@ struct accurate_op : math_op<Op> {
   static constexpr void infer(infer_context& c) {
     math_op<Op>::infer(c);
     if (accuracy how; !c.attrs.empty() && !accuracy::load(c.attrs, how))
-      c.fail("S199", Op::name, ": ", c.attrs.size(), " attributes, of which the first is ",
-             c.attrs[0], ", are not an accuracy");
+      c.fail("S199", Op::name, ": ", c.attrs.size(), " attributes that start with ", c.attrs[0],
+             " are not an accuracy");
   }
   static constexpr void print(print_context& c) {
     if (c.p.op(c.op).attr_count == 0) return;
@@ -57,7 +57,7 @@ constexpr value_id emit_accurate(builder& b, value_id x, const accuracy& how) {
   return b.emit(def<Op>, span<const value_id>(&x, 1), {attrs.data(), attrs.size()});
 }
 
-/// A number as a scalar of the element type of `like`.
+/// Returns a number as a scalar with the element type of `like`.
 constexpr value_id number_like(builder& b, value_id like, double v) {
   return ops::scalar(b, b.type(like).element, v);
 }
@@ -68,7 +68,7 @@ struct exp : accurate_op<exp> {
   static constexpr value_id slope(builder&, value_id, value_id y) { return y; }
 };
 
-/// exp(x) - 1, accurate near 0. (StableHLO's exponential_minus_one.)
+/// Computes exp(x) - 1, accurate near 0. (StableHLO's exponential_minus_one.)
 struct expm1 : accurate_op<expm1> {
   static constexpr std::string_view name = "expm1";
   static constexpr bool costly = true;
@@ -85,7 +85,7 @@ struct log : accurate_op<log> {
   }
 };
 
-/// log(1 + x), accurate near 0. (StableHLO's log_plus_one.)
+/// Computes log(1 + x), accurate near 0. (StableHLO's log_plus_one.)
 struct log1p : accurate_op<log1p> {
   static constexpr std::string_view name = "log1p";
   static constexpr bool costly = true;
@@ -95,7 +95,7 @@ struct log1p : accurate_op<log1p> {
   }
 };
 
-/// 1 / (1 + exp(-x)).
+/// Computes 1 / (1 + exp(-x)).
 struct logistic : accurate_op<logistic> {
   static constexpr std::string_view name = "logistic";
   static constexpr bool costly = true;

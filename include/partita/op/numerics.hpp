@@ -1,8 +1,8 @@
-/// How exactly products and functions are computed: the accuracy that a TPU or GPU trades for
-/// speed.
+/// Precision of products and functions: the accuracy that a TPU or GPU trades for speed.
 ///
-/// An op stores this as numbers after its other attributes, and stores none in the usual case. So
-/// every pass that copies attributes keeps it, ops that differ in it are different ops, and
+/// An op stores it as numbers after its other attributes, and stores nothing for the default. So
+/// every pass that copies attributes keeps it, ops with different precision are different ops, and
+/// programs without it print and hash as if it did not exist.
 /// programs without it print and hash as if it did not exist.
 #pragma once
 
@@ -19,11 +19,11 @@
 
 namespace partita {
 
-/// How exactly a product reads an operand. (StableHLO and JAX call `standard` DEFAULT: a TPU rounds
-/// f32 to bf16.)
+/// How precisely a product reads an operand. (StableHLO and JAX call `standard` DEFAULT: a TPU
+/// rounds f32 to bf16.)
 enum class precision : std::uint8_t { standard, high, highest };
 
-/// The formats in which a dot algorithm holds operands and sums.
+/// The formats in which a dot algorithm stores operands and sums.
 inline constexpr std::string_view float_formats[] = {
     "f4E2M1FN",   "f6E2M3FN",      "f6E3M2FN", "f8E3M4",     "f8E4M3",    "f8E4M3FN",
     "f8E4M3FNUZ", "f8E4M3B11FNUZ", "f8E5M2",   "f8E5M2FNUZ", "f8E8M0FNU", "bf16",
@@ -47,8 +47,8 @@ enum class float_format : std::uint8_t {
   f64
 };
 
-/// How the hardware computes a product: each operand is split into `components` numbers of a
-/// format; `operations` of their products are added up in the format of the accumulation.
+/// How the hardware computes a product. Each operand is split into `components` numbers of a
+/// format; `operations` of their products are added in the accumulation format.
 ///
 /// Source    StableHLO, `dot_algorithm`
 struct dot_algorithm {
@@ -59,10 +59,10 @@ struct dot_algorithm {
   friend constexpr bool operator==(const dot_algorithm&, const dot_algorithm&) = default;
 };
 
-/// How exactly a dot_general or a convolution is computed. (A convolution has no algorithm.)
+/// The precision of a dot_general or a convolution. (A convolution has no algorithm.)
 ///
-/// Stored as nothing, as the precisions of lhs and rhs, or as these followed by the seven numbers
-/// of an algorithm.
+/// Stored as nothing (the default), as the precisions of lhs and rhs, or as these followed by the
+/// seven numbers of an algorithm.
 struct product_precision {
   precision lhs = precision::standard, rhs = precision::standard;
   bool has_algorithm = false;
@@ -79,7 +79,7 @@ struct product_precision {
   constexpr bool is_usual() const {
     return !has_algorithm && lhs == precision::standard && rhs == precision::standard;
   }
-  /// The precision of the product with its operands swapped.
+  /// Returns the precision of the product with its operands swapped.
   constexpr product_precision swapped() const {
     product_precision other = *this;
     other.lhs = rhs;
@@ -102,7 +102,7 @@ struct product_precision {
       to.push_back(n);
     to.push_back(algorithm.imprecise_accumulation ? 1 : 0);
   }
-  /// False if `store` cannot have made these numbers.
+  /// Decodes numbers that `store` wrote. Returns false if `store` cannot have written them.
   static constexpr bool load(span<const std::int64_t> n, product_precision& out) {
     out = {};
     if (n.empty()) return true;
@@ -124,7 +124,7 @@ struct product_precision {
     return true;
   }
 
-  /// `precision=[default, highest], algorithm=[tf32, tf32, f32, 1, 1, 3]`
+  /// Prints `precision=[default, highest], algorithm=[tf32, tf32, f32, 1, 1, 3]`.
   static constexpr void print(text& out, span<const std::int64_t> numbers) {
     product_precision p;
     if (!load(numbers, p)) return;
@@ -138,7 +138,7 @@ struct product_precision {
         << format(a.accumulation) << ", " << a.lhs_components << ", " << a.rhs_components << ", "
         << a.operations << (a.imprecise_accumulation ? ", imprecise" : "") << ']';
   }
-  /// Appends the numbers of a text that `print` writes.
+  /// Parses text that `print` wrote and appends its numbers.
   static constexpr bool parse(scanner& in, vec<std::int64_t>& to) {
     product_precision p;
     const bool plain = !in.accept("precision=[");
@@ -171,10 +171,10 @@ struct product_precision {
   }
 };
 
-/// How exactly a function is computed.
+/// The accuracy of an elementwise function.
 ///
-/// Stored as nothing, as 1 (as exact as the hardware can be), or as 2, two tolerances as binary64
-/// and units in the last place.
+/// Stored as nothing (the default), as 1 (the highest accuracy of the hardware), or as 2, two
+/// tolerances as binary64 and a tolerance in units in the last place.
 ///
 /// Source    StableHLO, `result_accuracy`
 struct accuracy {
@@ -203,7 +203,7 @@ struct accuracy {
     const auto good = [](double v) { return v >= 0 && v - v == 0; };
     return good(out.absolute) && good(out.relative) && out.ulps >= 0;
   }
-  /// `accuracy=highest`, `accuracy=[0.001, 1e-5, 2]`
+  /// Prints `accuracy=highest` or `accuracy=[0.001, 1e-5, 2]`.
   static constexpr void print(text& out, span<const std::int64_t> numbers) {
     accuracy a;
     if (!load(numbers, a) || a.mode == standard) return;
@@ -231,8 +231,8 @@ struct accuracy {
   }
 };
 
-/// `precision=[high, high]` or `accuracy=highest`, as the op prints it. The number of `numbers`
-/// tells products from functions.
+/// Prints `precision=[high, high]` or `accuracy=highest`, as the op does. The number of `numbers`
+/// distinguishes products from functions.
 constexpr void print_numerics(text& out, span<const std::int64_t> numbers) {
   if (numbers.empty())
     out << "the usual precision";

@@ -1,4 +1,4 @@
-/// optimization_barrier: values that stay together.
+/// optimization_barrier: keeps values together.
 #pragma once
 
 #include <partita/ir/wires.hpp>
@@ -6,7 +6,7 @@
 
 namespace partita::op {
 
-/// What ops share that pass operands on, each to the result of its number, and compute nothing.
+/// Base of ops that return operand i as result i and compute nothing.
 struct passing_op {
   static constexpr fusion_kind fusion = fusion_kind::view;
   static constexpr op_role role = op_role::control;
@@ -17,10 +17,10 @@ struct passing_op {
   }
 };
 
-/// Passes its operands on together: nothing is moved across it.
+/// Returns its operands. No pass moves an op across it.
 ///
-/// Each operand lies on the mesh by itself, as the result of the same number does: a wire for each
-/// (see ir/wires.hpp), as if they passed a nested program. So an axis may slice several of them.
+/// Operand i and result i have the same sharding, independent of other operands: there is one wire
+/// each (see ir/wires.hpp), as for a nested program. So one axis can shard several operands.
 ///
 /// Shapes    (i), (j), ... -> (i), (j), ...
 struct optimization_barrier : passing_op {

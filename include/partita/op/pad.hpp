@@ -1,4 +1,4 @@
-/// pad: puts a value around and between the elements.
+/// pad: adds a value around and between the elements.
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
@@ -6,16 +6,15 @@
 
 namespace partita::op {
 
-/// Dimension d becomes low[d] values, then the elements with interior[d] values between each two,
-/// then high[d] values. Negative low and high take elements (and values between them) away.
-/// Attributes: low, high, interior, one number per dimension each.
+/// Turns dimension d into low[d] values, then the elements with interior[d] values between
+/// neighbours, then high[d] values. Negative low and high remove elements (and the values between
+/// them). Attributes: low, high, interior, one number per dimension each.
 ///
 /// Shapes    x (n...), value () -> (low + n + max(n - 1, 0) * interior + high, ...)
 /// Tile map  ([i, j~], [], low=[0, 2], high=[0, -2]) -> ([i, j])
-/// Errors    S102 element types differ, S118 more than 2^59 - 1 of an amount, S131 not low, high
-/// and
-///           interior for each dimension, S132 negative interior, S133 value is no scalar, S134
-///           negative result extent
+/// Errors    S102 element types differ, S118 an amount is more than 2^59 - 1, S131 low, high and
+///           interior do not have one number per dimension, S132 negative interior, S133 value is
+///           not a scalar, S134 negative result extent
 struct pad {
   static constexpr std::string_view name = "pad";
   static constexpr fusion_kind fusion = fusion_kind::loop;
@@ -36,7 +35,7 @@ struct pad {
       return c.fail("S102", "pad: element types ", name_of(x.element), " and ",
                     name_of(value.element), " differ; use convert");
     if (value.shape.rank != 0)
-      return c.fail("S133", "pad: the padding value ", value, " is no scalar");
+      return c.fail("S133", "pad: the padding value ", value, " is not a scalar");
     if (c.attrs.size() != 3 * rank)
       return c.fail("S131", "pad: ", c.attrs.size(), " amounts for ", x, "; ", 3 * rank,
                     " are needed");
@@ -50,7 +49,7 @@ struct pad {
       for (const std::int64_t amount : {low, high, interior})
         if (amount > max_elements || amount < -max_elements)
           return c.fail("S118", "pad: amount ", amount, " of dimension ", d, " of ", x,
-                        " lies beyond 2^59 - 1, the most elements that a tensor can have");
+                        " is out of range; a tensor has at most 2^59 - 1 elements");
       if (extent == dyn) continue;
       const checked size =
           checked(extent) + low + high + checked(extent > 0 ? extent - 1 : 0) * interior;
@@ -64,7 +63,8 @@ struct pad {
     for (int d = 0; d < c.result.shape.rank; ++d)
       window_factor(c, window_of(c.attrs, c.result.shape.rank, d), d);
   }
-  /// A result position is a window of one place in the dilated and padded operand.
+  /// Returns the window of dimension d: each result position is a window of one element in the
+  /// dilated and padded operand.
   static constexpr window_dim window_of(const std::int64_t* attrs, int rank, int d) {
     window_dim w;
     w.low = attrs[d];
@@ -83,7 +83,8 @@ struct pad {
     c.identity = true;
     for (auto amount : c.attrs) c.identity = c.identity && amount == 0;
   }
-  /// Behind the old end of x stands what is padded, if anything is.
+  /// Handles an operand padded for uneven shards: the padding of x holds the op's padding value, if
+  /// the op pads at all.
   static constexpr void stretch(halo_context& c) {
     const int rank = c.result.shape.rank, d = c.result_dim;
     const window_dim w = window_of(c.attrs.data(), rank, d);
@@ -93,7 +94,8 @@ struct pad {
     c.apart = w.base_dilation == 1;
     c.attrs[rank + d] = w.high_for(c.operand_extent(0), c.result.shape[d]);
   }
-  /// Of x: the cotangent where its elements went. Of the value: the sum of it everywhere else.
+  /// The cotangent of x is the result's cotangent at its elements. The cotangent of the value is
+  /// the sum over all other positions.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const tensor_type from = b.type(b.p.operand(c.op, 0));
@@ -135,8 +137,8 @@ PARTITA_OP(op::pad)
 
 namespace partita::ops {
 
-/// The operand itself if all amounts are 0; of a slice perhaps of what it is cut of (shifts.hpp).
-/// Without interior amounts all are 0.
+/// Emits a pad. Returns the operand itself if all amounts are 0, and may pad the source of a slice
+/// directly (shifts.hpp). Omitted interior amounts are 0.
 constexpr value_id pad(builder& b, value_id x, value_id value, ints low, ints high, ints interior) {
   if (x < 0) return -1;
   vec<std::int64_t> attrs;

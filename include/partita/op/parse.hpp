@@ -1,4 +1,4 @@
-/// Programs from text: what ir/print.hpp prints.
+/// Parser of the text that ir/print.hpp prints.
 #pragma once
 
 #include <string_view>
@@ -16,20 +16,22 @@ namespace partita {
 
 namespace op_detail {
 
-/// One function per production:
+/// Parses a program, with one function per production:
 ///
 /// ```
 /// program    func @main(%x: type, ...) { statement... return %x1 as "name", ... : type, ... }
 /// statement  %x1, ... = call : type, ...
-/// call       op "name"(%x, ...) {attributes} nested...  |  tag "name" %x  |  collective attributes
-/// %x nested     do (%x: type, ...) { statement... return %x1, ... : type, ... } type
-/// tensor<4x8xf32>
+/// call       op "name"(%x, ...) {attributes} nested...
+///            tag "name" %x
+///            collective attributes %x
+/// nested     do (%x: type, ...) { statement... return %x1, ... : type, ... }
+/// type       tensor<4x8xf32>
 /// ```
 ///
-/// After a mistake every function returns at once.
+/// After an error every function returns at once.
 class program_parser {
  public:
-  /// With a mesh, which is read from the header, for programs with collectives.
+  /// Parses `in`. With a mesh, the program has collectives, and the mesh is read from its header.
   constexpr program_parser(std::string_view in, span<const op_def* const> own, mesh* m = nullptr)
       : in_(in), own_(own), mesh_(m), root_(in.size() / 32), scope_(&root_) {}
 
@@ -48,24 +50,24 @@ class program_parser {
   scanner in_;
   span<const op_def* const> own_;
   mesh* mesh_;
-  /// A program, the whole one or a nested one: names mean values of their own program only.
+  /// The main program or a nested one. Names refer to values of their own program only.
   struct scope {
     builder b;
-    name_table values;              // by printed name, see read_name
+    name_table values;              // by printed name (see read_name)
     vec<std::string_view> printed;  // by value
-    vec<text> spelled;              // printed names that the text spells in another way
+    vec<text> spelled;              // printed names whose spelling in the text differs
 
     constexpr explicit scope(std::size_t expected) : values(expected) {}
   };
   scope root_;
-  scope* scope_;             // the one being read
-  int nesting_ = 0;          // of that one
-  std::size_t name_at_ = 0;  // where the last name of a value stands
+  scope* scope_;             // the scope being parsed
+  int nesting_ = 0;          // depth of that scope
+  std::size_t name_at_ = 0;  // position of the last name of a value
 
-  // ---- Mistakes (first: Clang wants templates before what is used in constant evaluation) -----
+  // ---- Errors (first: Clang requires templates before their use in constant evaluation) ---------
 
   constexpr bool failed() const { return root_.b.failed(); }
-  /// "line 3, column 8"
+  /// Returns a position as "line 3, column 8".
   constexpr text place(std::size_t at) const {
     int line = 1, column = 1;
     for (std::size_t i = 0; i < at; ++i) {
@@ -78,12 +80,12 @@ class program_parser {
   constexpr void fail(std::size_t at, std::string_view code, const Parts&... parts) {
     root_.b.p.error.record(code, "parse: ", place(at), ": ", parts...);
   }
-  /// A mistake that an op found, with its place.
+  /// Reports an error of an op, with its position.
   constexpr void adopt(std::size_t at, const failure& f) {
     const std::string_view message = f.message;
     root_.b.p.error.record(message.substr(0, 4), message.substr(5), " (", place(at), ")");
   }
-  /// Something else should stand here.
+  /// Reports that something else was expected at the current position.
   constexpr void expected(std::string_view what) {
     if (failed()) return;
     const std::size_t at = here();
@@ -117,7 +119,7 @@ class program_parser {
       define(at, name, ops::parameter(scope_->b, own, t));
     }
   }
-  /// `attributes {mesh = {"B":4, "M":2}}`
+  /// Parses `attributes {mesh = {"B":4, "M":2}}`.
   constexpr void axes() {
     for (const std::string_view token : {"attributes", "{", "mesh", "=", "{"}) expect(token);
     *mesh_ = mesh{};
@@ -200,7 +202,7 @@ class program_parser {
       expect(")");
     }
     const auto count = static_cast<int>(c.operands.size());
-    // (Of ops with nested programs; a barrier has none.)
+    // (Ops with nested programs may have no operands; a barrier may not.)
     const bool none_is_fine = c.def->role == op_role::control && !c.def->passes_on;
     if (c.def->operand_count < 0 ? count == 0 && !none_is_fine : count != c.def->operand_count) {
       text wanted = "one or more are";
@@ -218,7 +220,7 @@ class program_parser {
     if (++nesting_ > max_nesting)
       fail(here(), "P018", "programs are nested more than ", max_nesting, " deep");
     scope* around = scope_;
-    scope* inner = new scope(8);  // the stack is for who calls whom
+    scope* inner = new scope(8);  // on the heap: the stack is needed for recursion
     scope_ = inner;
     parameters();
     expect("{");
@@ -265,7 +267,7 @@ class program_parser {
     return false;
   }
 
-  /// `return %x, %y as "name" : types }`; where the text gives no name it is empty.
+  /// Parses `return %x, %y as "name" : types }`. A name that is not in the text is empty.
   constexpr vec<value_id> returned(vec<text>& names) {
     vec<value_id> values;
     expect("return");
@@ -306,7 +308,8 @@ class program_parser {
 
   // ---- Meaning -------------------------------------------------------------------------------
 
-  /// (A flag, as GCC's sanitizers do not let a constant expression compare an address with null.)
+  /// Finds an op by name. (The flag is needed because GCC's sanitizers do not allow a constant
+  /// expression to compare an address with null.)
   constexpr const op_def* find_op(std::string_view name) {
     const op_def* result = nullptr;
     bool found = false;
@@ -331,7 +334,7 @@ class program_parser {
     return result;
   }
 
-  /// Appends the op; gives its first result.
+  /// Appends the op and returns its first result.
   constexpr value_id emit(call& c, const tensor_type& declared) {
     if (failed()) return -1;
     builder& b = scope_->b;
@@ -358,7 +361,7 @@ class program_parser {
   }
   constexpr void same_type(std::size_t at, std::string_view what, const tensor_type& is,
                            const tensor_type& given) {
-    if (is != given) fail(at, "P015", what, " has type ", is, ", the text gives it type ", given);
+    if (is != given) fail(at, "P015", what, " has type ", is, "; the text states type ", given);
   }
 
   constexpr void define(std::size_t at, std::string_view name, value_id v) {
@@ -404,7 +407,7 @@ class program_parser {
     if (w.empty()) expected("the name of an op");
     return w;
   }
-  /// A name in quotes.
+  /// Parses a name in quotes.
   constexpr text quoted() {
     expect("\"");
     text name;
@@ -415,8 +418,8 @@ class program_parser {
     expected("a name in quotes");
     return name;
   }
-  /// `%name` or `%"name"`, as texts show it. A name without quotes may have brackets and colons: of
-  /// several the last one closes.
+  /// Parses `%name` or `%"name"`. A name without quotes may contain brackets and colons; if several
+  /// closing signs follow, the last one is not part of the name.
   constexpr std::string_view value_name(char closing = ' ') {
     expect("%");
     if (failed()) return {};
@@ -440,7 +443,8 @@ class program_parser {
     scope_->spelled.push_back(static_cast<text&&>(name));
     return scope_->spelled.back();
   }
-  /// The text up to the brace that closes the one just read; it may have pairs of braces.
+  /// Returns the text up to the brace that closes the one just parsed. Braces in between are
+  /// balanced.
   constexpr std::string_view until_closing_brace() {
     int open = 1;
     const std::string_view inside = in_.take_with_quotes([&](char c) {
@@ -454,19 +458,18 @@ class program_parser {
 
 }  // namespace op_detail
 
-/// The program that `print` shows as this text; `own` are ops beyond those of the registry.
+/// Parses a program from the text that `print` writes. `own` lists ops that are not in the
+/// registry.
 ///
-/// Blanks and line ends may stand between any two words and signs. Numbered values and primes are
-/// names like any other, and so is what stands in quotes, `%"a b"`; the names of outputs follow
-/// from the values they return (see implied_output_name), or stand behind them: `return %x1 as "y"
-/// : tensor<4xf32>`.
+/// Blanks and line ends may separate any two tokens. Numbered values, primes and quoted names, such
+/// as `%"a b"`, are names like any other. The names of outputs are derived from the values they
+/// return (see implied_output_name), or follow them: `return %x1 as "y" : tensor<4xf32>`.
 ///
 /// Law       equivalent(parse(print(p)), p), for programs whose inputs and outputs have names
-/// Errors    in program::error, with line and column: P011 attributes, P012 something else was
-///           expected, P013 unknown op, P014 unknown value, P015 the type is not what the shape
-///           rule gives, P016 value defined twice, P017 number of operands or results, P018 nested
-///           too deep; and those of
-///           shape rules (Sxxx) and names (P002 to P009)
+/// Errors    in program::error, with line and column: P011 attributes, P012 unexpected token, P013
+///           unknown op, P014 unknown value, P015 the type differs from the shape rule's, P016
+///           value defined twice, P017 number of operands or results, P018 nested too deep; and
+///           those of shape rules (Sxxx) and names (P002 to P009)
 constexpr program parse(std::string_view in, span<const op_def* const> own = {}) {
   return op_detail::program_parser(in, own).run();
 }

@@ -9,13 +9,14 @@
 
 namespace partita::op {
 
-/// x to the power of y: numbers. Floating point follows IEEE 754's pow (0 to the power of 0 is 1).
-/// Of integers the product wraps, and a negative exponent gives the quotient 1 / x^-y truncated: 1
-/// of 1, 1 or -1 of -1, else 0 (of 0 too).
+/// Raises x to the power y, for numbers. Floating point follows IEEE 754's pow (0 to the power 0 is
+/// 1). For integers the product wraps. A negative exponent yields the truncated quotient 1 / x^-y:
+/// 1 for x = 1, 1 or -1 for x = -1, otherwise 0 (also for x = 0).
 struct power : one_type_op<power, need_number, 2> {
   static constexpr std::string_view name = "power";
   static constexpr bool costly = true;
-  /// y x^(y - 1) and log(x) x^y; 0 where y, or x, is 0, which avoids 0 times infinity.
+  /// The slopes are y x^(y - 1) and log(x) x^y. The first is 0 if y is 0, and log(x) is 0 if x is
+  /// 0, to avoid 0 times infinity.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const value_id x = b.p.operand(c.op, 0), y = b.p.operand(c.op, 1), z = b.p.op(c.op).result;
@@ -55,7 +56,7 @@ struct rsqrt : accurate_op<rsqrt> {
   }
 };
 
-/// The real cube root; that of a negative number is negative.
+/// The real cube root. The root of a negative number is negative.
 struct cbrt : accurate_op<cbrt> {
   static constexpr std::string_view name = "cbrt";
   static constexpr bool costly = true;

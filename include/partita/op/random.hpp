@@ -5,12 +5,13 @@
 
 namespace partita::op {
 
-/// 64 random bits for each pair of a key and a counter: Threefry-2x32 with 20 rounds, whose key and
-/// counter words are the high and the low 32 bits of the operands, in this order; the first word of
-/// its output is the high half of the result. The same operands give the same bits everywhere.
+/// Generates 64 random bits for each pair of a key and a counter with Threefry-2x32 and 20 rounds.
+/// The key and counter words are the high and the low 32 bits of the operands, in this order; the
+/// first output word is the high half of the result. Equal operands yield equal bits on every
+/// device.
 ///
-/// (StableHLO's rng_bit_generator takes and gives a state; here the counters are an operand, so
-/// that each device computes the elements that it holds.)
+/// (StableHLO's rng_bit_generator takes and returns a state. Here the counters are an operand, so
+/// each device computes only its own elements.)
 ///
 /// Shapes    key (i, ...), counter (i, ...) -> (i, ...), of i64; equal, or rank 0
 /// Tile map  ([i], [i]) -> ([i])

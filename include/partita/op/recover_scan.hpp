@@ -17,10 +17,10 @@ namespace op_detail {
 /// How a `while` maps to a `scan`: the role of each carried value.
 ///
 /// A carried value that the body returns unchanged is a constant. An integer that starts at a
-/// constant and grows by a constant is a counter. Rows of a constant that the body reads at the
-/// position of the iteration are slices, and a value into which the body writes only the row at
-/// that position is a stack. Everything else is carried.
-/// Cost: linear in the ops of the body; for each stack that the body reads, once more.
+/// constant and grows by a constant is a counter. If the body reads the row of a constant at the
+/// current iteration, the row is a slice. If the body writes only that row of a value, the value is
+/// a stack. Everything else is carried.
+/// Cost: linear in the ops of the body, plus one more pass for each stack that the body reads.
 class scan_analysis {
  public:
   enum class role : std::uint8_t { carried, constant, counter, stack };
@@ -69,7 +69,7 @@ class scan_analysis {
   constexpr int size() const { return static_cast<int>(carried_.size()); }
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  /// The constant that a value of the body equals, found inside or outside of the loop.
+  /// Finds the constant that a value of the body equals, inside or outside the loop.
   constexpr bool constant_in_body(value_id v, std::int64_t& n) const {
     while (body_.op(body_.producer(v)).def->identity &&
            body_.op(body_.producer(v)).def->role != op_role::parameter)
@@ -122,8 +122,8 @@ class scan_analysis {
     for (int d = 1; good && d < all.shape.rank; ++d) good = row.shape[d] == all.shape[d];
     return good;
   }
-  /// The row that start index `v` selects among `rows`, if each iteration selects another one and
-  /// the index is never clamped.
+  /// Finds the row that start index `v` selects among `rows`. True if each iteration selects a
+  /// different row and the index is never clamped.
   constexpr bool visits(const iteration_numbers& numbers, value_id v, std::int64_t rows,
                         iteration_number& n) const {
     n = numbers[v];
@@ -140,27 +140,27 @@ class scan_analysis {
     for (const auto& out : body_.outputs) ++uses[at(out.value)];
     for (int i = 0; i < size(); ++i) input_of[at(body_.inputs[i])] = i;
     // Rows that the body reads, by op, and the number of them for each input.
-    vec<iteration_number> taken(body_.ops.size(), iteration_number());
+    vec<iteration_number> row_reads(body_.ops.size(), iteration_number());
     vec<int> rows_of(at(size()), 0);
     for (op_id o = 0; o < body_.op_count(); ++o) {
       if (body_.op(o).def->id != def<op::dynamic_slice>.id) continue;
       const int i = input_of[at(body_.operand(o, 0))];
       if (i < 0 || !is_row(body_.input_type(i), body_.type(body_.op(o).result)) ||
-          !visits(numbers, body_.operand(o, 1), body_.input_type(i).shape[0], taken[at(o)])) {
-        taken[at(o)].known = false;
+          !visits(numbers, body_.operand(o, 1), body_.input_type(i).shape[0], row_reads[at(o)])) {
+        row_reads[at(o)].known = false;
         continue;
       }
       ++rows_of[at(i)];
     }
     for (int i = 0; i < size() && why_not.empty(); ++i)
-      if (roles[at(i)] == role::carried) find_stack(i, numbers, uses, rows_of, taken);
+      if (roles[at(i)] == role::carried) find_stack(i, numbers, uses, rows_of, row_reads);
     if (!why_not.empty()) return;
     slice_of.resize(body_.ops.size(), -1);
     for (op_id o = 0; o < body_.op_count(); ++o) {
-      if (!taken[at(o)].known) continue;
+      if (!row_reads[at(o)].known) continue;
       const int i = input_of[at(body_.operand(o, 0))];
       if (roles[at(i)] != role::constant && roles[at(i)] != role::stack) continue;
-      slice_of[at(o)] = slice({i, taken[at(o)]});
+      slice_of[at(o)] = slice({i, row_reads[at(o)]});
     }
   }
   constexpr int slice(const row_slices& wanted) {
@@ -171,7 +171,7 @@ class scan_analysis {
   }
   /// A stack is written once in each iteration, always at another row, and read at that row only.
   constexpr void find_stack(int i, const iteration_numbers& numbers, const vec<int>& uses,
-                            const vec<int>& rows_of, const vec<iteration_number>& taken) {
+                            const vec<int>& rows_of, const vec<iteration_number>& row_reads) {
     const value_id all = body_.inputs[i], written = body_.outputs[i].value;
     const op_id o = body_.producer(written);
     if (body_.op(o).def->id != def<op::dynamic_update_slice>.id || body_.operand(o, 0) != all ||
@@ -188,7 +188,8 @@ class scan_analysis {
       return;
     }
     for (op_id each = 0; rows_of[at(i)] > 0 && each < body_.op_count(); ++each)
-      if (taken[at(each)].known && body_.operand(each, 0) == all && !(taken[at(each)] == n)) return;
+      if (row_reads[at(each)].known && body_.operand(each, 0) == all && !(row_reads[at(each)] == n))
+        return;
     roles[at(i)] = role::stack;
     stacks.push_back({i, n, body_.operand(o, 1)});
   }
@@ -201,7 +202,7 @@ class scan_recovery {
                           const program& body)
       : b_(around), f_(found), carried_(carried), body_(body), trips_(found.count.trips) {}
 
-  /// The value of each carried value after the loop.
+  /// Emits the scan and returns the value of each carried value after the loop.
   constexpr vec<value_id> run() {
     if (trips_ == 0) return {carried_.data(), carried_.data() + carried_.size()};
     choose_direction();
@@ -245,15 +246,15 @@ class scan_recovery {
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
   constexpr int size() const { return static_cast<int>(carried_.size()); }
 
-  /// The scan runs backwards if most slices and stacks do.
+  /// Makes the scan run backwards if most slices and stacks do.
   constexpr void choose_direction() {
     std::int64_t up = 0;
     for (const auto& each : f_.slices) up += each.at.slope;
     for (const auto& each : f_.stacks) up += each.at.slope;
     reversed_ = up < 0;
   }
-  constexpr bool turned(const iteration_number& n) const { return (n.slope < 0) != reversed_; }
-  /// The lowest row that is visited.
+  constexpr bool is_reversed(const iteration_number& n) const { return (n.slope < 0) != reversed_; }
+  /// Returns the lowest row that the loop visits.
   constexpr std::int64_t lowest(const iteration_number& n) const {
     return n.slope > 0 ? n.offset : n.offset - (trips_ - 1);
   }
@@ -273,7 +274,7 @@ class scan_recovery {
     return body_.type(body_.op(o).result).shape.elements() ==
            body_.type(body_.operand(o, 0)).shape.elements();
   }
-  /// The value of shape (...) that reshapes turn into a row of shape (1, ...), or -1.
+  /// Returns the value of shape (...) that reshapes turn into a row of shape (1, ...), or -1.
   constexpr value_id row_source(value_id row) const {
     const tensor_type wanted = op::scan::slice_of(body_.type(row));
     value_id v = row;
@@ -283,8 +284,8 @@ class scan_recovery {
     }
     return -1;
   }
-  /// The slice that a stack repeats row by row, or -1. If there is one, the stack equals the sliced
-  /// value.
+  /// Returns the slice that a stack copies row by row, or -1. If there is one, the stack equals the
+  /// sliced value.
   constexpr int repeated_slice(const scan_analysis::row_stack& s) const {
     value_id v = s.row;
     while (only_reshapes(body_.producer(v))) v = body_.operand(body_.producer(v), 0);
@@ -295,13 +296,13 @@ class scan_recovery {
                       f_.roles[at(from.input)] == role::constant;
     return same ? k : -1;
   }
-  /// The value whose elements are the row that is written to a stack.
+  /// Returns the value whose elements are the row written to a stack.
   constexpr value_id stacked_value(const scan_analysis::row_stack& s) const {
     const value_id source = row_source(s.row);
     return source >= 0 ? source : s.row;
   }
-  /// The slice that an op reads, or whose first dimension it drops; or -1.
-  constexpr int slice_taken(op_id o) const {
+  /// Returns the slice that an op reads, or whose first dimension it drops; otherwise -1.
+  constexpr int slice_read_by(op_id o) const {
     const op_node& n = body_.op(o);
     if (n.def->id != def<op::reshape>.id) return f_.slice_of[at(o)];
     const value_id x = body_.operand(o, 0);
@@ -324,7 +325,7 @@ class scan_recovery {
       for (int r = 0; r < n.result_count; ++r) any = any || live_[at(n.result + r)];
       if (!any) continue;
       need(n.result);
-      if (const int k = slice_taken(o); k >= 0)
+      if (const int k = slice_read_by(o); k >= 0)
         used_[at(k)] = 1;
       else
         for (value_id v : body_.operands(o)) need(v);
@@ -337,7 +338,7 @@ class scan_recovery {
     return false;
   }
   constexpr value_id parameter(const tensor_type& t) { return ops::parameter(inner_, "", t); }
-  /// slope * t + offset, where t follows from the position that a scan passes to its body.
+  /// Emits slope * t + offset, where t is derived from the position that a scan passes to its body.
   constexpr value_id number(const iteration_number& n, dtype t) {
     const std::int64_t slope = reversed_ ? -n.slope : n.slope;
     const std::int64_t offset = reversed_ ? n.offset + n.slope * (trips_ - 1) : n.offset;
@@ -397,7 +398,7 @@ class scan_recovery {
     return static_cast<program&&>(inner_.p);
   }
   constexpr void copy_op(program_copier& copy, op_id o) {
-    if (const int k = slice_taken(o); k >= 0) {
+    if (const int k = slice_read_by(o); k >= 0) {
       const value_id v = body_.op(o).result;
       copy.renamed[v] = ops::reshape(inner_, rows_[at(k)], body_.type(v).shape);
       return;
@@ -406,13 +407,13 @@ class scan_recovery {
     copy.op(o);
     for (const program& r : body_.regions_of(o)) inner_.p.append_region(program(r));
   }
-  /// A nested `while` may count by a value that is constant in this loop; it then becomes a scan,
-  /// too.
+  /// Copies a nested `while`. It becomes a scan too if it counts by a value that is constant in
+  /// this loop.
   constexpr bool copy_loop(program_copier& copy, op_id o);
 
-  // ---- The program around it
+  // ---- The enclosing program
 
-  /// The rows that are visited, in the order in which the scan reads them.
+  /// Returns the visited rows, in the order in which the scan reads them.
   constexpr value_id rows(value_id v, const iteration_number& n, std::int64_t extent) {
     if (lowest(n) != 0 || extent != trips_) {
       vec<std::int64_t> start, limit, stride;
@@ -424,9 +425,9 @@ class scan_recovery {
       v = ops::slice(b_, v, {start.data(), start.size()}, {limit.data(), limit.size()},
                      {stride.data(), stride.size()});
     }
-    return turned(n) ? turn(v) : v;
+    return is_reversed(n) ? reverse_rows(v) : v;
   }
-  constexpr value_id turn(value_id v) {
+  constexpr value_id reverse_rows(value_id v) {
     const std::int64_t first[] = {0};
     return ops::reverse(b_, v, first);
   }
@@ -458,7 +459,7 @@ class scan_recovery {
     return made;
   }
   constexpr value_id stack_result(int i, const iteration_number& n, value_id v) {
-    if (turned(n)) v = turn(v);
+    if (is_reversed(n)) v = reverse_rows(v);
     if (covers(i, n)) return v;
     vec<value_id> starts;
     for (int d = 0; d < b_.type(v).shape.rank; ++d)
@@ -472,8 +473,8 @@ class scan_recovery {
 namespace ops {
 
 /// Emits the loop `while (condition(carried)) carried = body(carried)` as a `scan` and returns the
-/// final value of each carried value. If the loop stays a `while`, emits nothing, returns none, and
-/// sets `why_not` to the reason.
+/// final value of each carried value. If the loop remains a `while`, emits nothing, returns an
+/// empty list, and sets `why_not` to the reason.
 constexpr vec<value_id> recovered_scan(builder& b, span<const value_id> carried,
                                        const program& condition, const program& body,
                                        text* why_not = nullptr) {

@@ -5,7 +5,7 @@
 
 namespace partita::op {
 
-/// What reduce does, by its number: a combiner or one of ops::extreme.
+/// Names of the reductions, by number: a combiner or one of ops::extreme.
 struct reducer_list {
   static constexpr int combiners = sizeof(combiner_names) / sizeof(combiner_names[0]);
   std::string_view names[combiners + 2];
@@ -18,7 +18,7 @@ struct reducer_list {
 };
 inline constexpr reducer_list reducers;
 
-/// Does a combiner combine elements of a type? `name` is that of the op.
+/// Checks that a combiner supports an element type. `name` is the op's name.
 ///
 /// Errors    S104 element type not supported
 constexpr failure check_combined(std::string_view name, combiner how, dtype t) {
@@ -29,10 +29,10 @@ constexpr failure check_combined(std::string_view name, combiner how, dtype t) {
   if (!logical && t == dtype::boolean) f.record("S104", name, ": element type i1 is not a number");
   return f;
 }
-/// Is an attribute a combiner, of elements like those of the operands? `names`: of all that the op
-/// takes there.
+/// True if an attribute is a combiner that supports the operands' element types. `names` lists the
+/// combiners that the op accepts.
 ///
-/// Errors    S104 element type not supported, S152 no combiner
+/// Errors    S104 element type not supported, S152 not a combiner
 constexpr bool check_combiner(infer_context& c, std::string_view name,
                               span<const std::string_view> names, std::int64_t stored) {
   if (stored < static_cast<int>(combiner::add) || stored > static_cast<int>(combiner::logical_or)) {
@@ -40,7 +40,7 @@ constexpr bool check_combiner(infer_context& c, std::string_view name,
     append_list(known, static_cast<int>(names.size()) - 1, [&](int i) {
       known << names[static_cast<std::size_t>(i + 1)] << " (" << i + 1 << ')';
     });
-    c.fail("S152", name, ": combiner ", stored, " is none of ", known);
+    c.fail("S152", name, ": combiner ", stored, " is not one of ", known);
     return false;
   }
   for (const tensor_type& x : c.operands)
@@ -51,27 +51,27 @@ constexpr bool check_combiner(infer_context& c, std::string_view name,
 /// Combines the elements along some dimensions, which disappear.
 ///
 /// Attributes: the combiner (add 1, max 2, min 3, multiply 4, and 5, or 6, argmax 7, argmin 8),
-/// then the dimensions, strictly increasing. Without dimensions the operands are returned as they
-/// are. An empty dimension gives the identity of the combiner (0, -inf, inf, 1, all bits, 0; for
-/// max and min of integers the least and greatest value). And, or are of i1, and bit by bit of
-/// integers. (StableHLO has a region and an initial value instead.)
+/// then the dimensions, strictly increasing. Without dimensions, returns the operands unchanged. An
+/// empty dimension yields the identity of the combiner (0, -inf, inf, 1, all bits, 0; for max and
+/// min of integers, the minimum and maximum value). "and" and "or" are logical for i1 and bitwise
+/// for integers. (StableHLO has a region and an initial value instead.)
 ///
-/// argmax and argmin take values and their positions, and give the extreme value and its position:
-/// of equal values the one of the smallest position, and NaN before every number. An empty
-/// dimension gives the identity of max or min, and position 0. (JAX: lax.argmax, with the positions
-/// an iota.)
+/// argmax and argmin take values and their positions, and return the extreme value and its
+/// position. Among equal values the smallest position wins; NaN precedes every number. An empty
+/// dimension yields the identity of max or min, and position 0. (JAX: lax.argmax, with an iota as
+/// positions.)
 ///
 /// Shapes    (s...) -> (s without dims); argmax, argmin: (s...), (s...) -> the same for both
 /// Tile map  ([i, j]) -> ([i])  reduce={j:add}
-///           argmax, argmin: ([i, n], [i, n]) -> ([i], [i])  again={n}: no combiner of one value
-///           joins pairs, so those of all pieces are reduced as the elements are
+///           argmax, argmin: ([i, n], [i, n]) -> ([i], [i])  again={n}: combiners join single
+///           values, not pairs, so the pairs of all shards are reduced again
 /// Cost      one flop per element
 /// Errors    P017 number of operands, S103 shapes differ, S104 element type not supported, S110 bad
-///           dimensions, S120 positions of no integer type, S152 no combiner
+///           dimensions, S120 positions are not integers, S152 not a combiner
 struct reduce {
   static constexpr std::string_view name = "reduce";
   static constexpr fusion_kind fusion = fusion_kind::last;
-  /// Does it give the position too?
+  /// True if the reduction also returns the position.
   static constexpr bool with_position(span<const std::int64_t> attrs) {
     return !attrs.empty() && (attrs[0] == static_cast<int>(ops::extreme::argmax) ||
                               attrs[0] == static_cast<int>(ops::extreme::argmin));
@@ -81,7 +81,8 @@ struct reduce {
       if (attrs[i] == dim) return true;
     return false;
   }
-  /// Errors    P017 number of operands, S103 shapes differ, S104 not a number, S120 no integer type
+  /// Errors    P017 number of operands, S103 shapes differ, S104 not a number, S120 not an integer
+  ///           type
   static constexpr bool check_operands(infer_context& c) {
     const bool pairs = with_position(c.attrs);
     if (c.operands.size() != (pairs ? 2 : 1)) {
@@ -132,9 +133,9 @@ struct reduce {
       }
     }
   }
-  /// add: the cotangent, repeated. max, min: shared equally among the elements that reach it.
-  /// argmax, argmin: that of the value goes to the element at the position. multiply: times the
-  /// product of the other elements.
+  /// add: repeats the cotangent. max, min: shares it equally among the elements that equal the
+  /// result. argmax, argmin: sends the value's cotangent to the element at the position. multiply:
+  /// multiplies it by the product of the other elements.
   static constexpr void derive(derive_context& c) {
     if (c.cotangent < 0) return;
     builder& b = c.b;
@@ -155,7 +156,7 @@ struct reduce {
     }
     if (combine == combiner::multiply) {
       if (to.elements() > 0) c.operands[0] = of_product(b, x, c.cotangent, {summed, summed_count});
-      return;  // of nothing: no cotangent
+      return;  // an empty product has no cotangent
     }
     const auto reaches = [&](value_id operand, value_id result) {
       const value_id repeated = ops::broadcast_in_dim(b, result, to, dims);
@@ -173,9 +174,10 @@ struct reduce {
     c.operands[0] =
         ops::select(b, hit, ops::broadcast_in_dim(b, share, to, dims), ops::scalar(b, t, 0));
   }
-  /// Cotangent of x for its product over `dims`, without a division, so that zeros do no harm: with
-  /// x in halves l and r, it is (h r, h l), where h is that for the product of l r. Work is linear
-  /// in the size of x, and the number of ops logarithmic.
+  /// Returns the cotangent of x for its product over `dims`. It does not divide, so zeros are
+  /// handled exactly: with x in halves l and r, the cotangent is (h r, h l), where h is the
+  /// cotangent of the product l r. Work is linear in the size of x; the number of ops is
+  /// logarithmic.
   static constexpr value_id of_product(builder& b, value_id x, value_id cotangent, ops::ints dims) {
     if (b.failed()) return -1;
     const shape s = b.type(x).shape;

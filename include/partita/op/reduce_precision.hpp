@@ -1,14 +1,14 @@
-/// reduce_precision: numbers as a narrower floating-point format would hold them.
+/// reduce_precision: rounds numbers to a narrower floating-point format.
 #pragma once
 
 #include <partita/op/elementwise.hpp>
 
 namespace partita::op {
 
-/// Rounds to the nearest number of a format with so many exponent and mantissa bits, of two to the
-/// even one; what is too large becomes infinite, what is below its normal numbers a zero. The type
-/// stays; a format that has as many bits as the type, or more, changes nothing. NaN stays.
-/// Attributes: exponent_bits, mantissa_bits.
+/// Rounds to the nearest number of a format with the given exponent and mantissa bits; ties go to
+/// the even one. Overflow becomes infinity, and values below the format's normal numbers become
+/// zero. The element type does not change; a format with at least as many bits as the type changes
+/// nothing. NaN stays NaN. Attributes: exponent_bits, mantissa_bits.
 ///
 /// Errors    S104 not a floating-point type, S143 too few bits
 /// Source    as XLA computes it
@@ -25,7 +25,7 @@ struct reduce_precision : elementwise_op {
       c.fail("S143", "reduce_precision: ", c.attrs[0], " exponent bits and ", c.attrs[1],
              " mantissa bits; at least 1 and 0 are needed");
   }
-  /// The cotangent is rounded alike (as in JAX).
+  /// Rounds the cotangent to the same format (as in JAX).
   static constexpr void derive(derive_context& c) {
     const auto attrs = c.b.p.attrs(c.op);
     c.operands[0] = ops::reduce_precision(c.b, c.cotangent, attrs[0], attrs[1]);

@@ -1,15 +1,16 @@
-/// reduce_window: combines the elements under each position of a sliding window.
+/// reduce_window: reduces the elements under each position of a sliding window.
 #pragma once
 
 #include <partita/op/reduce.hpp>
 
 namespace partita::op {
 
-/// Windows slide over all dimensions (see window.hpp); those of size 1 in the usual place leave a
-/// dimension as it is. Places that hold no element count as the identity of the combiner (see
-/// reduce.hpp).
+/// Slides windows over all dimensions (see window.hpp). A window of size 1 with default settings
+/// leaves its dimension unchanged. Positions without an element (padding, holes) count as the
+/// identity of the combiner (see reduce.hpp).
 ///
-/// Differs from StableHLO: a combiner instead of a region, and no initial value; combine with it.
+/// Differs from StableHLO: a combiner instead of a region, and no initial value; combine the result
+/// with it.
 ///
 /// Shapes    (n...) -> (positions of the windows...)
 /// Attributes: the combiner as in reduce, then lists with one number per dimension: window sizes,
@@ -17,7 +18,7 @@ namespace partita::op {
 /// Tile map  ([i, j~, k~, l], window=[1, 3, 3, 1], same padding) -> ([i, j, k, l])
 /// Cost      one flop per element of each window, without padding
 /// Errors    S104 element type not supported, S150 count of attributes, S151 a number out of range,
-///           S152 no combiner
+///           S152 not a combiner
 struct reduce_window {
   static constexpr std::string_view name = "reduce_window";
   static constexpr fusion_kind fusion = fusion_kind::last;
@@ -46,8 +47,8 @@ struct reduce_window {
     replace_window(c.attrs.data() + 1, rank, d, w);
     c.ranges[0].fill = static_cast<combiner>(c.attrs[0]);
   }
-  /// add: the window that takes positions back to elements. max, min: to the first element of the
-  /// window that is the greatest. multiply: through the product of one tap at a time.
+  /// add: slides the transposed window over the cotangent. max, min: sends it to the first extreme
+  /// element of each window. multiply: differentiates the product one tap at a time.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const value_id x = b.p.operand(c.op, 0);
@@ -79,7 +80,8 @@ struct reduce_window {
     for (int d = 0; d < w.rank; ++d) t.at[d] = w.at[d].transposed(from[d], to[d]);
     return ops::reduce_window(b, cotangent, combiner::add, t.all());
   }
-  /// Each tap alone is a window of size 1: the elements that it meets, and 1 where there is none.
+  /// Differentiates products: each tap is a window of size 1, which yields the elements that it
+  /// covers, or 1 in padding.
   static constexpr value_id of_products(builder& b, value_id x, value_id cotangent,
                                         const windows& w, const shape& from, const shape& to) {
     vec<windows> taps;
@@ -97,7 +99,7 @@ struct reduce_window {
       taps = more;
     }
     if (taps.size() == 1) return back(b, cotangent, w, from, to);
-    vec<value_id> parts, after;  // the taps; the product of those after each
+    vec<value_id> parts, after;  // the taps; the product of the taps after each
     for (const auto& tap : taps)
       parts.push_back(ops::reduce_window(b, x, combiner::multiply, tap.all()));
     after.assign(parts.size(), -1);
@@ -122,7 +124,7 @@ PARTITA_OP(op::reduce_window)
 
 namespace partita::ops {
 
-/// `w`: one per dimension.
+/// Emits a reduce_window. `w` has one entry per dimension.
 constexpr value_id reduce_window(builder& b, value_id x, combiner combine,
                                  span<const window_dim> w) {
   vec<std::int64_t> attrs;

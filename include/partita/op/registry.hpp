@@ -1,5 +1,5 @@
-/// The ops of the language. A list for those who iterate (tests, parsers); the engine itself finds
-/// an op through the definition that each node points to.
+/// The list of all ops, for tests and parsers. The engine itself finds an op through the definition
+/// that each node points to.
 #pragma once
 
 #include <partita/op/arithmetic.hpp>

@@ -1,12 +1,14 @@
-/// reshape: the same elements in row-major order under another shape.
+/// reshape: keeps the elements in row-major order and changes the shape.
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
 
 namespace partita::op {
 
+/// Changes the shape of a tensor.
+///
 /// Tile map  4x12 -> 4x2x3x2: ([i, jkl]) -> ([i, j, k, l]), by the common refinement of both
-///           shapes; where the extents have no common refinement the rest stays whole
+///           shapes; dimensions without a common refinement cannot be sharded
 /// Errors    S107 element counts differ
 struct reshape {
   static constexpr std::string_view name = "reshape";

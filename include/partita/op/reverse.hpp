@@ -1,12 +1,12 @@
-/// reverse: the elements of some dimensions in the opposite order.
+/// reverse: reverses the order of elements along some dimensions.
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
 
 namespace partita::op {
 
-/// result[..., i, ...] = x[..., n - 1 - i, ...] for each of the dimensions. Attributes: the
-/// dimensions, strictly increasing (StableHLO allows any order).
+/// Computes result[..., i, ...] = x[..., n - 1 - i, ...] for each of the dimensions. Attributes:
+/// the dimensions, strictly increasing (StableHLO allows any order).
 ///
 /// Tile map  ([i, j~], dims=[1]) -> ([i, j])
 /// Errors    S135 bad dimensions
@@ -36,7 +36,7 @@ struct reverse {
       if (reversed) c.halo();
     }
   }
-  /// The last piece comes first.
+  /// Reverses the order of the shards: shard 0 reads the last one.
   static constexpr void halo(halo_context& c) {
     const std::int64_t block = c.operand_extent(0) / c.pieces;
     c.ranges[0] = {(c.pieces - 1) * block, -block, block};
@@ -56,7 +56,7 @@ PARTITA_OP(op::reverse)
 
 namespace partita::ops {
 
-/// The operand itself without dimensions.
+/// Emits a reverse. Without dimensions, returns the operand.
 constexpr value_id reverse(builder& b, value_id x, ints dims) {
   if (dims.empty()) return x;
   const value_id operands[] = {x};

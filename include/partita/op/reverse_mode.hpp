@@ -10,17 +10,18 @@ namespace partita::op_detail {
 
 inline constexpr std::string_view again = ".again";
 
-/// A value, and the cotangent that reverse mode starts from there.
+/// A value and the cotangent with which reverse mode starts there.
 struct seed {
   value_id value = -1, cotangent = -1;
 };
 
-/// Cotangents of `wanted` values from those of `seeds`.
+/// Emits the cotangents of the `wanted` values, given those of `seeds`.
 ///
-/// The ops it adds have the op whose derivative they are as origin, and are of its named part. What
-/// adds up cotangents that come from several parts is of the one around them, if there is one. A
-/// wanted value that the seeds do not depend on has cotangent zero. Errors    G002 no derivative
-/// rule
+/// Each op that it adds has as origin the op that it differentiates, and belongs to that op's named
+/// part. An addition of cotangents from several parts belongs to the innermost part that encloses
+/// them, if there is one. A wanted value that the seeds do not depend on has cotangent zero.
+///
+/// Errors    G002 no derivative rule
 constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<value_id>& wanted) {
   vec<value_id> result(wanted.size(), -1);
   if (b.failed()) return result;
@@ -42,7 +43,8 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
   }
 
   vec<value_id> cotangent(at(count), -1), operands, results;
-  // By value, if parts have names: the one of all ops that gave it a cotangent. Likewise of places.
+  // By value, if parts have names: the innermost part enclosing all ops that contributed a
+  // cotangent. `place` is the same for source places.
   vec<int> scope, place;
   if (!b.scopes().empty()) scope.resize(at(count), -1);
   if (b.scopes().any_places()) place.resize(at(count), -1);
@@ -65,7 +67,7 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
   for (const auto& s : seeds) accumulate(s.value, s.cotangent);
   for (std::size_t k = order.size(); k > 0 && !b.failed(); --k) {
     const op_id o = order[k - 1];
-    const op_node& node = b.p.ops[o];  // until an op is added
+    const op_node& node = b.p.ops[o];  // invalid once an op is added
     const value_id y = node.result;
     const int n = node.operand_count;
     bool reached = false;
@@ -101,20 +103,20 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
   return result;
 }
 
-/// The copy of tag "x" is "x.again": tactics that name "x" mean both.
+/// Returns the name of a tag's copy: "x.again" for "x". Tactics that name "x" mean both.
 constexpr text name_of_copy(std::string_view tag) { return concat(tag, again); }
-/// The tag that has a copy of this name; other names as they are.
+/// Returns the name of the tag that a copy was made from. Other names are returned unchanged.
 constexpr std::string_view name_of_original(std::string_view name) {
   const std::size_t size = name.size() < again.size() ? 0 : name.size() - again.size();
   return name.substr(size) == again ? name.substr(0, size) : name;
 }
-/// Names the tags of a program, and of those nested in it, as copies.
+/// Renames the tags of a program and of its nested programs to names of copies.
 constexpr void name_tags_as_copies(program& p) {
   for (auto& n : p.ops)
     if (n.def->role == op_role::tag) n.name = p.intern(name_of_copy(p.view(n.name)).view());
   for (auto& r : p.regions) name_tags_as_copies(r);
 }
-/// A copy of a program that computes it again.
+/// Returns a copy of a program for recomputation: its ops are marked as repeated.
 constexpr program copy_to_repeat(const program& p) {
   program q = p;
   name_tags_as_copies(q);
@@ -122,9 +124,9 @@ constexpr program copy_to_repeat(const program& p) {
   return q;
 }
 
-/// Appends the ops of a program to another one, with `arguments` for its inputs; gives its outputs.
-/// Nested programs are moved out of `f`, each behind `inside(program&)`; `appended(op_id of f)` is
-/// told each op once it is there.
+/// Appends the ops of `f` to another program, with `arguments` as its inputs, and returns its
+/// outputs. Calls `inside(program&)` on each nested program before moving it out of `f`, and
+/// `appended(op_id of f)` after adding each op.
 template <class Inside, class Appended>
 constexpr vec<value_id> append_ops(builder& b, program& f, span<const value_id> arguments,
                                    const Inside& inside, const Appended& appended) {
@@ -150,21 +152,21 @@ constexpr vec<value_id> append_ops(builder& b, program& f, span<const value_id> 
   for (const auto& out : f.outputs) results.push_back(copy.renamed[out.value]);
   return results;
 }
-/// Ops keep their marks.
-constexpr vec<value_id> append_as_it_is(builder& b, program&& f, span<const value_id> arguments) {
+/// Appends a program whose ops keep their marks.
+constexpr vec<value_id> append_with_marks(builder& b, program&& f, span<const value_id> arguments) {
   return append_ops(
       b, f, arguments, [](program&) {}, [&](op_id o) { copy_marks(b.p, f, o); });
 }
 
-/// The same, with tags named as copies.
+/// Appends a program whose ops keep their marks and whose tags are named as copies.
 constexpr vec<value_id> append_program(builder& b, program&& f, span<const value_id> arguments) {
   name_tags_as_copies(f);
-  return append_as_it_is(b, static_cast<program&&>(f), arguments);
+  return append_with_marks(b, static_cast<program&&>(f), arguments);
 }
 
-/// The program that computes cotangents of some inputs of `f` from its inputs and from cotangents
-/// of some of its outputs: (inputs..., cotangents of `outputs`...) -> (cotangents of `inputs`...).
-/// It computes f again. Ops are numbered with those of `around`.
+/// Returns the program that computes cotangents of some inputs of `f`: (inputs..., cotangents of
+/// `outputs`...) -> (cotangents of `inputs`...). It recomputes f. Its ops are numbered with those
+/// of `around`.
 constexpr program transposed(builder& around, const program& f, const vec<int>& inputs,
                              const vec<int>& outputs) {
   builder b;

@@ -1,13 +1,13 @@
-/// roll: a dimension turned around, as a ring.
+/// roll: rotates a dimension cyclically.
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
 
 namespace partita::op {
 
-/// result[..., (i + shift) mod n, ...] = x[..., i, ...]: what leaves the end comes in in front.
-/// Attributes: the dimension, the shift (of either sign, and any size). (StableHLO writes it as a
-/// concatenation of two slices, which hides that it is a ring.)
+/// Computes result[..., (i + shift) mod n, ...] = x[..., i, ...]: elements that leave one end enter
+/// at the other. Attributes: the dimension and the shift (any sign and size). (StableHLO writes it
+/// as a concatenation of two slices, which hides the cyclic structure.)
 ///
 /// Tile map  ([i, j~], dim=1) -> ([i, j])
 /// Errors    S197 a dimension and a shift are needed
@@ -34,11 +34,12 @@ struct roll {
       if (d == c.attrs[0]) c.halo();
     }
   }
-  /// The shift in [0, n), for n > 0.
+  /// Returns the shift in [0, n), for n > 0.
   static constexpr std::int64_t places(std::int64_t shift, std::int64_t n) {
     return (shift % n + n) % n;
   }
-  /// A piece needs what lies `shift` before it, the shorter way around. Then nothing is left to do.
+  /// Reads the block `shift` positions before the shard, in the shorter direction. No local op
+  /// remains.
   static constexpr void halo(halo_context& c) {
     const std::int64_t n = c.operand_extent(0), block = n / c.pieces;
     const std::int64_t up = places(c.attrs[1], n);
@@ -49,7 +50,7 @@ struct roll {
   static constexpr void derive(derive_context& c) {
     const auto attrs = c.b.p.attrs(c.op);
     const int dim = static_cast<int>(attrs[0]);
-    // The least integer has no opposite.
+    // INT64_MIN cannot be negated.
     const std::int64_t n = c.b.type(c.cotangent).shape[dim];
     const std::int64_t shift = attrs[1] > INT64_MIN ? attrs[1] : n > 0 ? attrs[1] % n : 0;
     c.operands[0] = ops::roll(c.b, c.cotangent, dim, -shift);

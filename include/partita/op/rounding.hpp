@@ -8,19 +8,19 @@
 
 namespace partita::op {
 
-/// Magnitude; of the least integer itself, as overflow wraps. (StableHLO has it for signed integers
-/// only; of u8 it is the identity.)
+/// Returns the magnitude. The minimum integer maps to itself, since overflow wraps. (StableHLO
+/// defines abs for signed integers only; for u8 it is the identity.)
 struct abs : one_type_op<abs, need_number, 1> {
   static constexpr std::string_view name = "abs";
-  /// 0 at 0.
+  /// The derivative at 0 is 0.
   static constexpr void derive(derive_context& c) {
     const value_id slope = ops::sign(c.b, c.b.p.operand(c.op, 0));
     c.operands[0] = ops::multiply(c.b, c.cotangent, slope);
   }
 };
 
-/// -1, 0 or 1; of a zero or a NaN itself. (StableHLO has it for signed integers only; of u8 it is 0
-/// or 1.)
+/// Returns -1, 0 or 1, or the operand itself if it is a zero or NaN. (StableHLO defines sign for
+/// signed integers only; for u8 it is 0 or 1.)
 struct sign : step_op<sign, need_number> {
   static constexpr std::string_view name = "sign";
 };
@@ -33,12 +33,12 @@ struct ceil : step_op<ceil, need_floating> {
   static constexpr std::string_view name = "ceil";
 };
 
-/// The nearest whole number; the even one of two.
+/// Rounds to the nearest integer; ties go to the even one.
 struct round_nearest_even : step_op<round_nearest_even, need_floating> {
   static constexpr std::string_view name = "round_nearest_even";
 };
 
-/// The nearest whole number; of two the one away from zero. (StableHLO's round_nearest_afz.)
+/// Rounds to the nearest integer; ties go away from zero. (StableHLO's round_nearest_afz.)
 struct round_nearest_away : step_op<round_nearest_away, need_floating> {
   static constexpr std::string_view name = "round_nearest_away";
 };

@@ -1,15 +1,16 @@
-/// The gradient of running products, maxima and minima (op/cumsum.hpp), in few ops however long the
-/// dimension is.
+/// The gradient of running products, maxima and minima (op/cumsum.hpp), in few ops for any extent
+/// of the dimension.
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
 
 namespace partita::op {
 
-/// The cotangent of x, for that of its running products, maxima or minima along `dim` (from the
-/// other end if `reverse`), each of which has its own element in it. Shapes: all as x's.
+/// Computes the cotangent of x from the cotangent of its running products, maxima or minima along
+/// `dim` (from the other end if `reverse`). The running results are inclusive: result i contains
+/// element i. Shapes: all as x's.
 ///
-/// Cost: of n elements along the dimension, products take log2(n) steps of shifts.
+/// Cost: for n elements along the dimension, products take log2(n) steps of shifts.
 class running_cotangent {
  public:
   constexpr running_cotangent(builder& b, value_id x, value_id cotangent, int dim, bool reverse)
@@ -19,7 +20,8 @@ class running_cotangent {
     if (type_.shape.elements() == 0) return -1;
     return c == combiner::multiply ? of_products() : of_extremes(c);
   }
-  /// What lies d elements further on (before, if d < 0); 0 where nothing does.
+  /// Shifts x by d elements along `dim`, so that position i holds element i + d; positions without
+  /// one hold 0.
   static constexpr value_id ahead(builder& b, value_id x, int dim, std::int64_t d) {
     if (b.failed() || x < 0) return -1;
     const auto rank = static_cast<std::size_t>(b.type(x).shape.rank);
@@ -31,8 +33,9 @@ class running_cotangent {
   }
 
  private:
-  /// Of element i it is x[0] ... x[i-1] s[i], where s[i] = g[i] + x[i+1] s[i+1]: a recurrence whose
-  /// steps of 1, 2, 4, ... elements each take two shifts. Nothing is divided, so zeros do no harm.
+  /// The cotangent of element i is x[0] ... x[i-1] s[i], where s[i] = g[i] + x[i+1] s[i+1]. This
+  /// recurrence takes steps of 1, 2, 4, ... elements, two shifts each. It does not divide, so zeros
+  /// are handled exactly.
   constexpr value_id of_products() const {
     const std::int64_t n = type_.shape[dim_];
     value_id sums = cotangent_, factors = n > 1 ? ahead(x_, 1) : -1;
@@ -43,7 +46,8 @@ class running_cotangent {
     }
     return ops::multiply(b_, before(combiner::multiply), sums);
   }
-  /// Each goes to the element that was the extreme then: the last one that no earlier one equalled.
+  /// Sends each cotangent to the element that was the extreme at its position: the last one so far
+  /// that no earlier element equals.
   constexpr value_id of_extremes(combiner c) const {
     const auto reached = c == combiner::max ? ops::direction::ge : ops::direction::le;
     const value_id found = ops::compare(b_, reached, before(c), x_);
@@ -71,7 +75,7 @@ class running_cotangent {
   constexpr value_id ahead(value_id x, std::int64_t d) const {
     return ahead(b_, x, dim_, reverse_ ? -d : d);
   }
-  /// Of each element: is there one d elements further on?
+  /// Returns a mask: true for elements with another one d positions ahead.
   constexpr value_id has_ahead(std::int64_t d) const {
     const std::int64_t limit = reverse_ ? d : type_.shape[dim_] - 1 - d;
     return ops::compare(b_, reverse_ ? ops::direction::ge : ops::direction::le,

@@ -6,19 +6,20 @@
 
 namespace partita::op {
 
-/// Runs a nested program `length` times: over slices of stacked values, with carried values, giving
-/// stacked values.
+/// Runs a nested program `length` times. Each iteration reads one slice of the sliced values,
+/// passes carried values to the next, and appends to the stacked results.
 ///
-/// Attributes: length, reversed (the last slice first), how many constant, carried and sliced
-/// operands, and how many stacked results; saved: the last of those are the carried values as each
-/// iteration found them, kept for the derivative and dropped where nothing needs them.
+/// Attributes: length, reversed (starts with the last slice), the numbers of constant, carried and
+/// sliced operands, the number of stacked results, and saved. If saved, the last stacked results
+/// are the carried values at the start of each iteration. They are kept for the derivative, and
+/// dropped if nothing needs them.
 ///
 /// Shapes    constants..., carried..., sliced (length, ...)...
 ///             -> carried..., stacked (length, ...)...;
 ///           nested: index (i32), constants..., carried..., slices... -> carried..., slices...
-/// Errors    S180 numbers of values, S181, S182 types, S183 length negative or above the greatest
-///           i32, S184 extent of a sliced operand
-/// Source    no op of StableHLO, where it is written as a while; the semantics are those of
+/// Errors    S180 wrong number of values, S181, S182 types, S183 length negative or above the
+///           maximum i32, S184 extent of a sliced operand
+/// Source    not a StableHLO op (there it is written as a while); the semantics are those of
 ///           jax.lax.scan
 struct scan : control_op {
   static constexpr std::string_view name = "scan";
@@ -62,22 +63,22 @@ struct scan : control_op {
       return c.fail("S180", name, ": ", c.attrs.size(), " attributes; 7 are needed");
     const program& body = c.regions[0];
     const auto given = static_cast<std::int64_t>(c.operands.size());
-    std::int64_t taken = 0;
+    std::int64_t total = 0;
     for (int i = 2; i < 5; ++i) {
-      const bool fits = c.attrs[i] >= 0 && c.attrs[i] <= given && taken >= 0;
-      taken = fits ? taken + c.attrs[i] : -1;
+      const bool fits = c.attrs[i] >= 0 && c.attrs[i] <= given && total >= 0;
+      total = fits ? total + c.attrs[i] : -1;
     }
-    if (taken != given)
+    if (total != given)
       return c.fail("S180", name, ": ", c.attrs[2], " constant, ", c.attrs[3], " carried and ",
-                    c.attrs[4], " sliced values; it is given ", given);
+                    c.attrs[4], " sliced values; it has ", given, " operands");
     if (c.attrs[5] < (c.attrs[6] != 0 ? c.attrs[3] : 0) || c.attrs[5] > body.output_count())
       return c.fail("S180", name, ": ", c.attrs[5], " stacked results, ",
-                    c.attrs[6] != 0 ? c.attrs[3] : 0, " of them saved; the body gives ",
+                    c.attrs[6] != 0 ? c.attrs[3] : 0, " of them saved; the body returns ",
                     body.output_count(), " values");
     const counts k(c.attrs);
     constexpr std::int64_t most = 0x7fffffff;  // the index is an i32
     if (k.length < 0 || k.length > most)
-      return c.fail("S183", name, ": the length is ", k.length, "; it must lie between 0 and ",
+      return c.fail("S183", name, ": the length is ", k.length, "; it must be between 0 and ",
                     most);
     const auto operand = [&](int i) { return c.operands[static_cast<std::size_t>(i)]; };
     const int n = static_cast<int>(given);
@@ -96,7 +97,7 @@ struct scan : control_op {
     for (int i = 0; i < k.carried; ++i) types.push_back(operand(k.constants + i));
     for (int j = k.carried; j < body.output_count(); ++j)
       types.push_back(stack_of(k.length, body.output_type(j)));
-    give(c, name, types);
+    set_results(c, name, types);
   }
   static constexpr void wires(const program& p, op_id o, wire_list& w) {
     const counts k(p.attrs(o));
@@ -123,7 +124,7 @@ struct scan : control_op {
     attrs[5] = kept(results, k.carried, k.stacked);
     attrs[6] = k.saved && kept(results, k.stacked, k.carried) == attrs[3];
   }
-  /// Backwards over the same slices, from the carried values that were saved.
+  /// Runs backwards over the same slices, from the saved carried values.
   static constexpr void derive(derive_context& c);
 };
 
@@ -135,7 +136,7 @@ PARTITA_OP(op::scan)
 
 namespace partita::ops {
 
-/// Without saved results in `body`: they are added here.
+/// Emits a scan. `body` has no saved results; they are added here.
 constexpr value_id scan(builder& b, std::int64_t length, bool reversed,
                         span<const value_id> constants, span<const value_id> carried,
                         span<const value_id> sliced, program&& body) {
@@ -143,7 +144,8 @@ constexpr value_id scan(builder& b, std::int64_t length, bool reversed,
   operands.insert_back(carried.begin(), carried.end());
   operands.insert_back(sliced.begin(), sliced.end());
   const auto stacked = static_cast<std::int64_t>(body.outputs.size());
-  const bool whole = body.inputs.size() == 1 + operands.size();  // else the shape rule objects
+  const bool whole =
+      body.inputs.size() == 1 + operands.size();  // otherwise the shape rule reports it
   for (std::size_t i = 0; i < carried.size() && whole; ++i)
     body.outputs.push_back({body.inputs[1 + constants.size() + i], {}});
   const std::int64_t attrs[] = {length,
@@ -167,7 +169,7 @@ constexpr void scan::derive(derive_context& c) {
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
   const int operand_count = k.constants + k.carried + k.sliced;
   vec<value_id> operands(b.p.operands(c.op).data(), b.p.operands(c.op).data() + operand_count);
-  // The carried values that each iteration found.
+  // The carried values at the start of each iteration.
   value_id saved = b.p.op(c.op).result + k.stacked;
   if (!k.saved) {
     program again = op_detail::copy_to_repeat(body);
@@ -179,8 +181,8 @@ constexpr void scan::derive(derive_context& c) {
   }
   if (b.failed()) return;
 
-  // Which values have cotangents: all floating carried ones, since each may come to depend on what
-  // is wanted; constants and slices that are wanted; stacked results that are used.
+  // Values with cotangents: all floating-point carried ones, since each may come to depend on a
+  // wanted value; constants and slices that are wanted; stacked results that are used.
   vec<int> constants, carried, sliced, stacked, inputs, outputs;
   const auto floating = [&](int i) { return is_floating(b.type(operands[at(i)]).element); };
   for (int i = 0; i < operand_count; ++i) {
@@ -198,8 +200,8 @@ constexpr void scan::derive(derive_context& c) {
   b.p.error.record(transposed.error);
   if (b.failed()) return;
 
-  // One step: index, constants; cotangents of carried values and sums of those of constants;
-  // saved carried values, slices, cotangents of stacked results.
+  // One step: index, constants; cotangents of carried values and sums of those of constants; saved
+  // carried values, slices, cotangents of stacked results.
   builder step;
   step.number_with(b);
   const auto parameter = [&](const tensor_type& t) { return ops::parameter(step, "", t); };
@@ -245,7 +247,7 @@ constexpr void scan::derive(derive_context& c) {
     step.p.outputs.push_back({ops::add(step, sums[i], found[i]), {}});
   for (std::size_t i = 0; i < sliced.size(); ++i)
     step.p.outputs.push_back({found[constants.size() + carried.size() + i], {}});
-  // Everything of the step that is no index, in the order of scan's operands.
+  // All inputs of the step but the index, in the order of scan's operands.
   const value_id first =
       ops::scan(b, k.length, !k.reversed, {constant_operands.data(), constant_operands.size()},
                 {carried_operands.data(), carried_operands.size()},

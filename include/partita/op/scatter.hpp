@@ -1,4 +1,4 @@
-/// scatter: updates windows of a tensor at computed places.
+/// scatter: updates windows of a tensor at computed positions.
 #pragma once
 
 #include <partita/op/combine.hpp>
@@ -7,43 +7,50 @@
 
 namespace partita::op {
 
-/// The attributes of these dimension numbers; none if the updates are whole rows of a table.
+/// Returns these dimension numbers as attributes, or an empty list if the updates are full rows of
+/// a table.
 constexpr vec<std::int64_t> scatter_numbers(const ops::gather_dimensions& d, const shape& to,
                                             const shape& indices, const shape& updates) {
   bool rows = is_rows(d, to.rank, indices.rank) && updates.rank == indices.rank + to.rank - 1;
   for (int i = 1; rows && i < to.rank; ++i)
     rows = same_extent(to[i], updates[indices.rank + i - 1]);
-  if (rows) return {};  // (GCC 12 evaluates no `?:` of vectors)
+  if (rows) return {};  // (GCC 12 cannot evaluate `?:` of vectors in constant expressions)
   return encode(d);
 }
 
-/// Windows of `updates` replace, or are combined with, windows of the input; the inverse of gather,
-/// with the same dimension numbers. Attributes: what an update does (0 assign, 1 add, 2 max, 3 min,
-/// 4 multiply, 5 and, 6 or), then the dimension numbers (see gather_dims; its offset_dims are
-/// update_window_dims, its collapsed_slice_dims inserted_window_dims, its start_index_map
-/// scatter_dims_to_operand_dims). Without dimension numbers the updates are whole rows of a table.
+/// Replaces windows of the input by windows of `updates`, or combines the two. This is the inverse
+/// of gather, with the same dimension numbers. Attributes: the kind of update (0 assign, 1 add, 2
+/// max, 3 min, 4 multiply, 5 and, 6 or), then the dimension numbers (see gather_dims; its
+/// offset_dims are update_window_dims, its collapsed_slice_dims inserted_window_dims, its
+/// start_index_map scatter_dims_to_operand_dims). Without dimension numbers, the updates are full
+/// rows of a table.
 ///
-/// The input may be left out: then the updates are combined from the identity of the combiner (0,
-/// -inf, inf, 1; for integers the least and greatest value) into a tensor of the declared shape,
-/// which lets the updates be split. Windows are taken in row-major order of their index vectors; of
-/// several that assign an element the last one wins. A window that does not lie in the input is
-/// left out as a whole (the StableHLO specification leaves out its elements one by one, XLA does as
-/// here).
+/// The input is optional. Without one, the updates are combined from the identity of the combiner
+/// (0, -inf, inf, 1; for integers the minimum and maximum value) into a tensor of the declared
+/// shape, so that the updates can be sharded. Windows are applied in row-major order of their index
+/// vectors; if several assign an element, the last one wins. A window that is not fully within the
+/// input is skipped (the StableHLO specification skips its elements one by one; XLA skips the
+/// window, as here).
+///
+/// A result sharded along updated rows needs no communication: each device applies the updates of
+/// its rows. Updates sharded along the batch are combined by one all-reduce. Then the input counts
+/// on one device for add and multiply, and on every device for max, min, and, or.
 ///
 /// Shapes    [input (n...),] indices (i..., starts), updates (i..., window...) -> (n...)
 /// Tile map  ([i], [i, d]) -> ([r@, d])  reduce={i:add}; with an input ([r@, d], [i@], [i@, d]):
-///           for all but one iteration start from nothing (not for max, min, and, or, which may see
-///           the input more than once; not at all for assign); to a piece along r, a dimension of
-///           which windows take a part, only its own updates are made; a batching dimension is one
-///           factor of input, indices, updates and result, a whole window dimension one of input,
-///           updates and result
+///           all but one iteration over i start from the identity. For max, min, and, or, all
+///           iterations start from the input, which they may combine more than once; assign cannot
+///           be sharded along i. A shard of r, a dimension that windows partly cover, applies only
+///           its own updates. A batching dimension is one factor of input, indices, updates and
+///           result; a window dimension of full extent is one factor of input, updates and result
 /// Cost      one flop per element of the updates
-/// Errors    S102 element types differ, S104 not a number, S112 updates do not fit, S120 not of
-///           bits, S139 bad dimension numbers, S141 an unknown update, or one that needs an input
+/// Errors    S102 element types differ, S104 not a number, S112 updates do not fit, S120 neither an
+///           integer type nor i1, S139 bad dimension numbers, S141 an unknown update, or one that
+///           needs an input
 struct scatter {
   static constexpr std::string_view name = "scatter";
   static constexpr bool in_place = true;
-  /// The attributes of an update of rows.
+  /// The attributes of an update of full rows.
   struct rows {
     static constexpr std::string_view name = "scatter";
     template <class Fields>
@@ -80,7 +87,7 @@ struct scatter {
   static constexpr void infer(infer_context& c) {
     if (c.operands.size() != 2 && c.operands.size() != 3)
       return c.fail("S112", "scatter: ", c.operands.size(),
-                    " operands; an input or none, indices and updates are needed");
+                    " operands; an optional input, indices and updates are needed");
     const bool has_input = c.operands.size() == 3;
     const auto& indices = c.operands[c.operands.size() - 2];
     const auto& updates = c.operands.back();
@@ -109,11 +116,11 @@ struct scatter {
           dims.index_dim[r] < 0 || same_extent(updates.shape[r], indices.shape[dims.index_dim[r]]);
     for (int d = 0; good && d < dims.operand_rank; ++d) {
       if (dims.window_dim[d] < 0) continue;
-      const std::int64_t extent = c.result.shape[d], taken = updates.shape[dims.window_dim[d]];
-      good = same_extent(extent, taken) || (c.attrs.size() > 1 && taken < extent);
+      const std::int64_t extent = c.result.shape[d], covered = updates.shape[dims.window_dim[d]];
+      good = same_extent(extent, covered) || (c.attrs.size() > 1 && covered < extent);
     }
     if (!good)
-      c.fail("S112", "scatter: updates ", updates, " are no windows of ", c.result,
+      c.fail("S112", "scatter: updates ", updates, " are not windows of ", c.result,
              " at integer indices ", indices);
   }
   static constexpr void tile_map(tile_map_context& c) {
@@ -125,7 +132,7 @@ struct scatter {
     const gather_dims dims(attrs.subspan(1), c.result.shape,
                            c.operands[static_cast<std::size_t>(indices)].shape);
     for (int r = 0; r < dims.result_rank; ++r) {
-      int along = -1;  // the dimension of the input that runs along
+      int along = -1;  // the input's dimension of the same factor
       for (int d = 0; d < dims.operand_rank; ++d)
         if ((dims.window_dim[d] == r && c.result.shape[d] == windows[r]) ||
             (dims.index_dim[r] >= 0 && dims.batching_dim[d] == dims.index_dim[r]))
@@ -144,13 +151,13 @@ struct scatter {
       if (dims.index_dim[r] >= 0) c.operand(indices, dims.index_dim[r]);
     }
     for (int d = 0; d < dims.operand_rank; ++d) {
-      if (!is_looked_up(dims, d, c.result.shape, dims.window(windows))) continue;
+      if (!is_partly_covered(dims, d, c.result.shape, dims.window(windows))) continue;
       c.tile(c.result.shape[d], d).located();
       if (has_input) c.operand(0, d);
     }
   }
-  /// Indices of other pieces lie outside of the own one. Of iterations over updates, the first one
-  /// starts from the input.
+  /// Indices of other shards are out of bounds in this one, so their updates are skipped. Of
+  /// iterations over updates, only the first starts from the input.
   static constexpr void locate(locate_context& c) {
     builder& b = c.b;
     vec<value_id> operands(c.operands.data(), c.operands.data() + c.operands.size());
@@ -166,7 +173,7 @@ struct scatter {
       if (c.entry(i).combine == combiner::stack) {
         cut.push_back(c.dim(i, -1));
         rows = ++pieces == 1 && are_rows(dims, cut.back(), window);
-        if (rows) operands[indices] = own_index(c, i, c.operands[indices]);
+        if (rows) operands[indices] = local_index(c, i, c.operands[indices]);
         continue;
       }
       cut.push_back(-1);
@@ -181,13 +188,13 @@ struct scatter {
     else
       c.results.push_back(scattered(c, operands, dims, cut, window));
   }
-  /// Windows of several numbers each, or of which a piece may have a part.
+  /// Emits the updates for windows whose starts are vectors, or that may span shards.
   static constexpr value_id scattered(locate_context& c, const vec<value_id>& operands,
                                       const gather_dims& dims, const vec<int>& cut,
                                       const shape& window) {
     const shape to = c.result_types[0].shape;
     const window_rows rows(c, dims, cut, to, window, c.operands[operands.size() - 2], false);
-    const value_id updates = rows.turned(operands.back());
+    const value_id updates = rows.in_new_order(operands.back());
     if (c.b.failed()) return -1;
     const auto attrs =
         scatter_numbers(rows.numbers, to, c.b.type(rows.indices).shape, c.b.type(updates).shape);
@@ -203,13 +210,13 @@ struct scatter {
   static constexpr std::int64_t flops(const cost_context& c) {
     return c.operands.back().shape.elements();
   }
-  /// With an input the other elements stay where they are.
+  /// With an input, counts the updates only: the other elements stay in place.
   static constexpr std::int64_t bytes(const cost_context& c) {
     if (c.operands.size() < 3) return bytes_of_all(c);
     return saturating_add(saturating_multiply(3, c.operands.back().bytes()), c.operands[1].bytes());
   }
 
-  /// What the derivative rules share.
+  /// Values shared by the derivative rules.
   struct derivation {
     builder& b;
     vec<std::int64_t> attrs;  ///< dimension numbers
@@ -230,14 +237,15 @@ struct scatter {
       window = dims.window(update_shape);
     }
     constexpr ops::ints numbers() const { return {attrs.data(), attrs.size()}; }
-    /// Each update's part of a tensor like the result.
-    constexpr value_id taken(value_id from) const {
+    /// Reads each update's window from a tensor of the result's shape.
+    constexpr value_id windows_of(value_id from) const {
       return gather_like(b, numbers(), from, indices, window);
     }
     constexpr value_id scattered(ops::scatter_update update, value_id into, value_id x) const {
       return scatter_like(b, numbers(), update, into, type.shape, indices, x);
     }
-    /// Per element of the updates: does its window lie in the input? `otherwise` where not.
+    /// Returns x for elements of updates whose window is within the input, and `otherwise` for the
+    /// others.
     constexpr value_id where_inside(value_id x, value_id otherwise) const {
       if (dims.starts == 0) return x;
       const value_id starts = clamp_starts(b, dims, type.shape, window, indices);
@@ -254,7 +262,8 @@ struct scatter {
       inside = ops::broadcast_in_dim(b, inside, update_shape, {along, count});
       return ops::select(b, inside, x, otherwise);
     }
-    /// Numbers that differ for any two elements of the updates that may meet.
+    /// Returns a number per element of the updates. Two elements that may update the same position
+    /// have different numbers.
     constexpr value_id numbered() const {
       const tensor_type ids{dtype::i64, update_shape};
       value_id sum = ops::constant(b, ids, 0);
@@ -273,10 +282,10 @@ struct scatter {
     }
   };
 
-  /// add: the input gets the cotangent, an update its part of it. assign: an element's cotangent
-  /// goes to the update that won it, or to the input. max, min: it is shared equally among the
-  /// input and the updates that reach the result. multiply: only the input has a derivative
-  /// (G002). An update that was left out gets nothing.
+  /// add: the input gets the cotangent, and each update its window of it. assign: an element's
+  /// cotangent goes to the update that won, or to the input. max, min: the cotangent is shared
+  /// equally among the input and the updates that equal the result. multiply: only the input has a
+  /// derivative (G002). A skipped update gets zero.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const auto stored = b.p.attrs(c.op);
@@ -290,7 +299,7 @@ struct scatter {
     switch (update) {
       case add:
         if (of_input) c.operands[0] = g;
-        if (of_updates) c.operands[last] = s.where_inside(s.taken(g), zero);
+        if (of_updates) c.operands[last] = s.where_inside(s.windows_of(g), zero);
         return;
       case assign:
         if (of_input)
@@ -299,9 +308,9 @@ struct scatter {
         if (of_updates) {
           const value_id ids = s.numbered();
           const value_id none = ops::constant(b, {dtype::i64, s.type.shape}, -1);
-          const value_id winners = s.taken(s.scattered(assign, none, ids));
+          const value_id winners = s.windows_of(s.scattered(assign, none, ids));
           const value_id won = ops::compare(b, ops::direction::eq, winners, ids);
-          c.operands[last] = ops::select(b, won, s.taken(g), zero);
+          c.operands[last] = ops::select(b, won, s.windows_of(g), zero);
         }
         return;
       case multiply:
@@ -310,12 +319,12 @@ struct scatter {
           b.p.error.record("G002", "grad: op scatter (", s.type,
                            ") has no derivative rule for updates that multiply");
         return;
-      default:  // max and min; of bits there is no derivative
+      default:  // max and min; bitwise updates have no derivative
         break;
     }
     const value_id no = ops::scalar(b, dtype::boolean, 0);
     const value_id reach =
-        s.where_inside(ops::compare(b, ops::direction::eq, s.taken(y), s.updates), no);
+        s.where_inside(ops::compare(b, ops::direction::eq, s.windows_of(y), s.updates), no);
     value_id ties = s.scattered(add, -1, ops::convert(b, reach, s.type.element));
     value_id stays = -1;
     if (s.input >= 0) {
@@ -325,7 +334,7 @@ struct scatter {
     const value_id one = ops::scalar(b, s.type.element, 1);
     const value_id share = ops::divide(b, g, ops::maximum(b, ties, one));
     if (of_input) c.operands[0] = ops::select(b, stays, share, zero);
-    if (of_updates) c.operands[last] = ops::select(b, reach, s.taken(share), zero);
+    if (of_updates) c.operands[last] = ops::select(b, reach, s.windows_of(share), zero);
   }
 };
 
@@ -359,20 +368,20 @@ constexpr value_id scatter(builder& b, scatter_update update, value_id input, va
   const auto dims = op::scatter_numbers(d, to, b.type(indices).shape, b.type(updates).shape);
   return op::scatter_like(b, {dims.data(), dims.size()}, update, input, to, indices, updates);
 }
-/// Without an input, into a tensor of this shape.
+/// Emits a scatter without an input, into a tensor of shape `to`.
 constexpr value_id scatter(builder& b, scatter_update update, const shape& to, value_id indices,
                            value_id updates, const gather_dimensions& d) {
   if (indices < 0 || updates < 0) return -1;
   const auto dims = op::scatter_numbers(d, to, b.type(indices).shape, b.type(updates).shape);
   return op::scatter_like(b, {dims.data(), dims.size()}, update, -1, to, indices, updates);
 }
-/// Whole rows of a table.
+/// Emits a scatter of full rows of a table.
 constexpr value_id scatter_rows(builder& b, scatter_update update, value_id input, value_id indices,
                                 value_id updates) {
   if (input < 0) return -1;
   return op::scatter_like(b, {}, update, input, b.type(input).shape, indices, updates);
 }
-/// Sums rows by index, (i...), (i..., d...) -> (rows, d...).
+/// Adds up rows by index: (i...), (i..., d...) -> (rows, d...).
 constexpr value_id scatter_add(builder& b, value_id indices, value_id updates, std::int64_t rows) {
   if (indices < 0 || updates < 0) return -1;
   shape to{rows};

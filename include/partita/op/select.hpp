@@ -1,11 +1,11 @@
-/// compare, is_finite, select.
+/// compare, is_finite, select: elementwise comparison and choice.
 #pragma once
 
 #include <partita/op/elementwise.hpp>
 
 namespace partita::op {
 
-/// Elementwise comparison; with a NaN only `ne` holds. Attribute: the direction.
+/// Compares elementwise; with a NaN only `ne` is true. Attribute: the direction.
 ///
 /// Errors    S102 element types differ, S103 shapes differ
 struct compare : elementwise_op {
@@ -21,7 +21,7 @@ struct compare : elementwise_op {
   }
 };
 
-/// Neither infinite nor NaN.
+/// True if the element is neither infinite nor NaN.
 ///
 /// Errors    S104 not a floating-point type
 struct is_finite : elementwise_op {
@@ -33,7 +33,7 @@ struct is_finite : elementwise_op {
   }
 };
 
-/// predicate ? x : y, elementwise; each operand may be a scalar.
+/// Computes predicate ? x : y, elementwise; each operand may be a scalar.
 ///
 /// Errors    S102 element types differ, S103 shapes differ, S104 the predicate is not i1
 struct select : elementwise_op {

@@ -1,18 +1,18 @@
-/// select_and_scatter and select_and_gather: one element is selected in each window.
+/// select_and_scatter and select_and_gather: ops that select one element in each window.
 #pragma once
 
 #include <partita/op/elementwise.hpp>
 
 namespace partita::op {
 
-/// What both share. Windows slide over all dimensions of the first operand (see window.hpp). In
-/// each the greatest element (ge) or the least (le) is selected: the elements are visited in
-/// row-major order, and one takes the place of the selected one unless `selected >= one` (`<=`); so
-/// the first of equal ones stays. Places that hold no element are never selected.
+/// Base of both ops. Windows slide over all dimensions of the first operand (see window.hpp). In
+/// each, the maximum (ge) or minimum (le) element is selected. Elements are visited in row-major
+/// order, and an element replaces the selected one unless `selected >= element` (`<=`), so the
+/// first of equal ones is kept. Padding is never selected.
 ///
 /// Attributes: 0 for ge or 1 for le, then lists as in reduce_window
 struct selecting_op {
-  /// The positions of the windows; empty on errors.
+  /// Returns the positions of the windows; empty on errors.
   ///
   /// Errors    S102 element types differ, S104 not a number, S150 count of attributes, S151 a
   ///           number out of range, S153 neither ge nor le
@@ -30,23 +30,24 @@ struct selecting_op {
   static constexpr ops::direction direction_of(std::int64_t stored) {
     return stored == 0 ? ops::direction::ge : ops::direction::le;
   }
-  /// Do all windows over n elements hold elements only?
+  /// True if no window over n elements covers padding.
   static constexpr bool inside(const window_dim& w, std::int64_t n, std::int64_t m) {
     return w.low <= 0 && w.high_for(n, m) <= 0;
   }
-  /// The same of those that there were before anything grew.
+  /// As `inside`, for the windows before the extents were padded.
   static constexpr bool lie_inside(const halo_context& c, const window_dim& w,
                                    const shape& positions) {
     return c.grown || inside(w, c.operand_extent(0), positions[c.result_dim]);
   }
-  /// Can loops cut m windows over n elements, some of which lie over the ends?
+  /// True if the windows can be sharded although some cover padding at the ends: m windows over n
+  /// elements.
   static constexpr bool cuts(const window_dim& w, std::int64_t n, std::int64_t m) {
     return w.base_dilation == 1 && m * w.stride == n;
   }
-  /// Where windows lie over the ends, what is no element must stay so, since anything that stood
-  /// there could be selected where the elements are equal to it. So a piece is taken inside of the
-  /// operand, with so much around that windows over its ends meet the piece only at the ends of the
-  /// operand; and of what they give only the piece is kept.
+  /// Shards windows that cover padding at the ends. Padding must stay padding, since any value
+  /// there could be selected if the elements equal it. So each shard reads a range inside the
+  /// operand, with enough elements around it that windows over its ends affect the shard only at
+  /// the ends of the operand. Only the shard's part of the result is kept.
   static constexpr void halo_moved(halo_context& c) {
     const int rank = c.result.shape.rank, d = c.result_dim;
     const std::int64_t n = c.operand_extent(0), block = n / c.pieces;
@@ -63,7 +64,7 @@ struct selecting_op {
     w.high = w.high_for(x.length, x.length / w.stride);
     replace_window(c.attrs.data() + 1, rank, d, w);
   }
-  /// The factor along dimension d, if loops can cut the windows along it.
+  /// Adds the factor along dimension d, if the windows can be sharded along it.
   static constexpr void factor(tile_map_context& c, const window_dim& w, int d, std::int64_t n,
                                std::int64_t m, bool cut) {
     if (w.trivial())
@@ -71,7 +72,7 @@ struct selecting_op {
     else if (const auto both = common_extent(n, m); cut && both > 0)
       c.tile(both, d).operand(0, d).operand(1, d).halo();
   }
-  /// The same piece of the positions.
+  /// Returns the corresponding range of the positions.
   static constexpr halo_range of_positions(const halo_range& x, std::int64_t stride) {
     halo_range r = x;
     r.first /= stride;
@@ -86,7 +87,7 @@ struct selecting_op {
     c.apart = c.possible && w.base_dilation == 1;
     w.high = w.high_for(c.operand_extent(0), positions[d]);
     replace_window(c.attrs.data() + 1, rank, d, w);
-    c.ranges[0].fill = combiner::stack;  // anything: no window of the old ones reaches there
+    c.ranges[0].fill = combiner::stack;  // any value: no window of the original ones reaches there
   }
   static constexpr std::int64_t flops(const cost_context& c) { return window_flops(c, 1); }
   template <class Fields>
@@ -96,11 +97,11 @@ struct selecting_op {
   }
 };
 
-/// Adds each element of `source` to the place of the element that is selected in its window of
+/// Adds each element of `source` at the position of the element selected in its window of
 /// `operand`, starting from zeros. A window without elements adds nothing.
 ///
-/// Differs from StableHLO: comparison and sum instead of regions, no initial value; windows may be
-/// dilated.
+/// Differs from StableHLO: comparison and sum instead of regions, and no initial value; windows may
+/// be dilated.
 ///
 /// Shapes    operand (n...), source (positions of the windows...) -> (n...)
 /// Tile map  ([i, j~, k], [i, j~, k], window=[1, 2, 1], strides=[1, 2, 1]) -> ([i, j, k])
@@ -130,9 +131,9 @@ struct select_and_scatter : selecting_op {
     c.ranges[1] = of_positions(c.ranges[0], w.stride);
     c.made = c.ranges[0].length;
   }
-  /// A piece gets what is added in the windows that reach into it: these, and all that they see.
-  /// Where blocks are no multiples of the stride, windows advance by a few elements more or less
-  /// than blocks, so pieces have as many more as they come to be apart.
+  /// Reads for each shard the windows that reach into it, and all elements that they cover. If the
+  /// block size is not a multiple of the stride, windows advance by a few elements more or fewer
+  /// than blocks. Shards then read more, by the largest such difference.
   static constexpr void halo_inside(halo_context& c, window_dim w) {
     const std::int64_t block = c.operand_extent(0) / c.pieces, m = c.operand_extent(1),
                        span = window_dim::span(w.size, w.dilation);
@@ -159,19 +160,19 @@ struct select_and_scatter : selecting_op {
     const std::int64_t begin = from < low ? from : low, end = to > block + high ? to : block + high;
     c.possible = w.base_dilation == 1;
     c.ranges[0] = {begin, advance * w.stride, end - begin};
-    c.ranges[0].any = true;  // where something else is than elements, nothing is added
+    c.ranges[0].any = true;  // padding is never selected, so nothing is added there
     c.ranges[1] = {first, advance, last - first + 1};
     if (end - begin > block) c.made = end - begin;
     w.low = begin - from;
     w.high = w.high_for(end - begin, last - first + 1);
     replace_window(c.attrs.data() + 1, c.result.shape.rank, c.result_dim, w);
   }
-  /// What is added behind the last window is nothing.
+  /// Handles an operand padded for uneven shards: nothing is added after the last window.
   static constexpr void stretch(halo_context& c) {
     selecting_op::stretch(c, c.operands[1].shape);
     c.alone = 1;
   }
-  /// To the source: what the cotangent has at the selected elements.
+  /// Sends to the source the cotangent at the selected elements.
   static constexpr void derive(derive_context& c) {
     if (!c.wanted[1]) return;
     const value_id x = c.b.p.operand(c.op, 0);
@@ -181,9 +182,9 @@ struct select_and_scatter : selecting_op {
   }
 };
 
-/// For each window of `operand`, the element of `values` at the place of the one that is selected;
-/// 0 for a window without elements. The transpose of select_and_scatter. (StableHLO has no such
-/// op.)
+/// Returns, for each window of `operand`, the element of `values` at the position of the selected
+/// element, or 0 for a window without elements. This is the transpose of select_and_scatter.
+/// (StableHLO has no such op.)
 ///
 /// Shapes    operand (n...), values (n...) -> (positions of the windows...)
 /// Tile map  ([i, j~, k], [i, j~, k], window=[1, 2, 1], strides=[1, 2, 1]) -> ([i, j, k])

@@ -1,9 +1,9 @@
-/// shift_left, shift_right_arithmetic, shift_right_logical: elementwise (see elementwise.hpp), the
-/// bits of the first operand, moved by the number in the second.
+/// shift_left, shift_right_arithmetic, shift_right_logical: elementwise (see elementwise.hpp),
+/// shift the bits of the first operand by the number in the second.
 ///
-/// A number that is negative, or not below the width of the type, shifts everything out: 0, or of
-/// shift_right_arithmetic 0 or -1 (StableHLO leaves it open). The arithmetic one repeats the
-/// highest bit of u8 too.
+/// A number that is negative, or at least the width of the type, shifts out all bits: the result is
+/// 0, or 0 or -1 for shift_right_arithmetic (StableHLO leaves it open). shift_right_arithmetic
+/// repeats the highest bit for u8 too.
 ///
 /// Errors    S102 element types differ, S103 shapes differ, S120 not an integer type
 #pragma once

@@ -1,5 +1,5 @@
-/// Shifts as they are usually written, a slice of a pad, a concatenation of slices, as one op:
-/// along a sharded dimension one exchange with neighbours serves all of it.
+/// Rewrites of common shift patterns (a slice of a pad, a concatenation of slices) into one op.
+/// Along a sharded dimension, one exchange with neighbours then suffices.
 #pragma once
 
 #include <partita/op/arithmetic.hpp>
@@ -14,9 +14,9 @@ namespace partita::ops {
 
 namespace op_detail {
 
-/// A box of elements of a value, all of them known: no strides, no unknown extents.
+/// A box of elements of a value, with stride 1 and known extents.
 struct box {
-  value_id of = -1;  ///< -1: it is none
+  value_id of = -1;  ///< -1: not a box
   std::int64_t start[max_rank] = {}, limit[max_rank] = {};
   int rank = 0;
 
@@ -33,7 +33,7 @@ struct box {
     }
     of = x;
   }
-  /// What a slice takes.
+  /// The box that a slice reads.
   constexpr box(const builder& b, value_id v) {
     const op_id o = b.p.producer(v);
     if (b.p.op(o).def->id != def<op::slice>.id) return;
@@ -54,7 +54,7 @@ struct box {
   }
 };
 
-/// Low and high amounts of a pad, by dimension.
+/// Low, high and interior amounts of a pad, by dimension.
 struct amounts {
   std::int64_t low[max_rank] = {}, high[max_rank] = {}, interior[max_rank] = {};
   int rank = 0;
@@ -64,7 +64,7 @@ struct amounts {
   constexpr ints interiors() const { return {interior, static_cast<std::size_t>(rank)}; }
 };
 
-/// Is it -x of something? Then it becomes that.
+/// If `v` is a negation, replaces it by its operand and returns true.
 constexpr bool strip_negation(const builder& b, value_id& v) {
   const op_id o = b.p.producer(v);
   if (b.p.op(o).def->id != def<op::negate>.id) return false;
@@ -72,7 +72,7 @@ constexpr bool strip_negation(const builder& b, value_id& v) {
   return true;
 }
 
-/// x, negated at the positions of dimension `dim` below `end`, or at the others.
+/// Negates x at the positions of dimension `dim` below `end`, or at the others.
 constexpr value_id negated_part(builder& b, value_id x, int dim, std::int64_t end, bool below) {
   const tensor_type t = b.type(x);
   const tensor_type row{dtype::i64, {t.shape[dim]}}, signs{t.element, {t.shape[dim]}};
@@ -86,7 +86,7 @@ constexpr value_id negated_part(builder& b, value_id x, int dim, std::int64_t en
   return multiply(b, x, broadcast_in_dim(b, sign, t.shape, to));
 }
 
-/// The bits of what stands in all elements, if that is known.
+/// Returns the bits of the value that all elements have, if it is known.
 constexpr bool same_everywhere(const builder& b, value_id v, std::int64_t& bits) {
   op_id o = b.p.producer(v);
   if (b.p.op(o).def->id == def<op::broadcast_in_dim>.id) o = b.p.producer(b.p.operand(o, 0));
@@ -97,7 +97,8 @@ constexpr bool same_everywhere(const builder& b, value_id v, std::int64_t& bits)
 
 }  // namespace op_detail
 
-/// slice(pad(x)) => pad(x) with less, or less than nothing, at the ends. -1 if x is no such pad.
+/// slice(pad(x)) => pad(x) with smaller, possibly negative, amounts. Returns -1 if x is not such a
+/// pad.
 constexpr value_id slice_of_pad(builder& b, value_id x, ints start, ints limit) {
   const op_id o = b.p.producer(x);
   const op_detail::box cut(b, x, start, limit);
@@ -119,7 +120,8 @@ constexpr value_id slice_of_pad(builder& b, value_id x, ints start, ints limit) 
   return pad(b, from, value, to.lows(), to.highs(), to.interiors());
 }
 
-/// pad(slice(x)) => pad(x), where each end is only cut or only padded. -1 if x is no such slice.
+/// pad(slice(x)) => pad(x), if each end is either cut or padded, not both. Returns -1 if x is not
+/// such a slice.
 constexpr value_id pad_of_slice(builder& b, value_id x, value_id value, ints low, ints high,
                                 ints interior) {
   const op_detail::box cut(b, x);
@@ -140,9 +142,9 @@ constexpr value_id pad_of_slice(builder& b, value_id x, value_id value, ints low
   return pad(b, cut.of, value, to.lows(), to.highs(), to.interiors());
 }
 
-/// concatenate(x[a:], x[:a]) => roll(x, -a); where one of the two is negated, the roll times -1
-/// there. -1 if it is no such concatenation.
-constexpr value_id turned(builder& b, span<const value_id> parts, int dim) {
+/// concatenate(x[a:], x[:a]) => roll(x, -a). If one part is negated, multiplies the roll by -1
+/// there. Returns -1 if the parts do not match.
+constexpr value_id roll_of_slices(builder& b, span<const value_id> parts, int dim) {
   if (parts.size() != 2) return -1;
   value_id upper = parts[0], lower = parts[1];
   const bool minus_upper = op_detail::strip_negation(b, upper),
@@ -160,9 +162,9 @@ constexpr value_id turned(builder& b, span<const value_id> parts, int dim) {
   return all ? negate(b, y) : op_detail::negated_part(b, y, dim, n - a, minus_upper);
 }
 
-/// concatenate(0, x, 0) => pad(x, 0). -1 if no other operand than one at an end is the same number
-/// everywhere, or these differ.
-constexpr value_id padded_by_constants(builder& b, span<const value_id> parts, int dim) {
+/// concatenate(0, x, 0) => pad(x, 0), for parts at one or both ends that hold one constant. Returns
+/// -1 if the parts do not match or the constants differ.
+constexpr value_id pad_of_constants(builder& b, span<const value_id> parts, int dim) {
   if (parts.size() < 2 || parts.size() > 3) return -1;
   std::int64_t bits[2] = {};
   const bool before = op_detail::same_everywhere(b, parts[0], bits[0]),

@@ -1,4 +1,4 @@
-/// slice: a box of elements, or every so many of them.
+/// slice: a box of elements, with optional strides.
 #pragma once
 
 #include <partita/op/pad.hpp>
@@ -8,14 +8,14 @@
 
 namespace partita::op {
 
-/// Elements start[d], start[d] + stride[d], ... below limit[d] of every dimension. Attributes:
-/// starts, limits, then strides, which are left out if all are 1. The limit `ops::whole` is the end
-/// of the dimension; with start 0 and stride 1 the dimension is taken whole. Prints as `{[:, 2:5,
-/// 0:8:2]}`.
+/// Returns elements start[d], start[d] + stride[d], ... below limit[d] of every dimension.
+/// Attributes: starts, limits, then strides, which are omitted if all are 1. The limit `ops::whole`
+/// is the end of the dimension; with start 0 and stride 1 it means the full extent. Prints as `{[:,
+/// 2:5, 0:8:2]}`.
 ///
-/// Tile map  ([i, j~], starts=[0, 2], limits=[whole, 6]) -> ([i, j]), in as many pieces as divide
-///           both extents
-/// Padded    beyond the end it goes on as a `pad`
+/// Tile map  ([i, j~], starts=[0, 2], limits=[whole, 6]) -> ([i, j]), in a number of shards that
+///           divides both extents
+/// Padded    a slice that reaches into the padding becomes a `pad`
 /// Errors    S115 bounds out of range, S118 a stride above 2^59 - 1, S130 a stride below 1
 struct slice {
   static constexpr std::string_view name = "slice";
@@ -47,8 +47,7 @@ struct slice {
                       c.operands[0], " is below 1");
       if (at.stride > max_elements)
         return c.fail("S118", "slice: stride ", at.stride, " of dimension ", d, " of ",
-                      c.operands[0],
-                      " lies beyond 2^59 - 1, the most elements that a tensor can have");
+                      c.operands[0], " is out of range; a tensor has at most 2^59 - 1 elements");
       if (at.start < 0 ||
           (limit != dyn && (limit < at.start || (from[d] != dyn && limit > from[d]))))
         return c.fail("S115", "slice: bounds [", at.start, ", ", limit,
@@ -65,7 +64,8 @@ struct slice {
       window_factor(c, window_of(bounds(c.attrs, static_cast<std::size_t>(c.attr_count), rank, d)),
                     d);
   }
-  /// A result position is a window of one place. Elements behind the last one do not matter.
+  /// Returns the window: each result position is a window of one element. Elements after the last
+  /// one do not matter.
   static constexpr window_dim window_of(const bounds& at) {
     window_dim w;
     w.low = -at.start;
@@ -84,7 +84,8 @@ struct slice {
     for (int each = 0; each < rank; ++each)
       c.identity = c.identity && bounds(c.attrs.data(), c.attrs.size(), rank, each).whole();
   }
-  /// Positions behind the old end show elements that there are, or zeros.
+  /// Handles an operand padded for uneven shards: result positions past the old end read existing
+  /// elements, or zeros.
   static constexpr void stretch(halo_context& c) {
     const int rank = c.result.shape.rank, d = c.result_dim;
     const bounds at(c.attrs.data(), c.attrs.size(), rank, d);
@@ -103,7 +104,7 @@ struct slice {
       if (bounds(c.attrs.data(), c.attrs.size(), rank, d).stride != 1) return false;
     return true;
   }
-  /// What is cut off at the ends, or added there.
+  /// Turns the slice into a pad, which removes or adds elements at the ends.
   static constexpr void become_pad(halo_context& c) {
     const int rank = c.result.shape.rank;
     vec<std::int64_t> amounts(static_cast<std::size_t>(3 * rank), 0);
@@ -115,7 +116,7 @@ struct slice {
     c.attrs = amounts;
     c.becomes = &def<op::pad>;
   }
-  /// The cotangent among zeros.
+  /// Pads the cotangent with zeros.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const shape from = b.type(b.p.operand(c.op, 0)).shape, to = b.type(c.cotangent).shape;
@@ -171,7 +172,7 @@ struct slice {
     }
     if (!good || !in.accept("]") || !in.done())
       return c.error.record("P011", "parse: attributes of slice: \"", c.in,
-                            "\" are no bounds of the ", rank, " dimensions of ", c.operands[0]);
+                            "\" are not bounds of the ", rank, " dimensions of ", c.operands[0]);
     c.attrs.insert_back(starts.begin(), starts.end());
     c.attrs.insert_back(limits.begin(), limits.end());
     if (strided) c.attrs.insert_back(strides.begin(), strides.end());
@@ -186,8 +187,9 @@ PARTITA_OP(op::slice)
 
 namespace partita::ops {
 
-/// A dimension whose bounds are its ends is taken as whole; the operand itself if all are, another
-/// pad if it is one (shifts.hpp). Without strides all are 1.
+/// Emits a slice. Bounds that cover a dimension are stored as `whole`. Returns the operand itself
+/// if all dimensions are covered, and a pad if the slice of a pad is one (shifts.hpp). Omitted
+/// strides are 1.
 constexpr value_id slice(builder& b, value_id x, ints start, ints limit, ints strides) {
   if (x < 0) return -1;
   const shape from = b.type(x).shape;

@@ -1,8 +1,8 @@
 /// sort and top_k.
 ///
-/// Floating-point order of sort: -inf, ..., -0 = +0, ..., +inf, NaN. (StableHLO leaves the order to
-/// a comparison function; this one is that of jax.lax.sort.) That of top_k is the total order of
-/// IEEE 754, as that of jax.lax.top_k: -NaN, -inf, ..., -0, +0, ..., +inf, NaN.
+/// sort orders floating-point numbers as -inf, ..., -0 = +0, ..., +inf, NaN. (StableHLO leaves the
+/// order to a comparison function; this order is that of jax.lax.sort.) top_k uses the total order
+/// of IEEE 754, as jax.lax.top_k does: -NaN, -inf, ..., -0, +0, ..., +inf, NaN.
 #pragma once
 
 #include <partita/op/bitcast_convert.hpp>
@@ -11,17 +11,18 @@
 
 namespace partita::op {
 
-/// Sorts along one dimension by the first operands, the first of them first; the others follow.
-/// Equal keys keep their order.
+/// Sorts along one dimension. The first operands are the keys, most significant first; the other
+/// operands are permuted in the same way. The sort is stable.
 ///
 /// Shapes    (s...), (s...) -> (s...), (s...)
 /// Attributes: dim, number of keys, descending (0 or 1)
-/// Tile map  ([i, n], [i, n]) -> ([i, n], [i, n]), n whole
+/// Tile map  ([i, n], [i, n]) -> ([i, n], [i, n]), n cannot be sharded
 /// Cost      counted as n log2 n comparisons of each line, rounded up
 /// Errors    S187 shapes differ, S188 dimension or number of keys out of range
 struct sort {
   static constexpr std::string_view name = "sort";
-  static constexpr std::string_view needs_whole = "the place of an element follows from all others";
+  static constexpr std::string_view needs_whole =
+      "the position of an element depends on all others";
   static constexpr void infer(infer_context& c) {
     if (c.attrs.size() != 3 || c.operands.empty())
       return c.fail("S188", "sort: ", c.operands.size(), " operands and ", c.attrs.size(),
@@ -47,7 +48,7 @@ struct sort {
       }
     }
   }
-  /// A cotangent goes back to where its element came from: sorted by the positions.
+  /// Returns each cotangent to the position that its element came from, by sorting by positions.
   static constexpr void derive(derive_context& c);
   static constexpr std::int64_t flops(const cost_context& c) {
     const std::int64_t n = c.result.shape[static_cast<int>(c.attrs[0])];
@@ -63,13 +64,14 @@ struct sort {
   }
 };
 
-/// The k greatest elements along the last dimension in total order, greatest first, each with its
-/// position. Among equal elements, the one with the smallest position comes first.
+/// Returns the k largest elements along the last dimension in total order, largest first, each with
+/// its position. Among equal elements, the one with the smallest position comes first.
 ///
 /// Shapes    values (..., n), positions (..., n) of integers -> (..., k), (..., k)
 /// Attributes: k
-/// Tile map  ([i, n], [i, n]) -> ([i, k], [i, k])  again={n}, k whole: the k greatest are taken
-///           among the greatest of all shards, where these are fewer than the values themselves
+/// Tile map  ([i, n], [i, n]) -> ([i, k], [i, k])  again={n}, k cannot be sharded: the k largest of
+///           each shard are gathered and reduced again, if that is fewer bytes than gathering the
+///           values
 /// Cost      one flop per element
 /// Errors    S103 shapes differ, S120 positions not of an integer type, S189 k is not between 0 and
 ///           n, or rank 0
@@ -124,13 +126,13 @@ PARTITA_OP(op::top_k)
 
 namespace partita::ops {
 
-/// Gives the first result; the others are the values that follow.
+/// Emits a sort and returns the first result; the other results are the next values.
 constexpr value_id sort(builder& b, span<const value_id> operands, int dim, int keys,
                         bool descending) {
   const std::int64_t attrs[] = {dim, keys, descending};
   return b.emit(def<op::sort>, operands, attrs);
 }
-/// The positions are those along the last dimension, of i32.
+/// Emits a top_k whose positions are those along the last dimension, of i32.
 constexpr value_id top_k(builder& b, value_id x, std::int64_t k) {
   if (b.failed() || x < 0) return -1;
   const shape from = b.type(x).shape;
@@ -160,18 +162,18 @@ constexpr void sort::derive(derive_context& c) {
   }
 }
 
-/// Integers in the order of IEEE 754's total order of floats: the bits, with all bits but the sign
-/// inverted for negative numbers. Numbers of other types are returned unchanged.
+/// Maps floats to integers in the order of IEEE 754's total order: the bits, with all bits but the
+/// sign inverted for negative numbers. Numbers of other types are returned unchanged.
 constexpr value_id total_order_key(builder& b, value_id x) {
   if (b.failed() || x < 0 || !is_floating(b.type(x).element)) return x;
   const std::int64_t width = 8 * size_of(b.type(x).element);
   const dtype t = width == 16 ? dtype::i16 : width == 32 ? dtype::i32 : dtype::i64;
   const value_id bits = ops::bitcast_convert(b, x, t);
   const value_id sign = ops::shift_right_arithmetic(b, bits, ops::integer(b, t, width - 1));
-  const value_id turned = ops::logical_and(b, sign, ops::integer(b, t, greatest_integer(t)));
-  return ops::logical_xor(b, bits, turned);
+  const value_id inverted = ops::logical_and(b, sign, ops::integer(b, t, greatest_integer(t)));
+  return ops::logical_xor(b, bits, inverted);
 }
-/// Values and positions sorted along the last dimension as top_k sorts them.
+/// Values and positions sorted along the last dimension in top_k's order.
 struct sorted_pairs {
   value_id values = -1, positions = -1;
 
@@ -183,18 +185,18 @@ struct sorted_pairs {
     positions = first + 3;
   }
 };
-/// Are these the positions along the last dimension themselves?
+/// True if `positions` is the iota along its last dimension.
 constexpr bool count_along_last(const program& p, value_id positions) {
   const op_id o = p.producer(positions);
   return p.op(o).def->id == def<iota>.id && p.attrs(o)[0] == p.type(positions).shape.rank - 1;
 }
 
-/// The cotangents of what was taken, where it was; 0 elsewhere.
+/// Returns the cotangents to the positions of the selected elements; the others get 0.
 constexpr void top_k::derive(derive_context& c) {
   if (c.cotangents[0] < 0) return;
   builder& b = c.b;
   const value_id x = b.p.operand(c.op, 0), given = b.p.operand(c.op, 1);
-  const value_id taken = b.p.op(c.op).result + 1;
+  const value_id selected = b.p.op(c.op).result + 1;
   const std::int64_t k = b.p.attrs(c.op)[0];
   const tensor_type from = b.type(x);
   const int rank = from.shape.rank, last = rank - 1;
@@ -203,7 +205,7 @@ constexpr void top_k::derive(derive_context& c) {
     for (int d = 0; d < last; ++d) batch[d] = d;
     const ops::ints others{batch, static_cast<std::size_t>(last)};
     const std::int64_t along[] = {last};
-    c.operands[0] = ops::scatter(b, ops::scatter_update::add, from.shape, taken, c.cotangents[0],
+    c.operands[0] = ops::scatter(b, ops::scatter_update::add, from.shape, selected, c.cotangents[0],
                                  {{}, along, others, others, along, rank});
     return;
   }

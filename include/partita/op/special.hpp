@@ -8,7 +8,7 @@
 
 namespace partita::op {
 
-/// 1 - erf(x), accurate where that is near 0.
+/// Computes 1 - erf(x), accurate where the result is near 0.
 struct erfc : math_op<erfc> {
   static constexpr std::string_view name = "erfc";
   static constexpr bool costly = true;
@@ -19,7 +19,7 @@ struct erfc : math_op<erfc> {
   }
 };
 
-/// The number whose erf is x; infinite at 1 and -1, NaN beyond.
+/// The inverse of erf; infinite at 1 and -1, NaN outside of [-1, 1].
 struct erf_inv : math_op<erf_inv> {
   static constexpr std::string_view name = "erf_inv";
   static constexpr bool costly = true;
@@ -29,14 +29,14 @@ struct erf_inv : math_op<erf_inv> {
   }
 };
 
-/// The logarithm of the magnitude of the gamma function; infinite at 0, -1, -2, ...
+/// Computes the logarithm of the magnitude of the gamma function; infinite at 0, -1, -2, ...
 struct lgamma : math_op<lgamma> {
   static constexpr std::string_view name = "lgamma";
   static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id x, value_id) { return ops::digamma(b, x); }
 };
 
-/// The derivative of lgamma; NaN at 0, -1, -2, ... It has no derivative rule itself.
+/// The derivative of lgamma; NaN at 0, -1, -2, ... It has no derivative rule.
 struct digamma : one_type_op<digamma, need_floating, 1> {
   static constexpr std::string_view name = "digamma";
   static constexpr bool costly = true;

@@ -1,4 +1,4 @@
-/// The ops that functions of scalars may be made of.
+/// The ops that a function of scalars may use (see scalar_function).
 #pragma once
 
 #include <partita/op/arithmetic.hpp>
@@ -18,7 +18,7 @@
 
 namespace partita::op {
 
-/// (Their places are attributes: new ones go to the end.)
+/// (Indices into this list are attributes, so new ops go to the end.)
 inline constexpr const op_def* step_ops[] = {
     &def<constant>,
     &def<convert>,

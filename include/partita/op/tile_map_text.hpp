@@ -5,19 +5,19 @@
 
 namespace partita {
 
-/// One letter per factor: i, j, k, ..., z, a, ..., h, in the order of the tile map.
+/// Returns the letter of a factor: i, j, k, ..., z, a, ..., h, in the order of the tile map.
 constexpr char factor_letter(int factor) {
   return static_cast<char>('a' + ('i' - 'a' + factor) % 26);
 }
 
-/// The tile map of op number `op` of a table, whose operands and results have these types.
+/// Prints the tile map of op number `op` of a table, whose operands and results have these types.
 ///
-/// Per dimension its factors, major to minor: `jkl`; without a factor its size: `3`; where factors
-/// do not make up the whole dimension, what is left of it: `i*3`; `i~` where an iteration sees
-/// elements of neighbouring pieces, or others than its own; `i@` where what it does follows from
-/// where its piece starts. Reduced factors follow with their
-/// monoid, then those whose pieces lack their start, those of which results are operands again, and
-/// those whose pieces lack what is before them.
+/// A dimension prints as its factors, major to minor: `jkl`. A dimension without factors prints as
+/// its size: `3`. If the factors do not cover the dimension, the rest follows: `i*3`. `i~` marks a
+/// factor whose iterations read elements of neighbouring or other blocks. `i@` marks a factor whose
+/// iterations depend on where their block starts. After the shapes come the reduced factors with
+/// their combiner, then the factors whose blocks need their offset, then those whose results are
+/// reduced again, then those that carry a running value from earlier blocks.
 ///
 /// ```
 /// argmax                ([i, j], [i, j]) -> ([i], [i])  again={j}
@@ -97,7 +97,7 @@ constexpr text print_tile_map(const factor_table& map, int op, span<const tensor
   return out;
 }
 
-/// The tile map of one op of a program.
+/// Returns the tile map of one op of a program, as text.
 constexpr text tile_map_of(const program& p, op_id o) {
   const op_node& n = p.op(o);
   vec<tensor_type> operands;
@@ -111,8 +111,9 @@ constexpr text tile_map_of(const program& p, op_id o) {
                         {&p.type(n.result), static_cast<std::size_t>(n.result_count)});
 }
 
-/// The tile map of the op that made a typed tensor: `tile_map_of(matmul(x, w))`. Also in constant
-/// evaluation. "" for a tensor that is not part of a trace.
+/// Returns the tile map of the op that computes a typed tensor, as text: `tile_map_of(matmul(x,
+/// w))`. It can be called in constant evaluation. Returns "" for a tensor that is not part of a
+/// trace.
 template <class Handle>
 requires requires(const Handle& h) {
   h.context()->p;

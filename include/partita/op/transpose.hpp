@@ -5,7 +5,7 @@
 
 namespace partita::op {
 
-/// Result dimension i is operand dimension permutation[i]. Attributes: the permutation.
+/// Makes result dimension i from operand dimension permutation[i]. Attributes: the permutation.
 ///
 /// Tile map  ([i, j]) -> ([j, i])
 /// Errors    S108 not a permutation
@@ -56,7 +56,7 @@ PARTITA_OP(op::transpose)
 
 namespace partita::ops {
 
-/// The operand itself if the permutation is the identity.
+/// Emits a transpose. Returns the operand itself if the permutation is the identity.
 constexpr value_id transpose(builder& b, value_id x, ints permutation) {
   bool identity = x >= 0 && static_cast<int>(permutation.size()) == b.type(x).shape.rank;
   for (std::size_t i = 0; i < permutation.size(); ++i)

@@ -11,7 +11,7 @@ namespace partita::op {
 struct sine : accurate_op<sine> {
   static constexpr std::string_view name = "sine";
   static constexpr bool costly = true;
-  /// The cosine is as accurate as the sine.
+  /// The derivative uses a cosine with the accuracy of the sine.
   static constexpr void derive(derive_context& c) {
     const value_id x = c.b.p.operand(c.op, 0);
     c.operands[0] = ops::multiply(c.b, c.cotangent, ops::cosine(c.b, x, of(c.b.p, c.op)));
@@ -36,7 +36,7 @@ struct tan : accurate_op<tan> {
   }
 };
 
-/// The angle of the point (x, y), operands y and x, in [-pi, pi].
+/// Returns the angle of the point (x, y), for operands y and x, in [-pi, pi].
 struct atan2 : one_type_op<atan2, need_floating, 2> {
   static constexpr std::string_view name = "atan2";
   static constexpr bool costly = true;

@@ -1,4 +1,4 @@
-/// trip_count: how many times a `while` runs, where its programs determine it.
+/// trip_count: the number of iterations of a `while`, if its programs determine it.
 #pragma once
 
 #include <string_view>
@@ -15,8 +15,8 @@
 
 namespace partita {
 
-/// How a `while` counts. In iteration i, counted from 0, carried value `counter` is
-/// `start + i * step`, in the arithmetic of its type. The loop stops before iteration `trips`.
+/// How a `while` counts. In iteration i, counted from 0, carried value `counter` is `start + i *
+/// step`, in the arithmetic of its type. The loop stops before iteration `trips`.
 struct trip_count {
   bool known = false;
   std::int64_t trips = 0;
@@ -27,7 +27,8 @@ struct trip_count {
 
 namespace op_detail {
 
-/// An integer as `input base + offset`, modulo the range of its type; without a base, a constant.
+/// An integer of the form `input base + offset`, modulo the range of its type. Without a base, it
+/// is a constant.
 struct integer_form {
   bool known = false;
   int base = -1;  ///< index of an input of the program
@@ -38,7 +39,7 @@ constexpr std::uint64_t integer_mask(dtype t) {
   const std::int64_t bits = t == dtype::boolean ? 1 : 8 * size_of(t);
   return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
 }
-/// The attribute of a `constant` of this type with these lowest bits.
+/// Returns the attribute of a `constant` of type `t` with these lowest bits.
 constexpr std::int64_t integer_bits(dtype t, std::uint64_t bits) {
   const std::uint64_t mask = integer_mask(t);
   bits &= mask;
@@ -46,11 +47,11 @@ constexpr std::int64_t integer_bits(dtype t, std::uint64_t bits) {
   return static_cast<std::int64_t>(negative ? bits | ~mask : bits);
 }
 
-/// Finds forms of integers from the ops that make them. Visits at most `most_ops` ops for one
+/// Finds the forms of integers from the ops that compute them. Visits at most `most_ops` ops per
 /// value, so the cost is bounded for any program.
 class integer_forms {
  public:
-  /// `inputs`: forms of the program's inputs; an input without an entry is a base.
+  /// Analyzes `p`. `inputs` are forms of its inputs; an input without an entry is a base.
   constexpr integer_forms(const program& p, span<const integer_form> inputs)
       : p_(p), inputs_(inputs) {}
 
@@ -162,9 +163,10 @@ constexpr ops::direction negated(ops::direction d) {
   }
 }
 
-/// Counts how many of `first`, `first + step`, ... satisfy the comparison with `bound` before the
-/// first that does not. False if all satisfy it, or if an ordered comparison fails only after an
-/// overflow. Numbers are relative to the minimum of the type, so they compare as unsigned.
+/// Counts the elements of `first`, `first + step`, ... that satisfy the comparison with `bound`
+/// before the first that does not. Returns false if all satisfy it, or if an ordered comparison
+/// fails only after an overflow. Numbers are relative to the minimum of the type, so they compare
+/// as unsigned.
 constexpr bool count_trips(ops::direction d, std::uint64_t first, std::uint64_t step,
                            std::uint64_t bound, std::uint64_t most, std::uint64_t& trips) {
   const std::uint64_t back = (0 - step) & most;  // the same step downwards
@@ -197,11 +199,11 @@ constexpr bool count_trips(ops::direction d, std::uint64_t first, std::uint64_t 
 
 }  // namespace op_detail
 
-/// The number of iterations of a `while` in `around`, or that is to be appended to it. It is known
-/// if a carried integer starts at a constant, each iteration adds a constant, and the condition
-/// compares it with a constant. Of several comparisons that must all hold, the first to fail
-/// counts. A value that the loop carries unchanged counts as a constant if it starts as one.
-/// `inputs`: known values of the inputs of `around`, by input.
+/// Returns the number of iterations of a `while` that is in `around` or will be appended to it. The
+/// number is known if a carried integer starts at a constant, each iteration adds a constant, and
+/// the condition compares it with a constant. If several comparisons must all be true, the first to
+/// fail determines the count. A value that the loop carries unchanged counts as a constant if it
+/// starts as one. `inputs` are known values of the inputs of `around`.
 ///
 /// Comparisons may have any direction, any integer type and either order of operands. The count is
 /// unknown for a loop that stops only after an overflow of an ordered comparison, and for one that
@@ -229,7 +231,7 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
     const integer_form f = v < 0 ? integer_form{} : op_detail::integer_forms(around, given).of(v);
     return f.base < 0 ? f : integer_form{};
   };
-  // Inputs of both programs. (Only the inputs that are needed are examined.)
+  // Forms of the inputs of both programs. (Only the needed inputs are examined.)
   struct sides {
     integer_form counter, bound;
   };
@@ -239,7 +241,7 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
     const integer_form start = stays ? starts_as(i) : integer_form{};
     inside.push_back(start.known ? start : integer_form{true, i, 0});
   }
-  // Counts one comparison, where the loop continues while it returns `holds`.
+  // Analyzes one comparison; the loop continues while it returns `holds`.
   const auto counted = [&](op_id test, bool holds) -> trip_count {
     found = {};
     if (condition.op(test).def->id != def<op::compare>.id)
@@ -257,7 +259,7 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
       op_detail::mirrored(d);
     }
     if (!s.counter.known || s.counter.base < 0)
-      return unknown("its condition compares no carried value plus a constant");
+      return unknown("its condition does not compare a carried value plus a constant");
     if (!s.bound.known || s.bound.base >= 0)
       return unknown("the bound that its condition compares with is not a constant");
     found.counter = s.counter.base;
@@ -284,7 +286,8 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
                       : op_detail::integer_bits(t, next.offset);
     return found;
   };
-  // The comparisons that must all hold, seen through `not` and `and`: the first to fail counts.
+  // The comparisons that must all be true, through `not` and `and`: the first to fail determines
+  // the count.
   struct condition_part {
     value_id v;
     bool holds;
@@ -312,9 +315,9 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
   return least;
 }
 
-/// Known values of the inputs of a nested program, from constants around it that reach each
-/// iteration unchanged. `list`: the wires of its op, with known inputs of `p`. Empty if nothing is
-/// known. Cost: linear in wires.
+/// Returns the known values of a nested program's inputs: constants of the enclosing program that
+/// reach each iteration unchanged. `list` has the wires of the op, with known inputs of `p`. The
+/// result is empty if no value is known. Cost: linear in wires.
 constexpr vec<known_integer> known_inputs(const program& p, op_id o, int region,
                                           const wire_list& list) {
   const program& body = p.region(o, region);

@@ -1,7 +1,7 @@
 /// Every op of the language on one page: the functions that append it to a program.
 ///
-/// They are untyped: the typed expressions of dsl/ and the derivative rules of op/ call them.
-/// A mistake is recorded in the builder and -1 returned; -1 as operand gives -1.
+/// They are untyped; the typed expressions of dsl/ and the derivative rules of op/ call them. On an
+/// error they record it in the builder and return -1. If an operand is -1, they return -1.
 #pragma once
 
 #include <initializer_list>
@@ -12,17 +12,18 @@
 #include <partita/op/window.hpp>
 
 namespace partita {
-/// A memory that can hold values, see op::place. Values in host memory use no device memory.
+/// A memory that can hold values (see op::place). Values in host memory use no device memory.
 enum class memory_space : std::uint8_t { device, pinned_host, unpinned_host };
 }  // namespace partita
 
 namespace partita::ops {
 
-/// Numbers of dimensions, extents: `{0, 1}`, an array, a vec. Looks at them for the time of a call.
+/// Dimensions or extents: `{0, 1}`, an array, a vec. The list is not copied and must outlive the
+/// call.
 using ints = span<const std::int64_t>;
 
-/// A list of at most as many entries as a tensor has dimensions, kept: for what may be filled long
-/// before the call. A longer one is a list of what is no dimension, which the op's rule refuses.
+/// A copied list of at most max_rank entries, for arguments that are built before the call. A
+/// longer list becomes a list of invalid dimensions, which the op's shape rule rejects.
 template <class T>
 class kept {
  public:
@@ -137,9 +138,9 @@ constexpr value_id reduce_precision(builder& b, value_id x, std::int64_t exponen
 constexpr value_id broadcast_in_dim(builder& b, value_id x, const shape& to, ints dims);
 // reduce.hpp
 constexpr value_id reduce(builder& b, value_id x, combiner combine, ints dims);
-/// Reducers of values with positions. Numbered behind the combiners.
+/// Reductions of values with positions. The numbers follow those of the combiners.
 enum class extreme : std::uint8_t { argmax = 7, argmin = 8 };
-/// Gives the extreme value; the next value is its position.
+/// Returns the extreme value; the next value is its position.
 constexpr value_id reduce(builder& b, value_id x, value_id positions, extreme which, ints dims);
 // reduce_window.hpp, select_and_scatter.hpp, cumsum.hpp; `w` has one entry per dimension
 constexpr value_id reduce_window(builder& b, value_id x, combiner combine,
@@ -160,7 +161,7 @@ struct dot_dimensions {
 };
 constexpr value_id dot_general(builder& b, value_id lhs, value_id rhs, const dot_dimensions& d);
 // gather.hpp, scatter.hpp
-/// Dimension numbers of gather; those of scatter in brackets where StableHLO names them otherwise.
+/// Dimension numbers of gather. StableHLO's names for scatter are in brackets where they differ.
 struct gather_dimensions {
   kept_ints offset_dims = {};                  ///< (update_window_dims)
   kept_ints collapsed_slice_dims = {};         ///< (inserted_window_dims)
@@ -169,23 +170,24 @@ struct gather_dimensions {
   kept_ints start_index_map = {};              ///< (scatter_dims_to_operand_dims)
   std::int64_t index_vector_dim = 0;
 };
-/// What an update does to the element that it meets. Numbered as the combiners are.
+/// How an update changes the element at its position. The numbers are those of the combiners.
 enum class scatter_update : std::uint8_t {
   assign,
   add,
   max,
   min,
   multiply,
-  logical_and,  ///< of i1; of integers bit by bit
+  logical_and,  ///< logical for i1, bitwise for integers
   logical_or
 };
 constexpr value_id gather(builder& b, value_id operand, value_id indices,
                           const gather_dimensions& d, ints slice_sizes);
 // convolution.hpp
 struct convolution_spec {
-  /// Of lhs and result batch, feature, spatial...; of rhs input feature, output feature, spatial...
+  /// Dimensions of lhs and result: batch, feature, spatial...; of rhs: input feature, output
+  /// feature, spatial...
   kept_ints lhs = {}, rhs = {}, result = {};
-  kept<window_dim> windows = {};  ///< per spatial dimension; their sizes are those of rhs
+  kept<window_dim> windows = {};  ///< per spatial dimension; the sizes come from rhs
   std::int64_t feature_groups = 1, batch_groups = 1;
   product_precision exactness = {};  ///< (without an algorithm)
 };
@@ -206,19 +208,20 @@ constexpr value_id pad(builder& b, value_id x, value_id value, ints low, ints hi
                        ints interior = {});
 constexpr value_id reverse(builder& b, value_id x, ints dims);
 constexpr value_id roll(builder& b, value_id x, int dim, std::int64_t shift);
-// shifts.hpp: what these become where together they shift a value; else -1
+// shifts.hpp: each returns the equivalent shift, or -1 if there is none
 constexpr value_id slice_of_pad(builder& b, value_id x, ints start, ints limit);
 constexpr value_id pad_of_slice(builder& b, value_id x, value_id value, ints low, ints high,
                                 ints interior);
-constexpr value_id turned(builder& b, span<const value_id> parts, int dim);
-constexpr value_id padded_by_constants(builder& b, span<const value_id> parts, int dim);
+constexpr value_id roll_of_slices(builder& b, span<const value_id> parts, int dim);
+constexpr value_id pad_of_constants(builder& b, span<const value_id> parts, int dim);
 // dynamic_slice.hpp
 constexpr value_id dynamic_slice(builder& b, value_id x, span<const value_id> starts, ints sizes);
 constexpr value_id dynamic_update_slice(builder& b, value_id x, value_id update,
                                         span<const value_id> starts);
 
 // fold.hpp
-/// `f`: a program of n + n scalars that returns n; identities as `constant` stores them, or none.
+/// `f` is a program of n + n scalars that returns n. `identities` are as `constant` stores them, or
+/// empty.
 constexpr value_id fold(builder& b, span<const value_id> operands, ints dims, ints identities,
                         bool commutes, const program& f);
 // sort.hpp
@@ -244,8 +247,8 @@ constexpr value_id cholesky(builder& b, value_id a, bool lower);
 constexpr value_id triangular_solve(builder& b, value_id a, value_id x,
                                     const triangular_options& o);
 
-/// Marks a dimension that is taken whole: as the limit of a slice (its end), as a size of
-/// dynamic_slice and gather.
+/// The full extent of a dimension: as the limit of a slice (its end), or as a size of dynamic_slice
+/// or gather.
 inline constexpr std::int64_t whole = -1;
 
 }  // namespace partita::ops

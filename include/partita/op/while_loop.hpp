@@ -1,4 +1,4 @@
-/// while: repeats a nested program while another one holds.
+/// while: repeats a nested program while a condition is true.
 #pragma once
 
 #include <partita/op/control_op.hpp>
@@ -6,12 +6,12 @@
 
 namespace partita::op {
 
-/// Repeats the second nested program on the carried values while the first one holds for them.
+/// Repeats the second nested program on the carried values while the first one returns true.
 ///
 /// Shapes    carried values (...) -> the same; condition (...) -> i1, body (...) -> (...)
-/// Errors    S180 numbers of values, S181 types, S182 the body changes a carried type or the
-///           condition gives no i1
-/// Differs   none from StableHLO; there is no derivative (use scan or for_loop)
+/// Errors    S180 wrong number of values, S181 types, S182 the body changes a carried type, or the
+///           condition does not return an i1
+/// Differs   not from StableHLO; it has no derivative (use scan or for_loop)
 struct while_loop : control_op {
   static constexpr std::string_view name = "while";
   static constexpr void infer(infer_context& c) {
@@ -25,7 +25,7 @@ struct while_loop : control_op {
     check_outputs(c, name, "the body", c.regions[1], n, n, carried);
     vec<tensor_type> types;
     for (const auto& t : c.operands) types.push_back(t);
-    give(c, name, types);
+    set_results(c, name, types);
   }
   static constexpr void wires(const program& p, op_id o, wire_list& w) {
     for (int i = 0; i < p.op(o).operand_count; ++i)

@@ -1,4 +1,4 @@
-/// Sliding windows: what reduce_window, select_and_scatter and convolution share.
+/// Sliding windows, as used by reduce_window, select_and_scatter and convolution.
 #pragma once
 
 #include <utility>
@@ -7,47 +7,47 @@
 
 namespace partita {
 
-/// One dimension of a sliding window. Tap k of the window at position o lies on element i if
+/// One dimension of a sliding window. Tap k of the window at position o covers element i if
 ///
 ///     o * stride + k * dilation - low = i * base_dilation
 ///
-/// (k counted from the end if reversed). Places of the dilated and padded dimension that hold no
-/// element are skipped. Padding may be negative: then elements are cut off.
+/// (k is counted from the end if reversed). Positions of the dilated and padded dimension without
+/// an element are skipped. Negative padding removes elements.
 struct window_dim {
   std::int64_t size = 1, stride = 1;
   std::int64_t base_dilation = 1;  ///< of the operand: elements lie this far apart
-  std::int64_t dilation = 1;       ///< of the window
+  std::int64_t dilation = 1;       ///< of the operand: distance between elements
   std::int64_t low = 0, high = 0;  ///< padding
   bool reversed = false;           ///< only convolution has such windows
 
-  /// Length of n elements that lie `step` apart; of what does not fit, more than fits.
+  /// Length of n elements at distance `step`, at most max_elements + 1.
   static constexpr std::int64_t span(std::int64_t n, std::int64_t step) {
     if (n <= 0) return 0;
     const std::int64_t length = saturating_multiply(n - 1, step);
     return length < max_elements ? length + 1 : max_elements + 1;
   }
-  /// Have the dilated dimension and the dilated window at most max_elements places? Then nothing
-  /// that is made of these numbers overflows.
+  /// True if the dilated dimension and the dilated window have at most max_elements positions. Then
+  /// no computation with these numbers overflows.
   constexpr bool fits(std::int64_t n) const {
     const checked base = checked(n > 0 ? n - 1 : 0) * base_dilation,
                   taps = checked(size > 0 ? size - 1 : 0) * dilation;
     return base.value_or(saturated) < max_elements && taps.value_or(saturated) < max_elements;
   }
-  /// Each element alone in its window.
+  /// True if each window is exactly one element, in order.
   constexpr bool trivial() const {
     return size == 1 && stride == 1 && base_dilation == 1 && low == 0 && high == 0;
   }
-  /// How many windows a dimension of n elements has; `dyn` for `dyn`.
+  /// Returns the number of windows over a dimension of n elements; `dyn` for `dyn`.
   constexpr std::int64_t positions(std::int64_t n) const {
     if (n == dyn) return dyn;
     const std::int64_t padded = span(n, base_dilation) + low + high, window = span(size, dilation);
     return padded <= 0 || window > padded ? 0 : (padded - window) / stride + 1;
   }
-  /// The high padding with which n elements have m positions.
+  /// Returns the high padding with which n elements have m positions.
   constexpr std::int64_t high_for(std::int64_t n, std::int64_t m) const {
     return (m - 1) * stride + span(size, dilation) - low - span(n, base_dilation);
   }
-  /// The element under tap k of the window at position o, or -1.
+  /// Returns the element under tap k of the window at position o, or -1.
   constexpr std::int64_t element(std::int64_t o, std::int64_t k, std::int64_t n) const {
     std::int64_t i = o * stride + k * dilation - low;
     if (i < 0) return -1;
@@ -57,11 +57,11 @@ struct window_dim {
     }
     return i < n ? i : -1;
   }
-  /// How many pairs of a position and a tap lie on an element; at most `saturated`. Where that
-  /// takes more than 2^22 steps (of numbers that large, both positions and taps, or dilations),
-  /// padding is counted, too.
+  /// Returns the number of pairs of a position and a tap that cover an element, at most
+  /// `saturated`. If counting takes more than 2^22 steps (positions and taps, or dilations, are
+  /// that large), padding is counted too.
   constexpr std::int64_t pairs(std::int64_t n) const {
-    // Over the shorter of the two; along the other one, hits are `period` apart.
+    // Iterates over the shorter of the two; along the other one, matches are `period` apart.
     std::int64_t count = positions(n), a = stride, other = size, b = dilation, sum = 0;
     if (count > other) {
       std::swap(count, other);
@@ -83,8 +83,8 @@ struct window_dim {
     }
     return sum;
   }
-  /// The window that takes m positions back to n elements: element i gets, through tap size-1-k,
-  /// what position o has, for all (o, k) that lie on i.
+  /// Returns the transposed window, which maps m positions back to n elements. Element i receives
+  /// through tap size-1-k the value of position o, for all (o, k) that cover i.
   constexpr window_dim transposed(std::int64_t n, std::int64_t m) const {
     window_dim t = *this;
     t.stride = base_dilation;
@@ -94,13 +94,14 @@ struct window_dim {
     t.high = needed - span(m, stride) - t.low;
     return t;
   }
-  /// Can loops cut the m positions over n elements into pieces? If these advance alike along both,
-  /// or if the elements are not dilated.
+  /// True if the m positions over n elements can be sharded: both advance at the same rate, or the
+  /// elements are not dilated.
   constexpr bool cuts(std::int64_t n, std::int64_t m) const {
     return n > 0 && m > 0 && (base_dilation == 1 || m * stride == n * base_dilation);
   }
-  /// The elements that each piece of the positions needs, and the window on them. False if a piece
-  /// needs none, or dilated elements are not cut into as many.
+  /// Finds the elements that each shard of the positions needs, and the local window over them.
+  /// Returns false if a shard needs no elements, or if dilated elements cannot be divided into the
+  /// same number of shards.
   constexpr bool cut(std::int64_t n, std::int64_t m, std::int64_t pieces, halo_range& needed,
                      window_dim& local) const {
     if (base_dilation != 1 && n % pieces != 0) return false;
@@ -117,8 +118,8 @@ struct window_dim {
   static constexpr std::int64_t floor_of(std::int64_t a, std::int64_t b) {
     return a >= 0 ? a / b : -((-a + b - 1) / b);
   }
-  /// The window of m taps whose `size` positions are the taps of this one: position k sees, through
-  /// tap o, the element that lies under tap k of this window at o.
+  /// Exchanges taps and positions: returns a window of m taps whose `size` positions are the taps
+  /// of this one. Position k sees through tap o the element under tap k of this window at o.
   constexpr window_dim exchanged(std::int64_t n, std::int64_t m) const {
     window_dim e = *this;
     e.size = m;
@@ -140,7 +141,7 @@ struct windows {
   int rank = 0;
 
   constexpr windows() = default;
-  /// From the stored lists. Sizes that are stored elsewhere are to be filled in.
+  /// Reads the stored lists. If `sizes` is false, the caller sets the sizes.
   constexpr windows(const std::int64_t* a, int n, bool sizes = true) : rank(n) {
     for (int d = 0; d < n; ++d) {
       if (sizes) at[d].size = a[d];
@@ -155,7 +156,7 @@ struct windows {
   constexpr span<const window_dim> all() const { return {at, static_cast<std::size_t>(rank)}; }
 };
 
-/// Appends the lists.
+/// Appends the windows as lists.
 constexpr void store_windows(vec<std::int64_t>& attrs, span<const window_dim> w,
                              bool sizes = true) {
   if (sizes)
@@ -181,14 +182,14 @@ constexpr void replace_window(std::int64_t* a, int n, int dim, const window_dim&
   }
 }
 
-/// How many pieces n elements and m positions can be cut into, both: their common divisors divide
-/// it. 0 if either is unknown or nothing.
+/// Returns gcd(n, m) for n elements and m positions: both can be divided into a number of shards
+/// that divides it. Returns 0 if either is unknown or 0.
 constexpr std::int64_t common_extent(std::int64_t n, std::int64_t m) {
   return n > 0 && m > 0 ? greatest_common_divisor(n, m) : 0;
 }
 
-/// The factor of windows that slide over dimension `d` of the first operand: plain if each element
-/// is alone in its window, else with a halo. Gives whether there is one.
+/// Adds the factor of windows that slide over dimension `d` of the first operand: plain if each
+/// window is one element, otherwise with a halo. Returns false if the dimension cannot be sharded.
 constexpr bool window_factor(tile_map_context& c, const window_dim& w, int d) {
   const std::int64_t n = c.operands[0].shape[d], m = c.result.shape[d];
   if (w.trivial())
@@ -200,7 +201,7 @@ constexpr bool window_factor(tile_map_context& c, const window_dim& w, int d) {
   return true;
 }
 
-/// The lists as text.
+/// Declares the lists for printing and parsing.
 template <class Fields>
 constexpr void window_attributes(Fields& f, int rank) {
   f.list("window", rank);
@@ -211,11 +212,11 @@ constexpr void window_attributes(Fields& f, int rank) {
   f.list_or("high", rank, 0);
 }
 
-/// Numbers of windows stay below 2^31, so that no product of two overflows; those with extents are
-/// checked (window_dim::fits).
+/// Limit of window numbers, below 2^31 so that no product of two overflows. Numbers combined with
+/// extents are checked separately (window_dim::fits).
 inline constexpr std::int64_t window_limit = 2147483647;
 
-/// Are the stored lists in range? (The sizes are checked if they are stored.)
+/// True if the stored lists are in range; includes the sizes if `sizes`.
 ///
 /// Errors    S151 a number out of range
 constexpr bool check_windows(infer_context& c, std::string_view name, const std::int64_t* a, int n,
@@ -227,26 +228,29 @@ constexpr bool check_windows(infer_context& c, std::string_view name, const std:
       const std::int64_t least = list < 4 ? 1 : -window_limit;
       if (*a >= least && *a <= window_limit) continue;
       c.fail("S151", name, ": ", labels[list], " of dimension ", d, " is ", *a,
-             "; it lies between ", least, " and ", window_limit);
+             "; it must be between ", least, " and ", window_limit);
       return false;
     }
   return true;
 }
 
-/// Errors    S118 too many places
+/// True if the window has at most 2^59 - 1 positions (see window_dim::fits).
+///
+/// Errors    S118 too many positions
 constexpr bool window_fits(infer_context& c, std::string_view name, const window_dim& w, int d,
                            std::int64_t n) {
   if (w.fits(n)) return true;
   c.fail("S118", name, ": dimension ", d, " of ", c.operands[0], " with base dilation ",
          w.base_dilation, ", or its window of size ", w.size, " with dilation ", w.dilation,
-         ", has more than 2^59 - 1 places");
+         ", has more than 2^59 - 1 positions");
   return false;
 }
 
-/// Checks `first` attributes and the lists behind them, for an op whose windows slide over all
-/// dimensions of its first operand; gives the shape of the positions, which is empty on errors.
+/// Checks the number of attributes, `first` and then the lists, for an op whose windows slide over
+/// all dimensions of its first operand. Returns the shape of the positions, which is empty on
+/// errors.
 ///
-/// Errors    S118 too many places, S150 their count, S151 a number out of range
+/// Errors    S118 too many positions, S150 number of attributes, S151 a number out of range
 constexpr shape window_positions(infer_context& c, std::string_view name, int first) {
   const tensor_type& x = c.operands[0];
   const int n = x.shape.rank, needed = first + windows::lists * n;
@@ -265,7 +269,7 @@ constexpr shape window_positions(infer_context& c, std::string_view name, int fi
   return result;
 }
 
-/// Comparisons or sums along such windows.
+/// Counts the comparisons or sums over the windows.
 constexpr std::int64_t window_flops(const cost_context& c, int first) {
   const shape& from = c.operands[0].shape;
   const windows w(c.attrs.data() + first, from.rank);

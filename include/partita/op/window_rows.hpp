@@ -1,38 +1,37 @@
-/// Windows at computed places in a tensor of which an iteration has a piece: what `locate` of
-/// gather and scatter share.
+/// Windows at computed positions in a sharded tensor; shared by `locate` of gather and scatter.
 #pragma once
 
 #include <partita/op/gather_dims.hpp>
-#include <partita/op/own_index.hpp>
+#include <partita/op/local_index.hpp>
 #include <partita/op/slice.hpp>
 #include <partita/op/transpose.hpp>
 
 namespace partita::op {
 
-/// The same windows, counted from the start of the piece along each dimension that is cut. A window
-/// of several elements along such a dimension may lie in several pieces: it becomes as many windows
-/// of one element, each with an index vector of its own.
+/// Makes window positions relative to the shard along each sharded dimension. A window of several
+/// elements along such a dimension may span several shards. So it becomes several windows of one
+/// element, each with its own index vector.
 ///
-/// Shapes    indices (i..., starts) -> (i..., w..., starts'), results (updates) in any order
-///           -> (i..., w..., window...), where w are the extents of the windows that are cut up
+/// Shapes    indices (i..., starts) -> (i..., w..., starts'), results (updates) in any order ->
+///           (i..., w..., window...), where w are the extents of the windows that are split
 class window_rows {
  public:
   ops::gather_dimensions numbers;
   value_id indices = -1;
   shape window;             ///< extents along the dimensions of the tensor
-  vec<std::int64_t> place;  ///< by dimension of the result: its place in the new one
-  vec<value_id> here;       ///< by piece, (i..., w...): does the element lie in it?
+  vec<std::int64_t> place;  ///< by dimension of the result: its position in the new result
+  vec<value_id> here;       ///< by shard, (i..., w...): true if the element is in it
 
-  /// `cut`: by piece, its dimension of the tensor, or -1. `part`: the shape of the piece, `taken`
-  /// extents of the windows. Of a gather windows are moved into the tensor; of a scatter those that
-  /// do not lie in it are left out.
+  /// Splits the windows. `cut` has the dimension of the tensor for each shard, or -1; `part` is the
+  /// shape of the shard; `sizes` are the extents of the windows. A gather clamps windows into the
+  /// tensor (`clamps`); a scatter skips those that are not within it.
   constexpr window_rows(locate_context& c, const gather_dims& dims, const vec<int>& cut,
-                        const shape& part, const shape& taken, value_id given, bool clamps)
-      : window(taken), c_(c), b_(c.b), dims_(dims), cut_(cut), part_(part), clamps_(clamps) {
+                        const shape& part, const shape& sizes, value_id given, bool clamps)
+      : window(sizes), c_(c), b_(c.b), dims_(dims), cut_(cut), part_(part), clamps_(clamps) {
     read(given);
     for (int d = 0; d < part.rank; ++d)
-      if (piece_of(d) >= 0 && taken[d] > 1) widened_.push_back(d);
-    for (auto d : widened_) batch_.push_back(taken[static_cast<int>(d)]);
+      if (shard_of(d) >= 0 && sizes[d] > 1) widened_.push_back(d);
+    for (auto d : widened_) batch_.push_back(sizes[static_cast<int>(d)]);
     for (int d : cut)
       if (d >= 0) add_start(d);
     for (std::size_t k = 0; k < starts_.size(); ++k) starts_[k] = placed(starts_[k], k);
@@ -40,18 +39,18 @@ class window_rows {
     number();
   }
 
-  /// Updates in the order of the new results.
-  constexpr value_id turned(value_id updates) const {
+  /// Transposes updates to the dimension order of the new results.
+  constexpr value_id in_new_order(value_id updates) const {
     vec<std::int64_t> from(place.size(), 0);
     for (std::size_t r = 0; r < place.size(); ++r)
       from[static_cast<std::size_t>(place[r])] = static_cast<std::int64_t>(r);
     return ops::transpose(b_, updates, {from.data(), from.size()});
   }
-  /// New results in the order of the op's.
-  constexpr value_id turned_back(value_id found) const {
+  /// Transposes new results to the dimension order of the op's result.
+  constexpr value_id in_old_order(value_id found) const {
     return ops::transpose(b_, found, {place.data(), place.size()});
   }
-  /// Does an element of the new results lie in all pieces?
+  /// Returns a mask: true for elements of the new results that are in all shards.
   constexpr value_id all_here(const shape& result) const {
     value_id all = -1;
     for (value_id each : here) all = all < 0 ? each : ops::logical_and(b_, all, each);
@@ -67,23 +66,23 @@ class window_rows {
   const vec<int>& cut_;
   const shape& part_;
   const bool clamps_;
-  dtype type_ = dtype::i32;    ///< of the new indices
-  shape batch_;                ///< of the indices, then w...
-  int outer_ = 0;              ///< dimensions of the indices
-  vec<std::int64_t> widened_;  ///< dimensions of the tensor whose windows are cut up
+  dtype type_ = dtype::i32;    ///< element type of the new indices
+  shape batch_;                ///< shape of the indices, then w...
+  int outer_ = 0;              ///< number of dimensions of the indices
+  vec<std::int64_t> widened_;  ///< dimensions of the tensor whose windows are split
   vec<std::int64_t> map_;      ///< the dimension of each start
   vec<value_id> starts_;       ///< (i...), then (i..., w...)
 
-  constexpr int piece_of(int d) const {
+  constexpr int shard_of(int d) const {
     for (std::size_t i = 0; i < cut_.size(); ++i)
       if (cut_[i] == d) return static_cast<int>(i);
     return -1;
   }
   constexpr std::int64_t extent(int d) const {
-    const int i = piece_of(d);
+    const int i = shard_of(d);
     return i < 0 ? part_[d] : c_.pieces[static_cast<std::size_t>(i)].size;
   }
-  /// The starts of each dimension by themselves.
+  /// Splits the index vectors into one tensor per start.
   constexpr void read(value_id given) {
     const shape all = b_.type(given).shape;
     for (int d = 0; d < all.rank; ++d)
@@ -91,7 +90,7 @@ class window_rows {
     outer_ = batch_.rank;
     const dtype t = b_.type(given).element;
     for (const auto& piece : c_.pieces)
-      if (own_index_type(t, piece.size) == dtype::i64) type_ = dtype::i64;
+      if (local_index_type(t, piece.size) == dtype::i64) type_ = dtype::i64;
     for (int k = 0; k < dims_.starts; ++k) {
       map_.push_back(dims_.start_map[k]);
       starts_.push_back(component(given, k));
@@ -109,7 +108,7 @@ class window_rows {
         ops::slice(b_, given, {start.data(), start.size()}, {limit.data(), limit.size()});
     return ops::reshape(b_, one, batch_);
   }
-  /// A dimension without one starts at 0.
+  /// Adds a start of 0 for a dimension without one.
   constexpr void add_start(int d) {
     for (auto each : map_)
       if (each == d) return;
@@ -119,22 +118,23 @@ class window_rows {
     starts_.push_back(ops::broadcast_in_dim(b_, ops::integer(b_, type_, 0), outer, {}));
   }
   constexpr value_id placed(value_id x, std::size_t k) {
-    const int d = static_cast<int>(map_[k]), piece = piece_of(d);
+    const int d = static_cast<int>(map_[k]), piece = shard_of(d);
     const std::int64_t last = extent(d) - window[d];
     if (clamps_) x = clamped_index(b_, x, last < 0 ? 0 : last);
     if (b_.type(x).element != type_) x = ops::convert(b_, x, type_);
-    if (!clamps_ && piece >= 0 && window[d] > 1) x = left_out(x, last, window[d]);
+    if (!clamps_ && piece >= 0 && window[d] > 1) x = skipped_if_outside(x, last, window[d]);
     x = repeated(x);
     if (piece < 0) return x;
     for (std::size_t w = 0; w < widened_.size(); ++w)
       if (widened_[w] == d)
         x = ops::add(b_, x, ops::iota(b_, {type_, batch_}, outer_ + static_cast<int>(w)));
     x = ops::subtract(b_, x, c_.start(piece, type_));
-    if (clamps_) here.push_back(is_own_index(c_, piece, x));
+    if (clamps_) here.push_back(is_local_index(c_, piece, x));
     return x;
   }
-  /// Before all pieces where a window does not lie in the tensor.
-  constexpr value_id left_out(value_id x, std::int64_t last, std::int64_t size) const {
+  /// Moves the start before all shards if the window is not within the tensor, so that it is
+  /// skipped.
+  constexpr value_id skipped_if_outside(value_id x, std::int64_t last, std::int64_t size) const {
     const value_id low = ops::compare(b_, ops::direction::ge, x, ops::integer(b_, type_, 0));
     const value_id high = ops::compare(b_, ops::direction::le, x, ops::integer(b_, type_, last));
     return ops::select(b_, ops::logical_and(b_, low, high), x, ops::integer(b_, type_, -size));
@@ -157,7 +157,7 @@ class window_rows {
     vec<int> window_place(static_cast<std::size_t>(part_.rank), -1);
     int next = batch_.rank, next_widened = outer_;
     for (int d = 0; d < part_.rank; ++d) {
-      const bool cut_up = piece_of(d) >= 0 && window[d] > 1;
+      const bool cut_up = shard_of(d) >= 0 && window[d] > 1;
       if (dims_.batching_dim[d] >= 0) {
         batching.push_back(d);
         partners.push_back(outer_place(dims_.batching_dim[d]));
@@ -182,16 +182,16 @@ class window_rows {
   }
 };
 
-/// May a tensor be cut along a dimension, since windows take only a part of it?
-constexpr bool is_looked_up(const gather_dims& dims, int d, const shape& tensor,
-                            const shape& window) {
-  int ranks = dims.indices_rank + 1;  // of the indices, with all windows cut up
+/// True if a tensor can be sharded along dimension `d`, because windows cover only a part of it.
+constexpr bool is_partly_covered(const gather_dims& dims, int d, const shape& tensor,
+                                 const shape& window) {
+  int ranks = dims.indices_rank + 1;  // of the indices, if all windows are split
   for (int each = 0; each < tensor.rank; ++each)
     ranks += dims.window_dim[each] >= 0 && window[each] < tensor[each];
   return ranks <= max_rank && dims.batching_dim[d] < 0 && window[d] > 0 && window[d] < tensor[d];
 }
-/// Is it only a table's rows, found by one number each, that iterations have pieces of? `dim`: the
-/// dimension that is cut.
+/// True if the windows are rows of a table that one index selects, and `dim` is the sharded
+/// dimension.
 constexpr bool are_rows(const gather_dims& dims, int dim, const shape& window) {
   return dims.starts == 1 && dims.start_map[0] == dim && window[dim] == 1;
 }

@@ -1,10 +1,9 @@
-/// Reductions that no combiner joins: of pairs of a value and its position, and by functions of a
-/// user's own.
+/// Reductions without a combiner: of pairs of a value and its position, and by user functions.
 ///
-/// Law       What is extreme among the extremes of pieces, put together in any order, is extreme
-///           among all: a position tells which of equal values is meant. So are the k greatest ones
-///           among the k greatest of each piece. What an associative function makes of pieces is
-///           combined by it once more, in their order if it does not commute.
+/// Law       The extreme of the extremes of shards, in any order, is the extreme of all elements: a
+///           position decides between equal values. Likewise, the k largest elements are among the
+///           k largest of each shard. An associative function combines its results for shards, in
+///           their order if it is not commutative.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +20,11 @@ constexpr bool joins_pieces(const site& at) {
                          at.operand_count() == 2);
 }
 
-/// Which dimensions of its operands such an op looks through, and where the others are in its
-/// results.
+/// The dimensions of the operands that such an op reduces or searches, and the dimensions of the
+/// results that the others become.
 struct joined_dims {
-  bool cut[max_rank] = {};    ///< by dimension of the operands: those that it looks through
-  int to_dim[max_rank] = {};  ///< dimension of the results; -1: they lack it
+  bool cut[max_rank] = {};  ///< by dimension of the operands: true if the op reduces or searches it
+  int to_dim[max_rank] = {};  ///< dimension of the results; -1: absent
   int rank = 0;               ///< of the results
 
   constexpr explicit joined_dims(const site& at) {
@@ -42,7 +41,7 @@ struct joined_dims {
   }
 };
 
-/// Do two such ops do the same, but for which dimensions they look through?
+/// True if two such ops are equal except for the dimensions that they reduce or search.
 constexpr bool join_alike(const site& a, const site& b) {
   if (!is_fold(a)) return a.attrs()[0] == b.attrs()[0];
   const auto n = static_cast<std::size_t>(a.operand_count());
@@ -51,7 +50,8 @@ constexpr bool join_alike(const site& a, const site& b) {
          same_elements(x.results, y.results) && same_elements(x.code, y.code);
 }
 
-/// Of pieces: the results for each of them, terms of their own that have one dimension more.
+/// Handles such an op on shards. The results for the shards are separate terms with one more
+/// dimension.
 constexpr bool reduce_pieces(workspace& w, const site& at, claim_list& to) {
   if (!joins_pieces(at) || at.op < 0) return false;
   for (const auto& c : w.chosen)
@@ -88,7 +88,7 @@ constexpr bool reduce_pieces(workspace& w, const site& at, claim_list& to) {
   return false;
 }
 
-/// Of those of all pieces: the results.
+/// Handles such an op on the results for all shards: its results are those of the source.
 constexpr bool reduce_again(workspace& w, const site& at, claim_list& to) {
   if (!joins_pieces(at) || at.op < 0) return false;
   const claim a = w.chosen[0];
@@ -108,7 +108,7 @@ constexpr bool reduce_again(workspace& w, const site& at, claim_list& to) {
   const int last = v.dims - 1;
   const joined_dims dims(at);
   const bool ordered = is_fold(at) && !op::fold::parts(at.attrs(), w.chosen.size()).commutes;
-  piece all, of_each;  // the pieces, and what of each of them
+  piece all, of_each;  // the shards, and the part of each shard
   view result(dims.rank, last);
   std::int64_t seen[max_rank] = {};
   for (auto& n : seen) n = 1;
@@ -138,7 +138,7 @@ constexpr bool reduce_again(workspace& w, const site& at, claim_list& to) {
   if (ordered && (all.count != 1 || all.digits[0].stride != 1)) return false;
   for (int d = 0; d < last; ++d) {
     result.start[d] = v.start[d];
-    // (What stands beyond is folded, too.)
+    // (Padding is folded, too.)
     result.beyond[d] = is_fold(at) ? outside::unfilled(v.beyond[d]) : v.beyond[d];
   }
   if (!result.good()) return false;

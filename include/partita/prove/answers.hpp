@@ -1,5 +1,5 @@
-/// What laws have said, and what elementwise ops make: ops that they cannot tell apart are asked
-/// once.
+/// Caches the answers of laws and the results of elementwise ops, so that equal questions are
+/// computed once.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@
 
 namespace partita::prove_detail {
 
-/// The tile maps of ops, one row for all of the same kind, attributes and types.
+/// The tile maps of ops, with one row for all ops of the same kind, attributes and types.
 struct tile_map_rows {
   factor_table map;
 
@@ -19,7 +19,7 @@ struct tile_map_rows {
     const int known = index_.find(hash, [&](int i) { return is_alike(sites_.data()[i], at); });
     return known >= 0 ? known : add(at, hash, room);
   }
-  /// Has its tile map overlapping pieces?
+  /// True if the tile map of a row has overlapping shards.
   constexpr bool has_halo(int row) const {
     const factor* const factors = map.factors_of(row);
     for (int f = 0; f < map.ops[row].count; ++f)
@@ -28,7 +28,7 @@ struct tile_map_rows {
   }
 
  private:
-  vec<site> sites_;  ///< by row: the first op
+  vec<site> sites_;  ///< by row: its first op
   hash_index index_;
 
   static constexpr std::uint64_t mixed(std::uint64_t h, const tensor_type& t) {
@@ -71,33 +71,33 @@ struct tile_map_rows {
       at.def().tile_map(c);
     else
       op::elementwise_op::tile_map(c);
-    map.drop_located();  // they are no laws of the op itself
+    map.drop_located();  // these laws do not belong to the op itself
     return row;
   }
 };
 
-/// What a law is asked: everything that it looks at, but for which terms these are.
+/// A question to a law: everything that the law inspects, except the identity of the terms.
 struct question {
   enum kind_type : std::int8_t { contraction, any_op, moving };
   kind_type kind = any_op;
   bool swapped = false;
-  int source = -1;           ///< row of the source's op
+  int source = -1;           ///< row of the source op
   int local = -1;            ///< row of the local op
-  int term = -1;             ///< what the source's op makes
-  pending sums = {};         ///< of operands
-  std::uint32_t shares = 0;  ///< the axes of these
+  int term = -1;             ///< result of the source op
+  pending sums = {};         ///< pending sums of the operands
+  std::uint32_t shares = 0;  ///< axes of those sums
   pending input = {};        ///< see op_law
 };
-/// What it said.
+/// The answer of a law.
 struct answer {
   bool good = false;
-  int first_view = 0;  ///< of the results, in the list of views
+  int first_view = 0;  ///< views of the results, in the list of views
   pending sums;
   std::int64_t needed = 1;    ///< see repeat_shares
-  int reason = -1, near = 0;  ///< why there is no result, in the list of reasons; see op_law
+  int reason = -1, near = 0;  ///< reason of a failure, in the list of reasons; see op_law
 };
 
-/// The answers so far.
+/// The known answers.
 class answer_table {
  public:
   constexpr explicit answer_table(const meanings& all, const tile_map_rows& rows)
@@ -110,7 +110,8 @@ class answer_table {
     return known < 0 ? nullptr : &answers_[known];
   }
   constexpr int view(const answer& a, int r) const { return views_[a.first_view + r]; }
-  /// Of what was not found last; `views`: of the results, if it is good.
+  /// Adds the answer to the question that was not found last. `views`: those of the results, if
+  /// there is an answer.
   constexpr const answer* add(const question& q, span<const operand_term> given, answer a,
                               span<const int> views) {
     a.first_view = static_cast<int>(views_.size());
@@ -133,13 +134,13 @@ class answer_table {
  private:
   struct asked {
     question what;
-    int given = 0;  ///< the first of what was given
+    int given = 0;  ///< index of the first operand
   };
   const meanings& all_;
   const tile_map_rows& rows_;
   vec<asked> asked_;
   segmented_vec<answer> answers_;
-  vec<operand_term> given_;  ///< and, behind them, how what the source's op makes sees itself
+  vec<operand_term> given_;  ///< then the view of the source op's own result
   vec<int> views_;
   segmented_vec<text> reasons_;
   hash_index index_;
@@ -174,7 +175,7 @@ class answer_table {
   constexpr int results_of(const question& q) const {
     return q.term < 0 ? 0 : all_.terms[q.term].at.result_count();
   }
-  /// How an operand is related to what it is in the source: see find_whole.
+  /// The relation between an operand and its unsharded value in the source; see find_whole.
   constexpr unsigned relation(const question& q, const operand_term& given, int i,
                               int& whole) const {
     whole = -1;
@@ -196,8 +197,8 @@ class answer_table {
   }
 };
 
-/// Elementwise ops of tensors (`by_element`) that the source sees as they are, and of scalars, by
-/// kind, attributes, type and what they are given: what they make, seen as it is.
+/// Results of elementwise ops (`by_element`) on unsharded tensors of the source and on scalars, by
+/// kind, attributes, type and operands.
 class element_table {
  public:
   constexpr const scaled_term* find(const site& at, span<const scaled_term> given) {
@@ -206,7 +207,7 @@ class element_table {
         index_.find(hash_, [&](int i) { return is_same(entries_.data()[i], at, given); });
     return known < 0 ? nullptr : &entries_.data()[known].made;
   }
-  /// Of what was not found last.
+  /// Adds the result for the op that was not found last.
   constexpr void add(const site& at, span<const scaled_term> given, const scaled_term& made) {
     entries_.push_back({at, static_cast<int>(given_.size()), made});
     for (std::size_t i = 0; i < given.size(); ++i) given_.push_back(given.data()[i]);
@@ -216,7 +217,7 @@ class element_table {
  private:
   struct entry {
     site at;
-    int given = 0;  ///< the first of what it is given
+    int given = 0;  ///< index of the first operand
     scaled_term made;
   };
   vec<entry> entries_;

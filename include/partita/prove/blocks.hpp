@@ -1,7 +1,7 @@
-/// Values that are written block by block, each device in an order of its own.
+/// Values that are written block by block, in a different order on each device.
 ///
-/// Law       Where each of the blocks that make up a dimension was written with what a view shows
-///           there, whatever the order, the value is what the view shows.
+/// Law       If each block of a dimension was written with the contents that a view shows there, in
+///           whatever order, the value equals the view.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace partita::prove_detail {
 
-/// One dynamic_update_slice of a value, of which some blocks are written.
+/// One dynamic_update_slice of a value with some written blocks.
 class writing_blocks {
  public:
   constexpr writing_blocks(workspace& w, const program& p, op_id o, claim_list& to)
@@ -25,8 +25,8 @@ class writing_blocks {
   shape whole_;
   int dim_ = -1;
   std::int64_t block_ = 0;
-  view start_;          ///< of the block, in elements; it goes around
-  bool turns_ = false;  ///< may it be behind the end? Then what is written must go around, too.
+  view start_;          ///< start of the block, in elements; it wraps around
+  bool turns_ = false;  ///< true if it may be out of bounds; the contents must then wrap, too
 
   constexpr bool find_dimension() {
     const shape& update = p_.type(p_.operand(o_, 1)).shape;
@@ -55,9 +55,9 @@ class writing_blocks {
                : w_.all.terms.is_positions(t) && least >= 0 && greatest <= extent - block_;
     return inside && keeps_blocks(start_, block_, extent);
   }
-  /// What shows, in this block, what the update shows: its dimension goes on, from where the first
-  /// block is. (One element may be one of any dimension, by any steps that lead around it.)
-  /// (`f` may add claims and views: those that are read here are copies.)
+  /// Calls `f` for each claim that extends the update: its view, from the start of the first block
+  /// on. (One element may belong to any dimension, with any step that wraps around it.) `f` may add
+  /// claims and views, so the claims read here are copies.
   template <class F>
   constexpr void for_each_whole(const claim update, const F& f) const {
     if (update.view == open_view) return;
@@ -80,7 +80,7 @@ class writing_blocks {
     keep(now);
     if (now.count * block_ == whole_.extents[dim_]) w_.add(to_, p_.op(o_).result, now.whole);
   }
-  /// Each block is the same as the others.
+  /// True if each block repeats the same contents.
   constexpr bool repeats_block(const claim& update, claim& whole) const {
     for (int i = 0; i < start_.count; ++i)
       if (update.sums.contains(axis_of(start_.digits[i]))) return false;
@@ -98,7 +98,7 @@ class writing_blocks {
     whole = {update.term, w_.number(v, update.term), update.sums, update.scale};
     return true;
   }
-  /// (A tensor that is not there yet, whole, may be padded.)
+  /// (A tensor whose global value is not known yet may be padded.)
   constexpr std::int64_t steps_around(std::int64_t all) const {
     return (all + whole_.extents[dim_] - 1) / whole_.extents[dim_];
   }
@@ -107,7 +107,7 @@ class writing_blocks {
       if (v.digits[i].dim == dim && v.digits[i].owner >= 0) return false;
     return true;
   }
-  /// The same, by these steps along a dimension of the tensor.
+  /// The same, with this step along a dimension of the tensor.
   constexpr bool goes_on(const claim& update, int along, std::int64_t step, claim& whole) const {
     const view& seen = w_.all.views[update.view];
     view v(seen.rank, seen.dims);
@@ -142,7 +142,8 @@ class writing_blocks {
     }
     v.normalize(tensor);
     if (!v.good() || !is_once_around(v, dim_, tensor)) return false;
-    // (Of one element, only where it stands as far from the start on all devices.)
+    // (A block of one element counts only if its distance from the start is the same on all
+    // devices.)
     for (int i = 0; i < start_.count && block_ == 1; ++i)
       for (int k = 0; k < v.count; ++k)
         if (v.digits[k].owner == start_.digits[i].owner && v.digits[k].dim == along) return false;
@@ -151,13 +152,13 @@ class writing_blocks {
     whole = {update.term, w_.number(v, update.term), update.sums, update.scale};
     return true;
   }
-  /// Are starts as far from each other on all devices?
+  /// True if two starts have the same distance on all devices.
   static constexpr bool same_steps(const view& a, const view& b) {
     for (int i = 0; i < a.count && a.count == b.count; ++i)
       if (a.digits[i] != b.digits[i]) return false;
     return a.count == b.count;
   }
-  /// With what was written before, if that stands next to it. (Whatever else was there.)
+  /// Joins this block with adjacent blocks that were written before, whatever the value contained.
   constexpr void join(written_blocks& now) const {
     const std::int64_t all = whole_.extents[dim_] / block_;
     const auto around = [&](std::int64_t n) { return (n % all + all) % all; };
@@ -173,7 +174,7 @@ class writing_blocks {
       return;
     }
   }
-  /// What was known of the result when this program was looked at before, maybe of other inputs.
+  /// Removes the claims from an earlier visit to this program, possibly with other inputs.
   constexpr void forget() {
     if (w_.written_in != &p_) {
       w_.written_in = &p_;
@@ -189,7 +190,8 @@ class writing_blocks {
   }
 
  public:
-  // (Behind its templates: else Clang does not evaluate them in a constant.)
+  // (Defined after its templates because otherwise Clang does not evaluate them in a constant
+  // expression.)
   constexpr void apply() {
     forget();
     if (!find_dimension() || !find_start()) return;
@@ -198,13 +200,13 @@ class writing_blocks {
   }
 };
 
-/// (The source may have such an op itself: what is written goes on to be looked at.)
+/// Handles an update of a block. The source may contain the same op, so other rules are tried, too.
 constexpr void write_blocks(workspace& w, const program& p, op_id o, claim_list& to) {
   if (!w.defining && p.op(o).def->id == def<op::dynamic_update_slice>.id)
     writing_blocks(w, p, o, to).apply();
 }
 
-/// Are some blocks of a value written?
+/// True if some blocks of a value are written.
 constexpr bool is_being_written(const workspace& w, const program& p, value_id v) {
   return w.written_in == &p && w.written_of[v] >= 0;
 }

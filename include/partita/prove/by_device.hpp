@@ -1,4 +1,4 @@
-/// Integers that differ from device to device, of which only some are positions.
+/// Integers that differ between devices and are not all positions.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace partita::prove_detail {
 
-/// The axes that a scalar depends on. False: it may depend on something else.
+/// Adds the axes that a scalar depends on. False if it may depend on something else.
 constexpr bool add_axes(const workspace& w, const claim& c, device_row& row) {
   if (c.view == open_view || c.sums.any() || c.scale != 1) return false;
   const view& v = w.all.views[c.view];
@@ -22,7 +22,7 @@ constexpr bool add_axes(const workspace& w, const claim& c, device_row& row) {
                                      lies_inside(v, 0, w.all.terms[c.term].shape));
   return known && row.devices <= device_row::most;
 }
-/// The number that a scalar is on a device of a row that has its axes. False: it is not known.
+/// Finds the value of a scalar on a device of a row that has its axes. False if it is unknown.
 constexpr bool number_on(const workspace& w, const claim& c, const device_row& row,
                          std::int64_t device, std::int64_t& n) {
   const view& v = w.all.views[c.view];
@@ -38,7 +38,7 @@ constexpr bool number_on(const workspace& w, const claim& c, const device_row& r
   return v.dims == 0 ? is_exact(w.all, c.seen(), 1, n)
                      : position_function(w.all, {c.term}).at(at, n);
 }
-/// Numbers by device as positions, if they are some.
+/// Represents numbers by device as positions, if possible.
 constexpr bool as_positions(const device_row& row, const vec<std::int64_t>& numbers, view& v) {
   v = view(0, 1);
   v.start[0] = numbers[0];
@@ -60,9 +60,9 @@ constexpr view index_of(const device_row& row) {
   return v;
 }
 
-/// An op of scalars that are known on each device, one by one.
+/// Evaluates an op on scalars that are known on each device.
 ///
-/// Law       What an op of integers makes on a device is what it makes of the numbers there.
+/// Law       The result of an integer op on a device is its result for the numbers there.
 constexpr void counts_by_device(workspace& w, const site& at, claim_list& to) {
   const tensor_type& type = at.result_type(0);
   if (w.defining || type.shape.rank > 0 || !is_integer(type.element) || at.operand_count() > 2)

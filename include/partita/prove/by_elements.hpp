@@ -1,4 +1,4 @@
-/// Proof by elements: both programs, executed on formulas.
+/// Proof by elements: executes both programs on symbolic formulas.
 #pragma once
 
 #include <partita/prove/elements/interpreter.hpp>
@@ -7,28 +7,29 @@
 
 namespace partita::prove_detail {
 
-/// What came of it.
+/// The result of a proof by elements.
 struct element_verdict {
   enum kind_type : std::uint8_t { proved, differs, not_known, too_large };
   kind_type kind = not_known;
-  std::int64_t steps = 0;       ///< that were taken
-  int output = -1;              ///< the first that differs
-  place at;                     ///< its first element that does
-  std::int64_t device = 0;      ///< the first on which it does
-  text formulas;                ///< both, shortened, if they were asked for
-  std::string_view unknown_op;  ///< an op of which nothing is known, if there is one
-  bool has_products = false;    ///< of exponentials
+  std::int64_t steps = 0;       ///< number of steps
+  int output = -1;              ///< the first output that differs
+  place at;                     ///< its first element that differs
+  std::int64_t device = 0;      ///< the first device on which it differs
+  text formulas;                ///< both formulas, shortened, on request
+  std::string_view unknown_op;  ///< an op with unknown results, if any
+  bool has_products = false;    ///< true if there are products of exponentials
 };
 
-/// Runs the source, and the local program on all devices, on formulas, one for each element: inputs
-/// are variables, cut as their layouts say, and outputs have to be the same formulas. What the
-/// outputs that are looked at do not need is not run.
+/// Executes the source, and the local program on all devices, on formulas, one for each element.
+/// Inputs are variables, sharded by their layouts, and outputs must have the same formulas. Ops
+/// that the compared outputs do not need are skipped.
 ///
 /// Cost      linear in the elements of all values on all devices, and in what sums add up
 class element_checker {
  public:
-  /// `outputs`: those that are compared. `known`: of local values, by value, what claims say; they
-  /// are taken from the source. `words`: if set, both formulas of what differs are said, in these.
+  /// `outputs`: the outputs to compare. `known`: by local value, a claim whose value is copied from
+  /// the source. `words`: if set, the verdict contains both formulas of the difference, in these
+  /// words.
   constexpr element_checker(const program& source, const device_program& d, const vec<int>& outputs,
                             std::int64_t most_steps, const vec<seen_value>& known = {},
                             formula_words* words = nullptr)
@@ -36,16 +37,16 @@ class element_checker {
     a_.most_steps = most_steps;
     a_.log = words;
   }
-  /// Products of exponentials are what they are.
+  /// Leaves products of exponentials unsimplified.
   constexpr element_checker& leave_exponentials() {
     a_.joins_exponentials = false;
     return *this;
   }
 
-  /// Inputs are numbers, drawn by `seed`, from 1 on: small integers, and quarters, whose sums and
-  /// products are exact. Functions are some functions: claims hold for any, but exp(a + b) is
-  /// exp(a) exp(b). What is no number there (a quotient that would be rounded; folds, sorts) is not
-  /// compared, for formulas that are equal need not look it.
+  /// Uses numbers as inputs, drawn by `seed` (at least 1): small integers and quarters, whose sums
+  /// and products are exact. Functions are arbitrary, because claims hold for any function, except
+  /// that exp(a + b) is exp(a) exp(b). Results that are not exact numbers (rounded quotients,
+  /// folds, sorts) are not compared, because equal formulas may look different.
   constexpr element_checker& at_numbers(int seed) {
     seed_ = seed;
     a_.at_numbers = true;
@@ -92,11 +93,11 @@ class element_checker {
   devices on_;
   formula_words* words_;
   algebra a_;
-  int seed_ = 0;  ///< of numbers; 0: formulas
+  int seed_ = 0;  ///< seed of numbers; 0: formulas
 
   constexpr bool is_known(value_id v) const { return !known_.empty() && known_[v].whole >= 0; }
-  /// What local values are taken from is wanted, too: by value of the source, where it stands
-  /// there.
+  /// Adds the source values that local values are copied from: by value of the source, its index in
+  /// the list.
   constexpr vec<int> want_known(const vec<value_id>& in_local, vec<value_id>& in_source) const {
     vec<int> place_of(source_.types.size(), -1);
     const program& p = d_.local;
@@ -111,7 +112,7 @@ class element_checker {
       }
     return place_of;
   }
-  /// A local value as claims say; beyond the source's stands anything, or a number that they know.
+  /// A local value according to a claim. Padding is arbitrary, or a number that the claim states.
   constexpr tensors seen(value_id v, const tensors& whole) {
     const tensor_type& t = d_.local.type(v);
     a_.steps =
@@ -154,7 +155,7 @@ class element_checker {
     });
     return made;
   }
-  /// A variable, or a number.
+  /// A drawn variable or number.
   constexpr element drawn(dtype t, drawing d) {
     if (!a_.at_numbers) return a_.unknown(t, d.drawn());
     const std::uint64_t any = d.add(seed_).drawn().a;
@@ -169,7 +170,7 @@ class element_checker {
     for (int d = 0; d < s.rank; ++d) list.push_back(i[d]);
     return list;
   }
-  /// Pieces, on each device; behind the end of the whole stands something else.
+  /// The shards of an input on each device; padding is arbitrary.
   constexpr tensors cut(int input, const tensors& whole) {
     const tensor_type& t = d_.local.input_type(input);
     a_.steps = saturating_add(a_.steps, saturating_multiply(t.shape.elements(), on_.count()));
@@ -211,9 +212,9 @@ class element_checker {
   }
 };
 
-/// What elements say of some outputs of a local program that fits its source. `most_steps`:
-/// elements that are made, and products, of both programs on all devices. (If products of
-/// exponentials are to be joined, in as many more.)
+/// Compares outputs of a local program with its source by elements. `most_steps` limits the number
+/// of computed elements and products of both programs on all devices. Joining products of
+/// exponentials may take the same number again.
 constexpr element_verdict prove_by_elements(const program& source, const device_program& d,
                                             const vec<int>& outputs, std::int64_t most_steps,
                                             const vec<seen_value>& known = {}) {
@@ -231,7 +232,7 @@ constexpr element_verdict prove_by_elements(const program& source, const device_
                                             std::int64_t most_steps) {
   return prove_by_elements(source, d, all_outputs(source), most_steps);
 }
-/// Do outputs differ for some inputs that are numbers?
+/// Returns a difference of outputs for random numbers, if there is one.
 constexpr element_verdict compare_at_numbers(const program& source, const device_program& d,
                                              std::int64_t most_steps) {
   constexpr int most_seeds = 8;
@@ -243,7 +244,7 @@ constexpr element_verdict compare_at_numbers(const program& source, const device
   return v;
 }
 
-/// `element [0, 1] of output "y" on device {"B": 1}`
+/// The position of a difference: `element [0, 1] of output "y" on device {"B": 1}`.
 constexpr text element_text(const program& source, const mesh& m, const element_verdict& v) {
   text out;
   out << "element [";

@@ -1,4 +1,4 @@
-/// Claims: what is known of the values of a program.
+/// Claims: facts about the values of a program.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@
 
 namespace partita::prove_detail {
 
-/// A view number for a value of which any view of the term is as good as another one, to find out
-/// which one it is seen in: of guesses alone, that are checked.
+/// A view number for a value that any view of its term fits. It is used only for guesses, which are
+/// checked later, to find the actual view.
 inline constexpr int open_view = -1;
 
-/// What is known of a value: reduced over what is pending, it is so many times what a view shows of
-/// a term. (Another factor than 1 is only there of floats, and of what is pending only of sums.)
+/// A fact about a value: after its pending reductions, it equals a factor times what a view shows
+/// of a term. Factors other than 1 exist only for floats, and pending values with a factor only for
+/// sums.
 struct claim {
   int term = -1, view = -1;
   pending sums;
   double scale = 1;
-  int next = -1;  ///< another one of the same value
+  int next = -1;  ///< another claim about the same value
 
   constexpr operand_term seen() const { return {term, view}; }
   friend constexpr bool operator==(const claim& a, const claim& b) {
@@ -30,43 +31,43 @@ struct claim {
   }
 };
 
-/// Nearer than any law comes, see workspace::explain.
+/// Closer than the result of any law; see workspace::explain.
 inline constexpr int most_near = 8;
 
-/// Of all values of a program, the first of their claims, or -1.
+/// By value of a program, its first claim, or -1.
 struct claim_list {
   vec<int> first;
   constexpr claim_list() = default;
   constexpr explicit claim_list(const program& p) : first(p.types.size(), -1) {}
 };
 
-/// What is written of a value so far, block by block along a dimension: on each device, blocks from
-/// `first` on in the order of what a view shows of a term, which goes around; elsewhere is
-/// anything.
+/// The written part of a value that is written block by block along a dimension. On each device,
+/// blocks from `first` on contain what a view shows of a term, in its order with wraparound. The
+/// other blocks are arbitrary.
 struct written_blocks {
-  claim whole;  ///< what the value is when all blocks are there
+  claim whole;  ///< claim about the value when all blocks are written
   int dim = -1;
-  view start;  ///< of a block: on other devices it is so much further on
+  view start;  ///< start of a block, which differs between devices
   std::int64_t block = 0, first = 0, count = 0;  ///< elements of a block; blocks
-  int next = -1;  ///< another one of the same value: it may become this or that
+  int next = -1;  ///< another entry for the same value, which may become either
 };
 
-/// A loop of the source, whose values are terms of their own: of what is carried nothing is known
-/// but the dimensions along which it is the same, in every iteration.
+/// A loop of the source, whose values are separate terms. Its carried values are unknown except for
+/// the dimensions along which they repeat in every iteration.
 struct source_loop {
   const program* p = nullptr;
   op_id op = -1;
-  vec<claim> operands;      ///< the first claim of each
-  vec<vec<claim>> inputs;   ///< by nested program: of each of its inputs
-  vec<vec<claim>> outputs;  ///< by nested program: of each of its outputs
-  int results = -1;         ///< the first of the terms
+  vec<claim> operands;      ///< the first claim of each operand
+  vec<vec<claim>> inputs;   ///< by nested program: claims about each of its inputs
+  vec<vec<claim>> outputs;  ///< by nested program: claims about each of its outputs
+  int results = -1;         ///< the first of the terms of its results
 };
 
-/// (What is said then names the collective that is missing.)
+/// (The message then names the missing collective.)
 inline constexpr std::string_view an_operand_is_pending = "an operand is pending";
 
-/// What is known while programs are gone through, and what the op that is being lifted is given.
-/// The source makes terms (`defining`); a local program meets them.
+/// The state of the checker while it visits programs, including the operands of the current op. The
+/// source defines terms (`defining`); the local program refers to them.
 struct workspace {
   constexpr workspace(const partita::mesh& m, std::int64_t most)
       : mesh(m), most_steps(most), answers(all, rows) {}
@@ -75,65 +76,65 @@ struct workspace {
   const partita::mesh& mesh;
   std::int64_t most_steps;  ///< see prove_options
   std::int64_t steps = 0;
-  const program* in = nullptr;  ///< the op that is looked at
+  const program* in = nullptr;  ///< program of the current op
   op_id at = -1;
   meanings all;
   segmented_vec<claim> claims;
   segmented_vec<source_loop> loops;
   segmented_vec<written_blocks> written;
-  vec<int> written_of;  ///< by value of the program that is looked at: the first of these, or -1
+  vec<int> written_of;  ///< by value of the current program: the first of its written blocks, or -1
   const program* written_in = nullptr;
-  tile_map_rows rows;  ///< of the source's ops, and of local ones
-  factor_table local;  ///< of one value, see set_loops
+  tile_map_rows rows;  ///< of source ops and local ops
+  factor_table local;  ///< factors of one value, see set_loops
   answer_table answers;
   element_table elements;
-  bool defining = true;  ///< is it the source?
-  int source_terms = 0;  ///< when it is not: how many terms it has made
-  int depth = 0;         ///< of loops around, whose iterations are coordinates
+  bool defining = true;  ///< true while visiting the source
+  int source_terms = 0;  ///< number of terms of the source, afterwards
+  int depth = 0;         ///< number of enclosing loops, whose iterations are coordinates
 
-  vec<claim> chosen;  ///< of each operand of the op that is lifted
+  vec<claim> chosen;  ///< chosen claim of each operand of the current op
   vec<operand_term> given;
-  bool some_open = false;              ///< is one of them?
-  vec<int> heads;                      ///< the first claim of each
-  vec<operand_term> element_operands;  ///< room of by_element
+  bool some_open = false;              ///< true if one of them is open
+  vec<int> heads;                      ///< the first claim of each operand
+  vec<operand_term> element_operands;  ///< buffer of by_element
   vec<double> element_scales;
-  vec<scaled_term> element_given;  ///< room of source_element
+  vec<scaled_term> element_given;  ///< buffer of source_element
   law_room room;
 
-  text reason;       ///< why the op that was lifted last has no claim: of what came nearest
+  text reason;       ///< reason why the last op has no claim, from the closest attempt
   int how_near = 0;  ///< see explain
   text lost_reason;
-  vec<claim> lost_operands;  ///< what is known of them
+  vec<claim> lost_operands;  ///< claims about them
   const program* lost_in = nullptr;
-  op_id lost = -1;  ///< the first op without claim whose operands have some
+  op_id lost = -1;  ///< the first op without a claim whose operands have claims
 
   constexpr void reserve(const program& source, const program& local) {
     all.terms.reserve(source.types.size());
     claims.reserve(source.types.size() + local.types.size());
   }
-  /// Why there is no claim; `near`: how much was found before that. The one is kept that came
-  /// nearest, of equals the last one.
+  /// Records the reason for a missing claim. `near` is the progress of the attempt: the furthest
+  /// one is kept, and the last of equal ones.
   constexpr void explain(int near, const text& why) {
     if (!reason.empty() && near < how_near) return;
     reason = why;
     how_near = near;
   }
-  /// The op that is looked at.
+  /// Makes an op the current one.
   constexpr void look_at(const program& p, op_id o) {
     in = &p;
     at = o;
     if (!reason.empty()) reason = {};
     how_near = 0;
-    row_ = -1;  // (it may be another op in the same place)
+    row_ = -1;  // it may be another op at the same address
   }
-  /// May one more step be taken?
+  /// Counts a step. False if the limit is reached.
   constexpr bool step() {
     if (most_steps >= 0 && steps > most_steps) return false;
     ++steps;
     return most_steps < 0 || steps <= most_steps;
   }
   constexpr bool stopped() const { return most_steps >= 0 && steps > most_steps; }
-  /// Is a value everywhere the identity of a combiner?
+  /// True if a value is everywhere the identity of a combiner.
   constexpr bool is_identity(const claim& c, combiner combine) const {
     if (c.view == open_view || c.sums.any()) return false;
     if (c.scale != 1 && combine != combiner::add) return false;
@@ -143,13 +144,13 @@ struct workspace {
            partita::is_identity(bits, combine, all.terms[c.term].element);
   }
 
-  /// Does the source make a term, in whatever shape, or what it is so many times?
+  /// True if the source computes a term, a reshaped version of it, or a multiple.
   constexpr bool is_source(int t) const {
     if (all.terms[t].base >= 0) t = all.terms[t].base;
     while (all.terms[t].alias.term >= 0) t = all.terms[t].alias.term;
     return defining || t < source_terms;
   }
-  /// Does a scalar other than 0 stand beyond? So many times a value has it as it is.
+  /// True if the padding is a scalar other than 0. Multiples of a value have it unscaled.
   constexpr bool shows_scalar(const claim& c) const {
     if (c.view == open_view) return false;
     const view& v = all.views[c.view];
@@ -203,7 +204,7 @@ struct workspace {
       v.normalize(tensor);
     return all.views.number(v);
   }
-  /// The row of tile maps of an op (whose operands are not swapped).
+  /// The row of tile maps of an op (with its operands in the original order).
   constexpr int row_of(const site& at) {
     if (at.branched >= 0) return rows.of(at, room.types);
     if (row_ < 0 || row_in_ != at.p || row_at_ != at.op) {
@@ -217,7 +218,7 @@ struct workspace {
   constexpr bool can_be_seen(const view& v, int term) const {
     return v.good() && !fills_positions(v, all.terms[term].shape);
   }
-  /// By the number of the view; of a term that is no other one in another shape.
+  /// Adds a claim by the number of its view, for a term that is not a reshaped one.
   constexpr void add_seen(claim_list& to, value_id v, int term, int seen, pending sums,
                           double scale) {
     add(to, v, known({term, seen, sums, scale}));
@@ -232,7 +233,8 @@ struct workspace {
                                        all.terms[alias.term].shape, through))
       add(to, v, alias.term, through, sums, scale);
   }
-  /// The source sees a term in a shape: so it does what that is made of, element by element.
+  /// Records that the source sees a term in a shape. Its operands are then seen in this shape,
+  /// element by element.
   constexpr void reshape(int t, int view, const shape& s) {
     if (all.known_reshaping(t, view, s) >= 0) return;
     all.reshaping_of(t, view, s);
@@ -242,13 +244,13 @@ struct workspace {
       if (const operand_term each = all.terms.operand(of, i); each.view == operand_term::by_element)
         reshape(each.term, view, s);
   }
-  /// How the source sees a term of its own. (Where that repeats, a local program may pad it.)
+  /// Records how the source sees its own term. If that repeats, a local program may pad it.
   constexpr void own(int t, int own) {
     const partita::shape tensor = all.terms[t].shape;
     all.terms[t].own = own;
     if (!all.views[own].is_whole(tensor)) all.reshapings[all.reshaping_of(t, own, tensor)].term = t;
   }
-  /// (Of what is made of positions one element is what is made of a number.)
+  /// (An element of a result computed from positions is the result for one number.)
   constexpr claim known(claim c) {
     if (c.view == open_view) return c;
     const operand_term scalar = all.scalar(c.seen());
@@ -259,7 +261,7 @@ struct workspace {
     v.rank = all.views[c.view].rank;
     return {made.term, number(v, made.term), c.sums, c.scale};
   }
-  /// How it sees its term, but for scalars other than 0 that it shows beyond.
+  /// The view of a claim's term without scalars other than 0 as padding.
   constexpr int without_scalars(const claim& c) {
     if (c.view == open_view || all.views.is_unfilled(c.view)) return c.view;
     view v = all.views[c.view];
@@ -268,7 +270,7 @@ struct workspace {
         v.beyond[d] = outside::unfilled(v.beyond[d]);
     return all.views.number(v);
   }
-  /// The same without a factor: what stands beyond is only known where it is 0.
+  /// The claim without its factor: the padding is then only known if it is 0.
   constexpr claim unscaled(claim c) {
     if (c.scale == 1) return c;
     return {all.scaled(c.term, c.scale), without_scalars(c), c.sums};
@@ -281,7 +283,7 @@ struct workspace {
   }
 
  private:
-  /// Chooses what `at_` says. False: no more steps may be taken.
+  /// Uses the claims chosen by `at_`. False if the limit of steps is reached.
   template <class F>
   constexpr bool choose(const F& f) {
     if (!step()) return false;
@@ -304,7 +306,7 @@ struct workspace {
     }
     return false;
   }
-  /// Are there more ways to choose than claims are kept of what is made?
+  /// True if there are more combinations than claims that are kept per result.
   constexpr bool are_many(const vec<int>& heads) const {
     int ways = 1;
     for (std::size_t i = 0; i < heads.size() && ways <= most_claims; ++i) {
@@ -314,7 +316,8 @@ struct workspace {
     }
     return ways > most_claims;
   }
-  /// (The last one of a list that ends before the others stays.) False: all end.
+  /// Moves to the next place of all lists; a shorter list stays at its last claim. False if all
+  /// lists have ended.
   constexpr bool next_place() {
     bool any = false;
     for (int& each : at_) {
@@ -326,10 +329,11 @@ struct workspace {
   }
 
  public:
-  /// All ways to choose one of the claims of each list. Of many, first those that take the same
-  /// place in all lists that are as long: of a value that is given twice, the same twice (of all
-  /// ways together more would be made than is kept); of too many, some. (Templates stand before
-  /// what calls them: else Clang does not evaluate them in a constant.)
+  /// Visits the combinations of one claim from each list. If there are many, it starts with the
+  /// same place in all lists of equal length, so that an operand that occurs twice uses the same
+  /// claim twice; more combinations would exceed the claims that are kept. If there are too many,
+  /// it visits some. Templates are defined before their callers because otherwise Clang does not
+  /// evaluate them in a constant expression.
   template <class F>
   constexpr void for_each_choice(const vec<int>& heads, const F& f) {
     const int* const head = heads.data();
@@ -367,14 +371,14 @@ struct workspace {
 
  private:
   static constexpr int most_claims = 8, most_choices = 32;
-  /// (Of positions, a value is a piece of what the source makes of them in any size.)
+  /// (For positions, a value is a shard of positions of any size in the source.)
   static constexpr int most_claims_of_positions = 24, most_choices_of_positions = 64;
   constexpr int most_of(const vec<int>& heads) const {
     for (const int each : heads)
       if (all.terms[claims[each].term].counted) return most_choices_of_positions;
     return most_choices;
   }
-  /// Is what another term is in a shape a scalar, and the same scalar beyond?
+  /// True if a reshaped term is a scalar with the same scalar as padding.
   constexpr bool is_one_scalar(const claim& c) const {
     const operand_term& of = all.terms[c.term].alias;
     if (c.view == open_view || all.views[of.view].count > 0) return false;
@@ -391,7 +395,8 @@ struct workspace {
     }
     return beyond;
   }
-  /// So many times a tensor, in another shape, is so many times that tensor in this shape.
+  /// Moves a factor out of a reshaped tensor: a multiple of it in another shape is the multiple of
+  /// the tensor in this shape.
   constexpr void unscale_shape(claim& c) {
     const operand_term of = all.terms[c.term].alias;
     const int base = all.terms[of.term].base;
@@ -399,8 +404,8 @@ struct workspace {
     c.view = without_scalars(c);
     c.term = all.reshaped(base, all.reshaping_of(base, of.view, all.terms[c.term].shape));
   }
-  /// How many positions a claim's view, all devices together, sees too few or too many along the
-  /// dimensions of its tensor; of what the source does not make, more than of all others.
+  /// The number of positions by which a claim's view, over all devices, differs from its tensor.
+  /// Terms that the source does not compute rank after all others.
   constexpr std::int64_t misfit(const claim& c) const {
     if (!is_source(c.term)) return INT64_MAX;
     if (c.view == open_view) return 0;
@@ -416,8 +421,8 @@ struct workspace {
     }
     return sum.value_or(INT64_MAX - 1);
   }
-  /// Of too many claims the one that fits least is left out. (Of positions that are compared, say,
-  /// the source may make tensors of many sizes, and each holds all of these that a value does.)
+  /// Drops the claim with the largest misfit if there are too many. For example, the source may
+  /// have positions of many sizes, and each contains all positions that a value holds.
   constexpr void replace_misfit(claim_list& to, value_id v, claim c) {
     int worst = -1;
     std::int64_t most = misfit(c);
@@ -431,10 +436,10 @@ struct workspace {
     c.next = claims[worst].next;
     claims[worst] = c;
   }
-  const program* row_in_ = nullptr;  ///< the op whose row was asked for last
+  const program* row_in_ = nullptr;  ///< program of the op whose row was requested last
   op_id row_at_ = -1;
   int row_ = -1;
-  vec<int> at_;  ///< of each list, the claim that is chosen
+  vec<int> at_;  ///< by list: index of the chosen claim
 };
 
 }  // namespace partita::prove_detail

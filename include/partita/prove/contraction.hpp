@@ -1,5 +1,5 @@
-/// Contractions: ops that multiply, reduce or go element by element are their loops, in whatever
-/// order dimensions and operands stand.
+/// Contractions: ops that multiply, reduce or work element by element, represented by their loops,
+/// with dimensions and operands in any order.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace partita::prove_detail {
 
-/// Is each position modulo the extent reduced once on each device, wherever it starts?
+/// True if each position modulo the extent is reduced once on each device, wherever the shard
+/// starts.
 constexpr bool goes_around(const piece& mine, std::int64_t extent) {
   piece all;
   for (int i = 0; i < mine.count; ++i) {
@@ -19,8 +20,8 @@ constexpr bool goes_around(const piece& mine, std::int64_t extent) {
   }
   return all.covered() == extent;
 }
-/// Is all of a loop reduced, by the loops of a value, and over axes? `identity`: does that of the
-/// combiner stand behind its end?
+/// True if a loop is completely reduced, by loops of a value and over axes. `identity`: true if the
+/// padding is the identity of the combiner.
 constexpr bool is_all(const piece& mine, std::int64_t size, bool identity, std::uint32_t& axes) {
   axes = 0;
   if (outside::turns(mine.beyond)) {
@@ -35,15 +36,15 @@ constexpr bool is_all(const piece& mine, std::int64_t size, bool identity, std::
   return end == size || (end > size && identity);
 }
 
-/// One op of the source, asked for the result that the same op has on pieces of its operands: in
-/// loops of its own, dimension by dimension of the operands.
+/// Applies one op of the source to shards of its operands, with separate loops for each dimension
+/// of the operands.
 ///
-/// Law       Where all operands see the same position of a loop of the source's op, as a function
-///           of the loops of the local op and of the device, they see factors of the same product;
-///           reduced is what the reduced loops of the local op go through, and what devices have.
+/// Law       If all operands see the same position of a loop of the source op, as a function of the
+///           local op's loops and of the device, they see factors of the same product. The reduced
+///           loops of the local op and the axes of the devices cover the reduced positions.
 class contraction_law {
  public:
-  /// `row` of `loops`: the local op's; `swapped`: its two operands.
+  /// `row` of `loops`: the local op's row; `swapped`: its two operands are exchanged.
   constexpr contraction_law(const meanings& all, law_room& room, int of, const factor_table& map,
                             const factor_table& loops, int row, bool swapped,
                             span<const operand_term> given)
@@ -67,7 +68,7 @@ class contraction_law {
   constexpr bool apply(int rank, view& result, pending& sums) {
     return find_all_pieces() && finish(rank, result, sums);
   }
-  /// The same of factors that are multiplied already: a view whose dimensions are the loops.
+  /// The same for factors that are already multiplied: a view whose dimensions are the loops.
   constexpr bool apply_to_product(const view& product, int rank, view& result, pending& sums) {
     if (!clear()) return false;
     for (int f = 0; f < factors(); ++f) {
@@ -82,7 +83,7 @@ class contraction_law {
     }
     return finish(rank, result, sums);
   }
-  /// What is multiplied, before it is reduced: over loops of the local op, which become bound.
+  /// Computes the product before it is reduced over the local op's loops, which become bound.
   constexpr bool multiply(int rank, view& product) {
     if (factors() > max_rank || !find_all_pieces()) return false;
     start_loops();
@@ -90,7 +91,7 @@ class contraction_law {
     for (int f = 0; f < factors(); ++f) {
       const piece& mine = found_[f];
       if (mine.free && at(f).size != 1 && at(f).result_dim == no_dim) return false;
-      product.start[f] = mine.start;  // (of what repeats, the first is as good as others)
+      product.start[f] = mine.start;  // the first position represents all repeated ones
       const bool zero = at(f).result_dim == no_dim && all_identity(f);
       product.beyond[f] = zero ? mine.beyond : outside::unfilled(mine.beyond);
       for (int i = 0; i < mine.count; ++i) {
@@ -119,11 +120,11 @@ class contraction_law {
   int loop_count_;
   bool swapped_;
   span<const operand_term> given_;
-  vec<piece>& found_;         ///< by factor of the source's op; its digits are of local loops
+  vec<piece>& found_;         ///< by factor of the source op; its digits refer to local loops
   vec<std::int64_t>& used_;   ///< by local loop: the extents of its digits
-  vec<int>& in_factor_;       ///< by local loop: the one factor that it goes through, or -1
-  vec<int>& later_;           ///< operands that are asked when the others have told what they hold
-  std::int64_t repeats_ = 1;  ///< how often the source reduces the same, less how often this does
+  vec<int>& in_factor_;       ///< by local loop: the only factor that it covers, or -1
+  vec<int>& later_;           ///< operands that are inspected after the others
+  std::int64_t repeats_ = 1;  ///< number of times that the source reduces a repeated value
 
   constexpr bool clear() {
     if (map_.ops[of_.factors].composed) return false;
@@ -183,7 +184,7 @@ class contraction_law {
       if (loops_.dim_of(loop(l), swapped_ ? 1 - i : i) == d) return l;
     return -1;
   }
-  /// What an operand holds; `found`: does it hold what was found of others?
+  /// Finds the shards of an operand. `found`: compares them with those of other operands.
   constexpr bool find_pieces(int i, bool found) {
     const shape& s = of_.at.operand_type(i).shape;
     view whole;
@@ -204,8 +205,9 @@ class contraction_law {
     }
     return true;
   }
-  /// Of a dimension in no loop (as of windows of one position): is it all of it? (Of a larger one,
-  /// nothing tells how much the local op has, even where all of it is alike.)
+  /// For a dimension without a loop (as of windows of one position): true if the shard covers it. A
+  /// larger extent is not accepted, because the local op's extent is then unknown, even if all
+  /// positions are equal.
   static constexpr bool is_only(const piece& mine, std::int64_t extent) {
     return extent == 1 && (mine.free || (mine.count == 0 && mine.start == 0));
   }
@@ -230,7 +232,7 @@ class contraction_law {
     found.beyond = beyond;
     return true;
   }
-  /// (Of a loop in several factors, nothing would tell which of them is its major part.)
+  /// (A loop in several factors is not accepted, because its major part is ambiguous.)
   constexpr bool use(int f, const digit& d) {
     used_[d.owner] *= d.extent;
     if (in_factor_[d.owner] < 0) in_factor_[d.owner] = f;
@@ -274,16 +276,16 @@ class contraction_law {
     }
     return true;
   }
-  /// Do all operands hold the identity behind the end of what is reduced?
+  /// True if the padding of all operands is the identity of the reduction.
   constexpr bool all_identity(int f) const {
     return found_[f].beyond != outside::unknown && of_.at.def().reduces_identity &&
            all_.is_identity(outside::filling(found_[f].beyond), at(f).combine,
                             of_.at.operand_type(0).element);
   }
-  /// Each loop goes through all of its positions once, or repeats; what is reduced, as often as in
-  /// the source.
+  /// Checks that each loop covers all of its positions once, or repeats, and that reductions repeat
+  /// as often as in the source.
   constexpr bool all_used() {
-    bool again = false;  // do more of the same change nothing?
+    bool again = false;  // true if repetitions change nothing
     for (int f = 0; f < factors(); ++f)
       if (const combiner c = at(f).combine; at(f).result_dim == no_dim)
         again = c != combiner::add && c != combiner::multiply;

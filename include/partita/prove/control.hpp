@@ -1,4 +1,4 @@
-/// Ops with nested programs: what is known inside and behind them.
+/// Ops with nested programs: claims inside and after them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace partita::prove_detail {
 
-/// A computation with a name is what it does.
+/// Handles a named computation like its body.
 constexpr void lift_call(workspace& w, const program& p, op_id o, claim_list& to) {
   const program& body = p.region(o, 0);
   claim_list inside(body);
@@ -82,8 +82,8 @@ class loop_lifting {
     w_.loops.push_back(made);
   }
 
-  /// A local loop that does what one of the source does, or takes the place of one that is there in
-  /// space.
+  /// Compares a local loop with the loops of the source, or with a value that the source computes
+  /// without a loop.
   constexpr void meet() {
     vec<int> heads, found;
     for (value_id v : p_.operands(o_)) heads.push_back(to_.first[v]);
@@ -106,7 +106,7 @@ class loop_lifting {
   claim_list& to_;
   wire_list wires_;
 
-  /// A loop that does the same with the same operands makes the same.
+  /// True if a loop with the same body and operands was defined before: its results are the same.
   constexpr bool is_defined(const source_loop& made, const vec<operand_term>& operands) {
     int t = w_.all.terms.first_candidate(*p_.op(o_).def, operands);
     for (; t >= 0; t = w_.all.terms[t].next) {
@@ -125,19 +125,19 @@ class loop_lifting {
       same = same_code(p_.region(o_, r), other.p->region(other.op, r));
     return same;
   }
-  /// Is there an iteration at least? (Of a scan without any, nothing is asked.)
+  /// True if there is at least one iteration. Scans without iterations are handled elsewhere.
   constexpr bool is_scan() const { return p_.op(o_).def->id == def<op::scan>.id; }
   static constexpr const wire_end* end_of(const wire& w, wire_end::kind_type kind) {
     for (const auto& e : w.ends)
       if (e.kind == kind) return &e;
     return nullptr;
   }
-  /// Does a value only enter, whole? Then it is inside what it is outside.
+  /// True if a value only enters, unsharded. Its value inside equals the one outside.
   static constexpr bool only_enters(const wire& w) {
     const wire_end* const operand = end_of(w, wire_end::operand);
     return operand != nullptr && operand->shift == 0 && end_of(w, wire_end::output) == nullptr;
   }
-  /// The dimensions along which a value is the same, but for the first ones: as bits.
+  /// The dimensions along which a value repeats, except for the first ones, as bits.
   constexpr unsigned same_along(const claim& c, int shift) const {
     const view& seen = w_.all.views[c.view];
     unsigned bits = 0;
@@ -151,8 +151,9 @@ class loop_lifting {
       if ((alike >> (d - shift) & 1u) != 0) v.drop(d);
     return v;
   }
-  /// What enters is the same along some dimensions (`alike`, by wire), as long as what leaves is,
-  /// too: else there are fewer, and more to do.
+  /// Defines the values inside. An input repeats along some dimensions (`alike`, by wire) if the
+  /// output of the iteration does, too. Otherwise dimensions are removed and the body is visited
+  /// again.
   constexpr bool define_inside(source_loop& made, vec<unsigned>& alike) {
     for (std::size_t i = 0; i < alike.size(); ++i) define_inputs(wires_.wires[i], alike[i], made);
     for (int r = 0; r < p_.op(o_).region_count; ++r) {
@@ -193,8 +194,8 @@ class loop_lifting {
     w_.own(t, w_.number(own, t));
     return {t, w_.all.terms[t].own, {}};
   }
-  /// A result is the same where what leaves an iteration is (and enters the first, if there may be
-  /// none).
+  /// Defines the results. A result repeats along a dimension if the output of the iteration does,
+  /// and also the initial value if there may be no iterations.
   constexpr void define_results(const source_loop& made, const vec<unsigned>& alike) {
     for (std::size_t i = 0; i < alike.size(); ++i) {
       const wire_end* const result = end_of(wires_.wires[i], wire_end::result);
@@ -209,17 +210,17 @@ class loop_lifting {
     }
   }
 
-  // ---- A loop like one of the source ------------------------------------------------------------
+  // ---- A loop that matches one of the source ----------------------------------------------------
 
-  /// How a local value lies among the elements of what it stands for. Along a dimension where that
-  /// is the same its piece is free: any fits.
+  /// The position of a local value among the elements of its source value. Along a dimension in
+  /// which the source value repeats, any shard fits.
   struct place {
     bool known = false;
     piece pieces[max_rank];
     pending sums;
-    double scale = 1;  ///< so many times it
+    double scale = 1;  ///< factor
   };
-  /// The place of a local value, of which this is known; dimensions from `shift` on.
+  /// Finds the position of a local value from a claim about it; dimensions from `shift` on.
   constexpr place find_place(const claim& whole, const shape& s, const claim& part,
                              int shift) const {
     place found;
@@ -242,13 +243,15 @@ class loop_lifting {
       if (each == t) return true;
     return false;
   }
-  /// What enters an iteration: by wire, its place; not known, it is open, to find one.
+  /// An input of an iteration: by wire, its position. An unknown position is open until one is
+  /// found.
   struct carried {
     const wire* w = nullptr;
     place at;
   };
 
-  /// `open`: nothing is assumed of the place of what is the same along a dimension.
+  /// `open`: makes no assumption about the position of a value along a dimension in which it
+  /// repeats.
   constexpr bool follows(const source_loop& source, bool open) {
     const op_node &mine = p_.op(o_), &theirs = source.p->op(source.op);
     if (mine.region_count != theirs.region_count ||
@@ -280,8 +283,8 @@ class loop_lifting {
     const wire_end* const e = end_of(w, wire_end::input);
     return source.inputs[e->region][e->index];
   }
-  /// As what enters the loop lies: where that only repeats but the source's is not the same, as the
-  /// first elements if all are there.
+  /// The position of the loop's input. If the local input only repeats and the source's does not,
+  /// it is taken as the first elements if all are there.
   constexpr place first_place(const source_loop& source, const wire& w, bool open) const {
     place found;
     const wire_end* const e = end_of(w, wire_end::operand);
@@ -336,7 +339,7 @@ class loop_lifting {
       w_.add(values, v, whole.term, as_view(each.at.pieces, region.type(v).shape.rank),
              each.at.sums, each.at.scale * whole.scale);
   }
-  /// (Within a loop around, what is guessed there.)
+  /// True if an input is open. Inside another loop, the guess of that loop counts.
   constexpr bool enters_open(const source_loop& source, const wire& w) const {
     const wire_end* const e = end_of(w, wire_end::operand);
     return is_open(to_.first[p_.operand(o_, e->index)], source.operands[e->index]);
@@ -346,8 +349,8 @@ class loop_lifting {
       if (w_.claims[known].view == open_view && w_.claims[known].term == whole.term) return true;
     return false;
   }
-  /// Is a value at the end of an iteration as it was at its beginning? Else it is as it could be at
-  /// the beginning, too, from now on; or it waits for others.
+  /// True if a value at the end of an iteration matches its value at the start. Otherwise it takes
+  /// a common position from now on, or it waits for other values.
   constexpr bool settles(const source_loop& source, carried& each, const vec<claim_list>& inside,
                          bool& changed, bool& waits) {
     const wire_end* const e = end_of(*each.w, wire_end::output);
@@ -367,9 +370,9 @@ class loop_lifting {
     waits = waits || each.at.known || !enters_open(source, *each.w);
     return is_open(first, whole);
   }
-  /// A value with which terms are combined in each iteration, or into which they are written, and
-  /// which starts from the identity, may be such a term itself: it is from now on, until the
-  /// iteration ends otherwise.
+  /// Assumes that a value holds terms of a sum. This applies to values that start as the identity
+  /// and with which terms are combined, or into which they are written, in each iteration. The
+  /// assumption is dropped if the iteration ends otherwise.
   constexpr bool collects_terms(const source_loop& source, carried& each, const wire_end& e,
                                 const claim_list& inside) const {
     const program& region = p_.region(o_, e.region);
@@ -406,8 +409,8 @@ class loop_lifting {
   static constexpr const shape& inner_shape(const source_loop& source, const wire_end& output) {
     return source.p->region(source.op, output.region).output_type(output.index).shape;
   }
-  /// Equal, but for what is the same everywhere, and nothing is wanted that is not known of what
-  /// stands behind the ends.
+  /// True if two positions are equal, except along repeating dimensions, and no unknown padding is
+  /// required.
   static constexpr bool fits(const place& here, const place& want, const shape& s) {
     if (!here.known || here.sums != want.sums || here.scale != want.scale) return false;
     for (int d = 0; d < s.rank; ++d)
@@ -426,8 +429,8 @@ class loop_lifting {
     return want.lies_inside(extent) || outside::filling(want.beyond) == outside::unknown ||
            (!here.free && here.beyond == want.beyond);
   }
-  /// May what enters be seen at this place? Where any would do, it is where that is; and nothing is
-  /// said of what stands behind ends where that has something else.
+  /// True if an input may be seen at this position. If any position fits, it uses this one; padding
+  /// with other contents becomes unknown.
   constexpr bool starts_as(const source_loop& source, const wire& w, place& want,
                            const shape& s) const {
     const wire_end* const e = end_of(w, wire_end::operand);
@@ -451,13 +454,13 @@ class loop_lifting {
     }
     return false;
   }
-  /// What is known of the results.
+  /// Records claims about the results.
   constexpr bool leave(const source_loop& source, const vec<carried>& list,
                        const vec<claim_list>& inside) {
     for (const auto& w : wires_.wires) {
       const wire_end* const out = end_of(w, wire_end::output);
       const wire_end* const result = end_of(w, wire_end::result);
-      // (Of a scan, what is carried leaves as it is at the end of an iteration.)
+      // (Carried values of a scan leave with their contents at the end of an iteration.)
       const bool enters = end_of(w, wire_end::input) != nullptr;
       if (out == nullptr || (enters && (result == nullptr || !is_scan()))) continue;
       const claim& whole = source.outputs[out->region][out->index];
@@ -496,7 +499,7 @@ class loop_lifting {
 
   // ---- Iterations instead of devices ------------------------------------------------------------
 
-  /// A loop whose iterations do what the source does at once.
+  /// Handles a loop whose iterations together compute what the source does in one op.
   constexpr void in_time() {
     const op::scan::counts k(p_.attrs(o_));
     const program& body = p_.region(o_, 0);
@@ -527,7 +530,7 @@ class loop_lifting {
   }
 };
 
-/// A scan without iterations gives what it is given.
+/// Handles a scan without iterations: it returns its operands.
 constexpr bool lift_no_iteration(const program& p, op_id o, workspace& w, claim_list& to) {
   if (p.op(o).def->id != def<op::scan>.id) return false;
   const op::scan::counts k(p.attrs(o));

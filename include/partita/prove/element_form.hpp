@@ -1,4 +1,4 @@
-/// Elementwise ops of terms in the one form that all equal ones have.
+/// The normal form of elementwise ops on terms.
 #pragma once
 
 #include <bit>
@@ -24,30 +24,27 @@ constexpr bool commutes(const op_def& d) {
       return false;
   }
 }
-/// Are more of the same operand one of it?
+/// True if repeated operands count once.
 constexpr bool is_idempotent(const op_def& d) {
   return commutes(d) && d.id != def<op::add>.id && d.id != def<op::multiply>.id &&
          d.id != def<op::logical_xor>.id;
 }
 
-/// An elementwise op of terms that are seen alike and of scalars, in the one form that all equal
-/// ones have.
+/// The normal form of an elementwise op on terms with equal views and on scalars.
 ///
-/// Law       a + (b + c) = c + (a + b), so of *, max, min, and, or, xor; max(a, a) = a, so of min,
-///           and, or; a > b = b < a; clamp(1, a, 2) = min(2, max(1, a)) = max(1, min(2, a)). Of
-///           floats, as of real numbers: a - b = a + (-1) b, a / 4 = 0.25 a, (2 a) (3 b) = 6 (a b),
-///           2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b), a + 0 = a, max(a, -inf) = a,
-///           c ? 2 a : 0 = 2 (c ? a : 0). Of integers and
-///           flags that are known, or lie between known ones (numbers.hpp): 1 + 2 = 3, 1 < 2 is
-///           true, max(a, 1) < 0 is false, max(max(a, 1), 0) = max(a, 1); true & a = a,
-///           false & a = false; true ? a : b = a, a ? b : b = b, !a ? b : c = a ? c : b; of a flag,
-///           (a ? 1 : 0) > 0 is a
+/// Law       a + (b + c) = c + (a + b), likewise *, max, min, and, or, xor; max(a, a) = a, likewise
+///           min, and, or; a > b = b < a; clamp(1, a, 2) = min(2, max(1, a)) = max(1, min(2, a)).
+///           For floats, as real numbers: a - b = a + (-1) b, a / 4 = 0.25 a, (2 a) (3 b) = 6 (a
+///           b), 2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b), a + 0 = a, max(a, -inf) = a, c ? 2 a : 0
+///           = 2 (c ? a : 0). For integers and flags that are known or in a known range
+///           (numbers.hpp): 1 + 2 = 3, 1 < 2 is true, max(a, 1) < 0 is false, max(max(a, 1), 0) =
+///           max(a, 1); true & a = a, false & a = false; true ? a : b = a, a ? b : b = b, !a ? b :
+///           c = a ? c : b; for a flag a, (a ? 1 : 0) > 0 is a
 class element_form {
   using operand = scaled_term;
 
  public:
-  /// (What is made is asked inside of the terms alone: there their elements lie between known
-  /// numbers.)
+  /// (Only elements inside of the terms count: their range is known.)
   constexpr element_form(meanings& all, const site& at) : all_(all), at_(at) {
     if (all_.spare.empty()) return;
     operands_ = static_cast<vec<operand>&&>(all_.spare.back());
@@ -61,7 +58,7 @@ class element_form {
     operands_.push_back(based(of, scale));
   }
 
-  /// `of`: the space of the terms. What it is, and how often.
+  /// `of`: the space of the terms. Returns the operand and its factor.
   constexpr operand_term make(const tensor_type& of, double& scale) {
     scale = 1;
     if (at_.as->id == def<op::select>.id) turn_select();
@@ -88,7 +85,7 @@ class element_form {
     } else if (d.id == def<op::compare>.id) {
       turn();
     }
-    vec<operand_term>& list = all_.room;  // (no other form is made before it is used)
+    vec<operand_term>& list = all_.room;  // (no other form is built before it is used)
     list.clear();
     for (const auto& each : operands_) list.push_back(each.scale == 1 ? each.of : scaled(each));
     const int t = all_.terms.find(at_, list, true, of);
@@ -116,7 +113,7 @@ class element_form {
     return is_floating(all_.terms[each.of.term].element) ? integer_range{}
                                                          : range_finder(all_).of(each.of);
   }
-  /// Operands that are numbers make a number; what is always true, or never, is one, too.
+  /// Folds operands that are numbers, and comparisons that are always true or always false.
   constexpr bool fold_all(const tensor_type& of, operand& made) {
     std::int64_t x[2] = {}, n = 0;
     const operand* const list = operands_.data();
@@ -137,7 +134,7 @@ class element_form {
     made = {exact_number(all_, holds ? 1 : 0, of.element)};
     return true;
   }
-  /// `!a ? b : c` is `a ? c : b`.
+  /// Rewrites `!a ? b : c` to `a ? c : b`.
   constexpr void turn_select() {
     while (is_made_by(operands_[0], def<op::logical_not>)) {
       operands_[0] = {inner(operands_[0], 0)};
@@ -146,7 +143,7 @@ class element_form {
       operands_[2] = kept;
     }
   }
-  /// What a known flag chooses, or any flag of two that are the same.
+  /// Folds a select by a known flag, or with two equal operands.
   constexpr bool choose(operand& made) const {
     std::int64_t flag = 0;
     if (at_.as->id != def<op::select>.id) return false;
@@ -156,21 +153,21 @@ class element_form {
     made = known && flag == 0 ? b : a;
     return true;
   }
-  /// Is it a flag, as a number? Gives the flag.
+  /// True if it is a flag converted to a number. Returns the flag.
   constexpr bool is_converted_flag(const operand& each, operand& flag) const {
     if (each.scale != 1 || !is_made_by(each, def<op::convert>)) return false;
     flag = {inner(each, 0)};
     return is_flag(flag);
   }
-  /// Is it made by this op too, and so are its operands ones of this op? (The greatest of what is
-  /// less than 0 times as much is the least. Of products, factors are taken out before.)
+  /// True if it is computed by the same op, so that its operands can be operands of this op. (A
+  /// negative factor turns a maximum into a minimum; for products, factors are removed before.)
   constexpr bool is_part(const operand& each) const {
     const std::uint64_t id = at_.as->id;
     const bool extreme = id == def<op::maximum>.id || id == def<op::minimum>.id;
     return is_made_by(each, at_.def()) &&
            (each.scale == 1 || id == def<op::add>.id || (extreme && each.scale > 0));
   }
-  /// Is it, element by element, what an op makes of other terms, which are seen as it is?
+  /// True if it is the elementwise result of an op on other terms with the same view.
   constexpr bool is_made_by(const operand& each, const op_def& d) const {
     const term& of = all_.terms[each.of.term];
     return of.by_element && all_.terms.is(each.of.term, d) &&
@@ -181,8 +178,8 @@ class element_form {
     const operand_term of = all_.terms.operand(all_.terms[each.of.term], i);
     return of.view == operand_term::by_element ? operand_term{of.term, each.of.view} : of;
   }
-  /// Comparisons of a flag, as a number, with a number are that flag, or whether it does not hold;
-  /// converted again it is converted once.
+  /// Simplifies comparisons of a converted flag with a number: the result is that flag or its
+  /// negation. Two conversions become one.
   constexpr bool test_flag(const tensor_type& of, operand& made) {
     const std::uint64_t id = at_.as->id;
     if (id != def<op::convert>.id && id != def<op::compare>.id) return false;
@@ -210,8 +207,8 @@ class element_form {
     }
     return false;
   }
-  /// Of an op that commutes, the numbers as one; and what the others make superfluous is left out.
-  /// (Of few: it looks at all pairs.)
+  /// Folds the numbers of a commutative op into one, and removes redundant operands. Quadratic in
+  /// the operands, which are few.
   constexpr void fold_some(const tensor_type& of) {
     if (operands_.size() > most_operands || !some_join(of)) return;
     vec<operand> kept;
@@ -222,7 +219,7 @@ class element_form {
         each = both;
         kept[i] = kept.back();
         kept.pop_back();
-        i = static_cast<std::size_t>(-1);  // it may be joined with an earlier one now
+        i = static_cast<std::size_t>(-1);  // it may now join with an earlier one
       }
       kept.push_back(each);
     }
@@ -231,7 +228,7 @@ class element_form {
   static constexpr bool is_scalar(const operand& each) {
     return each.of.view != operand_term::by_element;
   }
-  /// (Of what is no number, only the greatest or the least is joined.)
+  /// (For NaN, only maximum and minimum are joined.)
   constexpr bool some_join(const tensor_type& of) const {
     operand both;
     const operand* const list = operands_.data();
@@ -244,7 +241,7 @@ class element_form {
           return true;
     return false;
   }
-  /// Is a flag with this one this one, whatever it is?
+  /// True if combining anything with this flag returns the flag.
   constexpr bool absorbs(std::int64_t flag) const {
     const std::uint64_t id = at_.def().id;
     return flag == 0 ? id == def<op::logical_and>.id || id == def<op::minimum>.id
@@ -291,8 +288,8 @@ class element_form {
     double a = 0, b = 0;
     return is_known(low, a) && is_known(high, b) && a <= b;
   }
-  /// Of two operands, is one a number and the other the greater one of something and of a number
-  /// that is not above the first? Gives these two.
+  /// True if one operand is a number and the other is the maximum of something and a number not
+  /// above the first. Returns the two.
   constexpr bool is_clamp(operand* clamped) {
     for (at_number_ = 0; operands_.size() == 2 && at_number_ < 2; ++at_number_) {
       const operand& other = operands_[1 - at_number_];
@@ -323,14 +320,14 @@ class element_form {
   constexpr operand_term scaled(const operand& each) {
     return {all_.scaled(each.of.term, each.scale), each.of.view};
   }
-  /// Is it a number that is a factor?
+  /// True if it is a number that can be a factor.
   constexpr bool is_factor(const operand& each, double& value) const {
     std::int64_t bits = 0;
     if (each.of.view == operand_term::by_element || !all_.is_number(each.of, bits)) return false;
     value = std::bit_cast<double>(bits) * each.scale;
     return prove_detail::is_factor(value);
   }
-  /// Factors out of linear ops.
+  /// Moves factors out of linear ops.
   constexpr void take_factors(double& scale) {
     switch (at_.as->id) {
       case def<op::subtract>.id:
@@ -374,7 +371,7 @@ class element_form {
     std::int64_t bits = -1;
     return each.of.view != operand_term::by_element && all_.is_number(each.of, bits) && bits == 0;
   }
-  /// Is the product of all factors one?
+  /// Checks that the product of all factors is a valid factor.
   constexpr bool have_product(double all) const {
     for (const auto& each : operands_) {
       double by = 1;
@@ -382,7 +379,7 @@ class element_form {
     }
     return true;
   }
-  /// The operands of operands that are of the same op. Of products, numbers are factors.
+  /// Replaces operands of the same op by their operands. For products, numbers become factors.
   constexpr void flatten(double& scale) {
     ++all_.sums;
     const bool product = at_.as->id == def<op::multiply>.id;
@@ -415,13 +412,13 @@ class element_form {
       for (int i = 0; i < of.operand_count; ++i) flat.push_back(based(inner(each, i), each.scale));
     }
     if (all_.ends_sum && !product) expand(flat);
-    if (flat.empty()) {  // of numbers alone
+    if (flat.empty()) {  // only numbers
       flat.push_back({all_.number(std::bit_cast<std::int64_t>(scale), element()), 1});
       scale = 1;
     }
     operands_ = flat;
   }
-  /// Those of sums that were too long for each op of a chain: for the last one they are not.
+  /// Expands sums that were too long at each op of a chain but fit at the last one.
   constexpr void expand(vec<operand>& flat) {
     const std::int64_t most = static_cast<std::int64_t>(most_operands) * all_.sums - all_.long_sums;
     bool nested = false;
@@ -499,15 +496,15 @@ class element_form {
   static constexpr bool is_sum(double factors) {
     return factors == 0 || prove_detail::is_factor(factors);
   }
-  /// Equal ones as one, or as two of either sign (what cancels may not be finite, and is not to be
-  /// rounded); the factor of the first one is that of the sum.
+  /// Merges equal operands into one, or into two of opposite signs, because cancelled terms may be
+  /// infinite and must not be rounded. The factor of the first one becomes that of the sum.
   constexpr void collect(double& scale) {
     operand* const list = operands_.data();
     const std::size_t count = operands_.size();
     std::size_t kept = 0;
     for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
       const operand_term of = list[begin].of;
-      double sums[2] = {};  // of those below 0, and of the others
+      double sums[2] = {};  // of negative ones, and of the others
       bool exact = true;
       for (; end < count && list[end].of == of; ++end) {
         double& sum = sums[list[end].scale > 0 ? 1 : 0];
@@ -541,8 +538,7 @@ class element_form {
   }
 };
 
-/// An element of what is made of positions, by element: the op of numbers; times what `scale`
-/// becomes.
+/// An element of an elementwise result on positions: the result for numbers, multiplied by `scale`.
 constexpr operand_term number_at(meanings& all, const operand_term& s, double& scale) {
   const term t = all.terms[s.term];
   const term of = t.base < 0 ? t : all.terms[t.base];

@@ -1,4 +1,4 @@
-/// Ops element by element: operands that see their terms alike.
+/// Elementwise ops on operands with equal views of their terms.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace partita::prove_detail {
 
-/// Are these tensors in another shape, all in the same? Then they become these tensors; gives how
-/// the shape is seen, or -1, and what shape they have. (Not where it is padded: the op makes
-/// something else of that.)
+/// Returns the view of the original tensors if all operands are reshaped in the same way, and -1
+/// otherwise. Replaces the operands by the original tensors, of shape `inside`. Padded shapes are
+/// excluded because the op changes the padding.
 constexpr int same_reshaping(const workspace& w, vec<operand_term>& operands, shape& inside) {
   int seen = -1, first = -1;
   for (const auto& each : operands) {
@@ -30,13 +30,13 @@ constexpr int same_reshaping(const workspace& w, vec<operand_term>& operands, sh
   return seen;
 }
 
-/// The view, but for the scalars that it shows beyond.
+/// The view without scalars as padding.
 constexpr view without_beyond(view v) {
   for (int d = 0; d < v.dims; ++d) v.beyond[d] = outside::unfilled(v.beyond[d]);
   return v;
 }
 
-/// How an operand sees its term, but for what stands beyond; none where the source sees that.
+/// The view of an operand that must not lose its padding, because the source sees it.
 constexpr int no_view = -2;
 constexpr int seen_alike(workspace& w, int given, int rank) {
   if (given == open_view) return open_view;
@@ -46,11 +46,11 @@ constexpr int seen_alike(workspace& w, int given, int rank) {
 }
 
 constexpr bool is_one_element(const shape& s) { return s.rank > 0 && s.elements() == 1; }
-/// Is a tensor the same everywhere?
+/// True if all elements of a tensor are equal.
 constexpr bool is_one_value(const workspace& w, const term& t) {
   return t.own >= 0 && w.all.views[t.own].count == 0 && t.shape.elements() > 1;
 }
-/// Is an operand a scalar? (A tensor of one element is one of all positions that there are.)
+/// True if an operand is a scalar. (A tensor of one element sees all positions that exist.)
 constexpr bool repeats_one(const workspace& w, const claim& c, int rank) {
   if (c.view == open_view) return false;
   const view& seen = w.all.views[c.view];
@@ -58,8 +58,8 @@ constexpr bool repeats_one(const workspace& w, const claim& c, int rank) {
   return rank == 0 || seen.dims == 0 || !is_one_element(w.all.terms[c.term].shape);
 }
 
-/// The operand whose view tells best where nothing need be known of the others, as it shows nothing
-/// itself there; or -1. (Of positions, those below 0 are some, too.)
+/// The operand whose view best tells where the others are irrelevant, because it shows only padding
+/// there; or -1. (Positions below 0 are not padding of positions.)
 constexpr int padded_operand(const workspace& w, int rank) {
   if (w.defining) return -1;
   int i = 0;
@@ -75,8 +75,8 @@ constexpr int padded_operand(const workspace& w, int rank) {
   return -1;
 }
 
-/// An operand that shows what the leader does, or a scalar, wherever the leader shows some of its
-/// tensor, becomes that: elsewhere nothing is said of the result.
+/// Gives an operand the leader's view if both agree wherever the leader shows elements of its
+/// tensor, or if the operand is a scalar. The result is unknown elsewhere.
 constexpr void agree(workspace& w, claim& mine, const claim& leader, int rank) {
   if (mine.view == open_view || leader.view == open_view || mine.sums.contains(bound_axis)) return;
   const shape& tensor = w.all.terms[leader.term].shape;
@@ -97,7 +97,7 @@ constexpr void agree(workspace& w, claim& mine, const claim& leader, int rank) {
   }
 }
 
-/// Is a scalar none that lies outside, where nothing is known?
+/// True if a scalar is not unknown padding.
 constexpr bool is_known_scalar(const workspace& w, const operand_term& scalar) {
   const view& v = w.all.views[scalar.view];
   const shape& tensor = w.all.terms[scalar.term].shape;
@@ -107,21 +107,21 @@ constexpr bool is_known_scalar(const workspace& w, const operand_term& scalar) {
       return false;
   return true;
 }
-/// Operands that see their terms alike, and scalars: the op on the terms, seen so. Gives whether
-/// that is all that need be known: a local value is one of the source's. (In the source, what is
-/// made of scalars may be a tensor that a local program pads: it is a term, too.)
+/// Handles operands with equal views, and scalars: the result is the op on the terms, with that
+/// view. Returns true if no other claim is needed, because the value belongs to the source. (In the
+/// source, a result on scalars may be a tensor that a local program pads, so it is a term, too.)
 constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   const tensor_type& type = at.result_type(0);
   pending sums;
   if (!joint_sums(w, *at.p, at.op, sums)) return false;
   int leader = no_view;
-  int common = -1;  // the term that has the shape of all (of positions alone, any has)
+  int common = -1;  // the term with the shape of all (for positions alone, any shape)
   vec<operand_term>& operands = w.element_operands;
   vec<double>& scales = w.element_scales;
   operands.clear();
   scales.clear();
   const int padded = padded_operand(w, type.shape.rank);
-  bool repeated = false;  // is a scalar seen as one that is padded?
+  bool repeated = false;  // true if a scalar has the view of a padded one
   for (std::size_t i = 0; i < w.chosen.size(); ++i) {
     claim mine = w.chosen[i];
     const int rank = at.operand_type(static_cast<int>(i)).shape.rank;
@@ -167,7 +167,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   for (std::size_t i = 0; i < operands.size(); ++i) form.add(operands[i], scales[i]);
   double scale = 1;
   operand_term made = form.make(inside, scale);
-  // (Of positions and what has a shape, an equal term of another shape has more elements.)
+  // (For positions and a shaped term, an equal term of another shape has more elements.)
   if (made.view == operand_term::by_element && leader != no_view && leader != open_view &&
       w.all.terms[made.term].shape != inside.shape &&
       w.all.views.reaches_beyond(leader, space.shape))
@@ -196,7 +196,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   return all;
 }
 
-/// Operands are seen in the shape in which the first one is a tensor. False: they are already.
+/// Gives all operands the shape in which the first one is a tensor. False if they already have it.
 constexpr bool share_shape(workspace& w, const site& at) {
   operand_term shared;
   shape in, of;
@@ -227,15 +227,15 @@ constexpr bool share_shape(workspace& w, const site& at) {
   }
   return any;
 }
-/// Are all positions of a dimension of a tensor alike?
+/// True if all positions of a dimension of a tensor are equal.
 constexpr bool repeats_along(const workspace& w, int t, int d) {
   const operand_term alias = w.all.terms[t].alias;
   if (alias.term >= 0) return w.all.views[alias.view].repeats(d);
   const view* const own = w.all.own(t);
   return own != nullptr && !own->sees_along(d);
 }
-/// Along a dimension in which a tensor, or only its shape, repeats, any of its positions are alike:
-/// those that another value sees.
+/// Along a dimension in which a tensor or its reshaped version repeats, all positions are equal:
+/// uses those that another value sees.
 constexpr bool see_with(const workspace& w, int t, view& v, const view& other) {
   const shape tensor = w.all.terms[t].shape;
   if (v.rank != other.rank || v.dims != other.dims) return false;
@@ -279,8 +279,8 @@ constexpr bool see_with(const workspace& w, int t, view& v, const view& other) {
   v = r;
   return r.good();
 }
-/// Operands that see the same of their tensors, but along dimensions in which one repeats, see it
-/// alike. False: none does.
+/// Gives operands equal views if they differ only along dimensions in which one repeats. False if
+/// none does.
 constexpr bool share_repeats(workspace& w, int rank) {
   bool any = false;
   for (std::size_t i = 0; i < w.chosen.size(); ++i) {

@@ -1,4 +1,4 @@
-/// What collectives do to a view, and to what is pending: from their definitions.
+/// The effect of collectives on views and on pending sums, by their definitions.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 
 namespace partita::prove_detail {
 
-/// One collective, applied to what is known of its operand. Each function says whether something
-/// is known of the result.
+/// One collective, applied to a claim about its operand. Each function returns true if the result
+/// is known.
 class exchange {
  public:
   constexpr exchange(const collective& what, const mesh& m, const shape& operand,
                      const shape& tensor)
       : what_(what), mesh_(m), operand_(operand), tensor_(tensor) {}
 
-  /// `identity`: what `outside` says where the identity of the combiner stands.
+  /// `identity`: the value of `outside` where the padding is the identity of the combiner.
   constexpr bool apply(view& v, pending& sums, int identity) const {
     switch (what_.kind) {
       case collective::all_reduce:
@@ -42,7 +42,7 @@ class exchange {
   const shape& operand_;
   const shape& tensor_;
 
-  /// What was pending is not any more. The greatest of equal ones is that one; their sum is not.
+  /// Completes a pending reduction. The maximum of equal values is that value; their sum is not.
   constexpr bool reduce(view& v, pending& sums) const {
     const bool again = is_idempotent(what_.combine);
     for (const auto& e : what_.axes) {
@@ -58,7 +58,7 @@ class exchange {
     for (int d = 0; d < v.dims; ++d) v.beyond[d] = outside::unfilled(v.beyond[d]);
     return true;
   }
-  /// The major part of a dimension becomes the coordinate.
+  /// Turns the major part of a dimension into the coordinate.
   constexpr bool slice(view& v, const pending& sums, int axis, int d, std::int64_t extent) const {
     const std::int64_t n = mesh_.size(axis);
     if (n == 1) return true;
@@ -95,7 +95,7 @@ class exchange {
     }
     return true;
   }
-  /// The coordinate becomes the major part of a dimension of `extent` elements.
+  /// Turns the coordinate into the major part of a dimension of `extent` elements.
   constexpr bool gather(view& v, const pending& sums, int axis, int d, std::int64_t extent) const {
     const std::int64_t n = mesh_.size(axis);
     if (n == 1) return true;
@@ -153,7 +153,7 @@ class exchange {
     return true;
   }
 
-  /// The digits of a number by which senders and those who get something are counted.
+  /// The digits of a number that identifies senders and receivers.
   struct number_digits {
     digit list[max_digits];
     int count = 0;
@@ -172,14 +172,14 @@ class exchange {
       return true;
     }
   };
-  /// Are senders numbered by the axes of those who get something?
+  /// True if senders are numbered by the axes of the receivers.
   constexpr bool same_axes() const {
     axis_set from;
     for (const auto& e : what_.from) from.insert(e.axis);
     return from == what_.along() && what_.from.count == what_.axes.count;
   }
-  /// Member p of a group has what the one had that is number p in another order of the axes: the
-  /// digits of p are those of other coordinates.
+  /// Renumbers members of a group: member p has the value of the member with number p in another
+  /// order of the axes, so the digits of p become those of other coordinates.
   constexpr bool renumber(view& v, const pending& sums) const {
     if (!same_axes()) return false;
     number_digits of;  // major to minor
@@ -193,7 +193,7 @@ class exchange {
     }
     for (const auto& e : what_.from) v.drop(on_axis(e.axis));
     int at = 0;
-    std::int64_t left = of.count > 0 ? of.list[0].extent : 1;  // of the digit at hand
+    std::int64_t left = of.count > 0 ? of.list[0].extent : 1;  // of the current digit
     for (const auto& e : what_.axes) {
       std::int64_t need = mesh_.size(e.axis);
       while (need > 1) {
@@ -208,22 +208,22 @@ class exchange {
         need /= part;
         if (d.dim < 0 && v.depends_on(e.axis)) return false;
         if (d.dim < 0) continue;
-        // The coordinate counts in steps of `need`, each of which is one of the digit's.
+        // The coordinate counts in steps of `need`; each step is one step of the digit.
         if (!count_in(v, e.axis, part, need, d.dim, d.stride * left)) return false;
       }
     }
     v.normalize(tensor_);
     return v.good();
   }
-  /// A digit of a coordinate, `part` numbers each of which the coordinate has `minor` of: it is
-  /// all of the coordinate, or the major one of two digits that make up one.
+  /// Adds a digit of a coordinate with `part` values, whose unit is `minor`. It is the whole
+  /// coordinate, or the major one of two digits.
   constexpr bool count_in(view& v, int axis, std::int64_t part, std::int64_t minor, int dim,
                           std::int64_t stride) const {
     const std::int64_t n = mesh_.size(axis);
     if (part == n) return v.add(on_axis(axis), dim, n, stride), v.good();
     int begin = 0;
     const int end = v.find(on_axis(axis), begin);
-    if (end == begin) {  // the first: the others go on with it
+    if (end == begin) {  // the first: the others continue it
       if (part * minor != n || stride % minor != 0) return false;
       v.add(on_axis(axis), dim, n, stride / minor);
       return v.good();
@@ -232,7 +232,7 @@ class exchange {
     return major.dim == dim && stride == major.stride * minor;
   }
 
-  /// Member p of a group has what another one has: a shift of its coordinates.
+  /// Permutes the members of a group: a shift of its coordinates.
   constexpr bool permute(view& v, const pending& sums, int identity) const {
     const device_map& map = what_.map;
     if (map.form == device_map::renumbered) return renumber(v, sums);
@@ -247,7 +247,7 @@ class exchange {
     if (map.form == device_map::ring && map.shift % members_moved_with(sums) != 0) return false;
     if (members == 1) return map.form != device_map::shifted || map.shift == 0;
     if (!depends) return map.form != device_map::shifted || map.shift == 0;
-    // Dimensions along which the members lie in a row, each by the same steps.
+    // Dimensions along which the members form a sequence with equal steps.
     int dim = -1;
     std::int64_t step = 0;
     for (int d = 0; d < v.dims; ++d) {
@@ -260,7 +260,7 @@ class exchange {
       if (map.form == device_map::mirrored) v.start[d] += step * (members - 1);
       if (map.form == device_map::ring && !turn(v, d, step, members)) return false;
     }
-    // (What is to be summed over devices is summed where nothing was sent, too.)
+    // (A pending sum over devices is summed where nothing was sent, too.)
     const bool stays = !sums.any() || is_idempotent(sums.combine) || sums.combine == what_.combine;
     if (map.form == device_map::shifted)
       return shift(v, dim, step, members, stays ? identity : int{outside::unknown});
@@ -269,8 +269,8 @@ class exchange {
         if (v.digits[i].owner == on_axis(e.axis)) v.digits[i].stride = -v.digits[i].stride;
     return true;
   }
-  /// What is pending over some axes goes around with all of its parts: they are so many members,
-  /// next to each other, where other axes are more major.
+  /// The number of adjacent members that move together because a sum is pending over axes, if other
+  /// axes are more major.
   constexpr std::int64_t members_moved_with(const pending& sums) const {
     std::int64_t behind = 1, together = 1;
     bool some = false;
@@ -284,7 +284,7 @@ class exchange {
     }
     return together;
   }
-  /// The step from member to member along a dimension of the tensor; 0: they see the same there.
+  /// The step between members along a dimension of the tensor; 0: they see the same positions.
   constexpr bool in_a_row(const view& v, int dim, std::int64_t members, std::int64_t& step) const {
     std::int64_t of = members;
     bool all = true;
@@ -314,22 +314,22 @@ class exchange {
     v.beyond[dim] = goes_around(v.beyond[dim], all, n);
     return true;
   }
-  /// Those to which nobody sends would see what lies outside.
+  /// Shifts a view. Members that receive nothing see padding.
   constexpr bool shift(view& v, int dim, std::int64_t step, std::int64_t members,
                        int identity) const {
     const std::int64_t n = tensor_.extents[dim];
-    // From as many as there are members on, nobody gets anything.
+    // A shift by the number of members or more leaves all of them without a value.
     const std::int64_t by = std::clamp(std::int64_t{what_.map.shift}, -members, members);
     if (by == 0) return true;
     if (outside::turns(v.beyond[dim])) return false;
     const bool reached = v.reaches_beyond(dim, n);
     std::int64_t least = 0, greatest = 0;
     v.range(dim, least, greatest);
-    // Of one member: without the steps from member to member.
+    // For one member: without the steps between members.
     const std::int64_t all = step * (members - 1);
     if (all < 0) return false;
     greatest -= all;
-    const bool up = by > 0;  // members 0, ..., by - 1 get nothing
+    const bool up = by > 0;  // members 0, ..., by - 1 receive nothing
     if (up ? greatest - step >= 0 : least + all + step < n) return false;
     const std::int64_t fill = reached && v.beyond[dim] != identity ? outside::unknown : identity;
     if (fill == outside::unknown && counts_positions(tensor_, dim)) return false;

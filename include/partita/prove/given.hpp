@@ -1,4 +1,4 @@
-/// What `prove` is given: do two programs, the layouts between them and the mesh go together?
+/// Checks the arguments of `prove`: the two programs, the layouts between them, and the mesh.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace partita::prove_detail {
 
-/// `%x3 = add(%x1, %x2)`.
+/// Text of an op: `%x3 = add(%x1, %x2)`.
 constexpr text op_text(const program& p, op_id o) {
   const value_names names(p);
   text out = concat('%', names[p.op(o).result], " = ", p.op(o).def->name, '(');
@@ -19,9 +19,9 @@ constexpr text op_text(const program& p, op_id o) {
   return out;
 }
 
-/// A local program and its mesh.
+/// Checks a local program and its mesh.
 ///
-/// Errors    Q006 an axis that the mesh has not, Q007 the local program does not verify
+/// Errors    Q006 an axis that the mesh does not have, Q007 the local program does not verify
 class given_program {
  public:
   constexpr given_program(const program& p, const mesh& m, failure& f) : p_(p), mesh_(m), f_(f) {}
@@ -34,9 +34,9 @@ class given_program {
   constexpr void check_axes(std::string_view what, std::string_view name, const layout& l) {
     for (const auto& e : l)
       if (!has(e.axis))
-        f_.record("Q006", "prove: ", what, " \"", name, "\" lies along ", no_axis(e.axis));
+        f_.record("Q006", "prove: ", what, " \"", name, "\" is sharded along ", no_axis(e.axis));
   }
-  /// (What its collectives make is asked when their axes are there.)
+  /// (Collectives are verified after their axes.)
   constexpr void check() {
     if (f_) return;
     failure wrong = verify(p_);
@@ -44,7 +44,7 @@ class given_program {
     if (!wrong && !f_) wrong = spmd_detail::verify_collectives(p_, mesh_);
     if (wrong) f_.record("Q007", "prove: the local program does not verify: ", wrong.message);
   }
-  /// Errors    Q002 a layout does not make the local type of the whole one
+  /// Errors    Q002 a layout does not produce the local type from the global one
   constexpr void check_layout(std::string_view what, std::string_view name, const layout& l,
                               const tensor_type& whole, const tensor_type& local) {
     bool fits = whole.element == local.element && whole.shape.rank == local.shape.rank;
@@ -59,7 +59,7 @@ class given_program {
     }
     if (!fits)
       f_.record("Q002", "prove: ", what, " \"", name, "\" is ", local,
-                " on each device, which its layout does not make of ", whole);
+                " on each device; its layout gives another local type for ", whole);
   }
 
  private:
@@ -68,15 +68,15 @@ class given_program {
   failure& f_;
 
   constexpr bool has(int axis) const { return axis >= 0 && axis < mesh_.rank; }
-  /// The number of an axis that the mesh has not, and the axes that it has.
+  /// Text of a missing axis and of the mesh's axes.
   constexpr text no_axis(int axis) const {
     text out = concat("axis ", axis, ", which the mesh {");
     append_list(out, mesh_.rank,
                 [&](int a) { out << '"' << mesh_.name(a) << "\":" << mesh_.size(a); });
-    out << "} has not; its axes are numbered from 0";
+    out << "} does not have; its axes are numbered from 0";
     return out;
   }
-  /// Those of its collectives, and those of programs nested in it.
+  /// Checks the axes of collectives, including those in nested programs.
   constexpr void check_axes(const program& p) {
     for (const auto& r : p.regions) check_axes(r);
     for (op_id o = 0; o < p.op_count() && !f_; ++o) {
@@ -90,10 +90,12 @@ class given_program {
     }
   }
   constexpr void check_axis(const program& p, op_id o, int axis) {
-    if (!f_ && !has(axis)) f_.record("Q006", "prove: ", op_text(p, o), " is along ", no_axis(axis));
+    if (!f_ && !has(axis)) f_.record("Q006", "prove: ", op_text(p, o), " uses ", no_axis(axis));
   }
 };
 
+/// Checks the arguments of `prove`.
+///
 /// Errors    Q001 numbers of inputs and outputs, Q002 a layout does not fit, those of the local
 ///           program
 class given {
@@ -133,8 +135,8 @@ class given {
                 " and ", local.output_count());
     else if (static_cast<int>(d_.inputs.size()) != source_.input_count() ||
              static_cast<int>(d_.outputs.size()) != source_.output_count())
-      f_.record("Q002", "prove: ", d_.inputs.size(), " layouts of ", source_.input_count(),
-                " inputs and ", d_.outputs.size(), " of ", source_.output_count(),
+      f_.record("Q002", "prove: ", d_.inputs.size(), " layouts for ", source_.input_count(),
+                " inputs and ", d_.outputs.size(), " for ", source_.output_count(),
                 " outputs; each needs one");
   }
 };

@@ -1,8 +1,7 @@
-/// Pieces that start somewhere else on each device, by no equal steps: as halos have them where
-/// nothing may stand beyond the ends.
+/// Shards whose starts differ between devices by unequal steps, as for halos without padding.
 ///
-/// Law       A halo's pieces, moved inside, are what an op needs to make, among other things, its
-///           own piece of the result, see halo_range.
+/// Law       The shards of a halo, shifted inside, contain what an op needs for its own shard of
+///           the result (and more); see halo_range.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +15,8 @@ constexpr const moved_piece* moved_of(const workspace& w, int t) {
   const int moved = w.all.terms[t].moved;
   return moved < 0 ? nullptr : &w.all.moved[moved];
 }
-/// A claim on a tensor of which pieces are moved: by its own numbers of the devices, as they are?
-/// Then how it sees the pieces.
+/// Finds the view of unshifted shards for a claim on a tensor of shifted ones. False unless the
+/// claim uses the devices' own numbers.
 constexpr bool without_moves(const moved_piece& is, const view& v, int dims, view& seen) {
   seen = view(v.rank, dims);
   for (int d = 0; d < dims; ++d) {
@@ -36,15 +35,15 @@ constexpr bool without_moves(const moved_piece& is, const view& v, int dims, vie
     for (int i = 0; i < row.count; ++i)
       again.add(on_axis(row.axis[i]), e, row.extent[i], row.step(i));
   }
-  shape all;  // (in the order that claims have)
+  shape all;  // (in the order of claims)
   for (int e = 0; e < v.dims; ++e) all.push_back(max_elements);
   view mine = v;
   again.normalize(all);
   mine.normalize(all);
   return seen.good() && again.good() && again == mine;
 }
-/// Moved pieces as if they lay next to each other, in the order of the devices' numbers: for
-/// op_law, which is told that they do not.
+/// Shifted shards as if they were adjacent, in the order of the devices' numbers, for op_law, which
+/// knows that they are not.
 constexpr bool next_to_each_other(const workspace& w, const moved_piece& is, const view& given,
                                   view& v) {
   if (!without_moves(is, given, w.all.terms[is.of].shape.rank, v)) return false;
@@ -62,7 +61,7 @@ constexpr bool next_to_each_other(const workspace& w, const moved_piece& is, con
   }
   return v.good();
 }
-/// What is known of a value that sees pieces of a tensor, moved so.
+/// Adds a claim about a value that sees shards of a tensor, shifted in this way.
 constexpr void add_moved(workspace& w, claim_list& to, value_id v, int t, const view& seen,
                          const vec<moved_piece::move>& moves, pending sums, double scale) {
   if (moves.size() == 0) return w.add(to, v, t, seen, sums, scale);
@@ -85,7 +84,7 @@ constexpr void add_moved(workspace& w, claim_list& to, value_id v, int t, const 
   w.add(to, v, made, all, sums, scale);
 }
 
-/// A box whose place is known on each device.
+/// A box whose position is known on each device.
 class slice_by_device {
  public:
   constexpr slice_by_device(workspace& w, const program& p, op_id o, claim_list& to)
@@ -107,11 +106,11 @@ class slice_by_device {
   op_id o_;
   claim_list& to_;
   const claim x_;
-  int t_;                  ///< the tensor that is cut
-  view seen_;              ///< how
+  int t_;                  ///< the sliced tensor
+  view seen_;              ///< its view
   int d_ = -1, dim_ = -1;  ///< of the value, of the tensor
   std::int64_t step_ = 0;
-  vec<moved_piece::move> moves_;  ///< those that stay
+  vec<moved_piece::move> moves_;  ///< the ones that stay
   moved_piece::move mine_;
 
   constexpr const shape& from() const { return p_.type(p_.operand(o_, 0)).shape; }
@@ -134,7 +133,7 @@ class slice_by_device {
     moves_ = is->moves;
     return without_moves(*is, w_.all.views[x_.view], w_.all.terms[t_].shape.rank, seen_);
   }
-  /// The devices in the order of the pieces that they have, and what else tells where they start.
+  /// Finds the devices in the order of their shards, and the other digits of their starts.
   constexpr bool find_row() {
     for (std::size_t i = 0; i < moves_.size(); ++i) {
       if (moves_[i].dim != dim_) continue;
@@ -164,7 +163,7 @@ class slice_by_device {
     mine_.row = row;
     return true;
   }
-  /// Is the start where it is, and not clamped, on all devices?
+  /// True if the start is in bounds, and hence not clamped, on all devices.
   constexpr bool stays_inside() const {
     std::int64_t least = 0, greatest = 0;
     if (start().view == open_view) return true;
@@ -224,7 +223,7 @@ class slice_by_device {
     return true;
   }
 };
-/// Has a slice no strides?
+/// True if a slice has no strides.
 constexpr bool takes_all_between(const program& p, op_id o) {
   const auto attrs = p.attrs(o);
   for (std::size_t i = 2 * static_cast<std::size_t>(p.type(p.operand(o, 0)).shape.rank);

@@ -1,4 +1,5 @@
-/// Inputs and outputs of the source: how local programs are given them, and whether they give them.
+/// Inputs and outputs of the source: gives local programs their shards of the inputs, and checks
+/// their outputs.
 #pragma once
 
 #include <partita/prove/control.hpp>
@@ -6,7 +7,7 @@
 
 namespace partita::prove_detail {
 
-/// How a value lies on a mesh, as a view of the tensor that it is a piece of.
+/// The layout of a value on a mesh, as a view of the global tensor.
 constexpr view laid_out(const layout& l, const shape& local, const mesh& m) {
   view v(local.rank, local.rank);
   for (int d = 0; d < local.rank; ++d) v.add(d, d, local.extents[d], 1);
@@ -20,8 +21,8 @@ constexpr view laid_out(const layout& l, const shape& local, const mesh& m) {
   return v;
 }
 
-/// The source, whose inputs are terms and whose ops make others: in this order, and with what is
-/// known of local inputs in between.
+/// The source, whose inputs and op results are terms. Inputs come first, then claims about local
+/// inputs, then ops.
 class source_interface {
  public:
   constexpr source_interface(workspace& w, const program& source)
@@ -36,7 +37,7 @@ class source_interface {
       w_.add(known_, v, t, view(p_.type(v).shape), {});
     }
   }
-  /// A local value is a piece of an input.
+  /// Records that a local value is a shard of an input.
   constexpr void give(int i, const layout& l, const shape& local, claim_list& to, value_id v) {
     w_.add(to, v, terms_[i], laid_out(l, local, w_.mesh), {});
   }
@@ -45,12 +46,12 @@ class source_interface {
     w_.source_terms = w_.all.terms.size();
     w_.defining = w_.stopped();
   }
-  /// Is a local value the piece of an output that a layout says?
+  /// True if a local value is the shard of an output that a layout requires.
   constexpr bool is_output(int i, const layout& l, const shape& local, const claim_list& of,
                            value_id v) {
     return is_value(p_.outputs[i].value, l, local, of, v);
   }
-  /// The same of any value.
+  /// The same for any value.
   constexpr bool is_value(value_id whole, const layout& l, const shape& local, const claim_list& of,
                           value_id v) {
     const shape& s = p_.type(whole).shape;
@@ -60,19 +61,20 @@ class source_interface {
         if (is_piece(w_.claims[k], w_.claims[c], s, laid_out(l, local, w_.mesh))) return true;
     return false;
   }
-  /// Is what is known of a local value that it is the piece of this?
+  /// True if a claim states that a local value is the shard of this value.
   constexpr bool is_piece(const claim& source, const claim& local, const shape& whole,
                           const view& wanted) {
     return is_same(source, local, whole, wanted) ||
            is_same(source, shown(local, whole, wanted), whole, wanted);
   }
   constexpr const claim_list& known() const { return known_; }
-  /// `output "y" is ...; in the source it is ...`
+  /// The text `output "y" is ...; in the source it is ...`
   constexpr text describe_output(int i, const claim_list& of, value_id v) const {
     return concat("output \"", p_.output_name(i), "\" is ", words(of, v), "; in the source it is ",
                   words(known_, p_.outputs[i].value));
   }
-  /// The reduction that makes a local value the output, if that is all that is missing, after "; ".
+  /// The reduction that would make a local value the output, if nothing else is missing, after ";
+  /// ".
   constexpr text missing_at_output(int i, const layout& l, const shape& local, const claim_list& of,
                                    value_id v) {
     const value_id mine = p_.outputs[i].value;
@@ -103,7 +105,7 @@ class source_interface {
   claim_list known_;
   vec<int> terms_;  ///< by input
 
-  /// A claim, but only for what an output shows of the source's.
+  /// A claim restricted to the elements of the source's output.
   constexpr claim shown(const claim& local, const shape& whole, const view& wanted) {
     if (local.view == open_view) return local;
     view v = w_.all.views[local.view];
@@ -139,8 +141,8 @@ class source_interface {
   }
 };
 
-/// Of values that programs give, the first op that they are made of and that the source has nothing
-/// like, or -1. `needed`: by op, 1 where what is asked for is made.
+/// The first op that the outputs of a program depend on and whose result the source does not
+/// contain, or -1. `needed`: by op, 1 if a requested value depends on it.
 constexpr op_id first_strange(const workspace& w, const program& p, const claim_list& of,
                               vec<char>& needed) {
   need_operands(p, needed);

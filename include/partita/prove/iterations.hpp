@@ -1,4 +1,5 @@
-/// Iterations instead of devices: step by step what the source does at once.
+/// Iterations instead of devices: a loop that computes step by step what the source computes in one
+/// op.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,13 @@ namespace partita::prove_detail {
 constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to);
 constexpr bool only_moves(const collective& what);
 
-/// What enters a nested program: everything that is known of a value outside of it.
+/// Gives an input of a nested program all claims about the value outside.
 constexpr void pass(workspace& w, const claim_list& from, value_id v, claim_list& to,
                     value_id input) {
   for (int c = from.first[v]; c >= 0; c = w.claims[c].next) w.add(to, input, claim(w.claims[c]));
 }
 
-/// The combiner of an op that combines two values; else `stack`.
+/// The combiner of an op that combines two values; otherwise `stack`.
 constexpr combiner combiner_of(const op_def& d) {
   for (combiner each : {combiner::add, combiner::multiply, combiner::max, combiner::min,
                         combiner::logical_and, combiner::logical_or})
@@ -27,8 +28,8 @@ constexpr combiner combiner_of(const op_def& d) {
   return combiner::stack;
 }
 
-/// What runs so many times, each time with another number, while this is there: the number is a
-/// coordinate, as that of a device along an axis is.
+/// A scope for a number of iterations. The iteration number is a coordinate, like that of a device
+/// along an axis.
 class iterations {
  public:
   constexpr iterations(workspace& w, std::int64_t count)
@@ -39,19 +40,19 @@ class iterations {
 
   constexpr bool possible() const { return axis_ < bound_axis && count_ >= 1; }
   constexpr int axis() const { return axis_; }
-  /// Is a value the same in all iterations?
+  /// True if a value is the same in all iterations.
   constexpr bool is_same(const claim& c) const {
     return c.view != open_view && !c.sums.contains(axis_) &&
            !w_.all.views[c.view].depends_on(axis_);
   }
-  /// The number of the iteration.
+  /// Records the number of the iteration.
   constexpr void count(claim_list& inside, value_id to) {
     if (count_ < 2 || !are_counted(dtype::i32, 0, count_)) return;
     view index(0, 1);
     index.add(on_axis(axis_), 0, count_, 1);
     w_.add(inside, to, w_.all.terms.positions(dtype::i32), index, {});
   }
-  /// Element i of the first dimension of a value, in iteration i.
+  /// Records element i of the first dimension of a value, in iteration i.
   constexpr void take_slice(const claim_list& from, value_id v, claim_list& inside, value_id to) {
     for (int c = from.first[v]; c >= 0; c = w_.claims[c].next) {
       const claim known = w_.claims[c];
@@ -66,7 +67,7 @@ class iterations {
              known.sums, known.scale);
     }
   }
-  /// Element i of the first dimension is what iteration i makes.
+  /// Records that element i of the first dimension is the result of iteration i.
   constexpr void give_slice(const claim_list& inside, value_id v, claim_list& to, value_id result) {
     for (int c = inside.first[v]; c >= 0; c = w_.claims[c].next) {
       const claim known = w_.claims[c];
@@ -80,9 +81,9 @@ class iterations {
       w_.add(to, result, known.term, v_out, known.sums, known.scale);
     }
   }
-  /// A value that is joined with another one in each iteration (the same one changes nothing more),
-  /// or the one of the last. `before`: what it is when an iteration begins; `starts`: does it start
-  /// from the identity of a combiner?
+  /// Records a value that is joined with another one in each iteration (if that is the same one,
+  /// once is enough), or the value of the last iteration. `before`: its value at the start of an
+  /// iteration; `starts`: true if it starts as the identity of a combiner.
   template <class Starts>
   constexpr void give_joined(const program& body, value_id before, value_id out,
                              const claim_list& inside, const Starts& starts, claim_list& to,
@@ -97,7 +98,7 @@ class iterations {
       for (int c = added.first[out]; c >= 0; c = w_.claims[c].next) {
         claim joined = with_factor(w_.claims[c], combine);
         if (joined.view == open_view) continue;
-        // (Of what is pending otherwise, iterations may have other parts.)
+        // (If the value is otherwise pending, iterations may hold different terms.)
         const bool alike = !joined.sums.any() || joined.sums.combine == combine;
         const bool again =
             is_same(joined) && alike && (is_idempotent(combine) || w_.is_identity(joined, combine));
@@ -111,8 +112,8 @@ class iterations {
     };
     for_each_join(body, before, out, join);
   }
-  /// The same if what all iterations join is known otherwise: `totals(combiner, value)`, claims of
-  /// a value of the body as all of them have it.
+  /// The same if the combination over all iterations is known otherwise: `totals(combiner, value)`
+  /// returns claims about a value of the body, combined over all iterations.
   template <class Starts, class Totals>
   constexpr void give_total(const program& body, value_id before, value_id out,
                             const Starts& starts, const Totals& totals, claim_list& to,
@@ -135,13 +136,15 @@ class iterations {
   int axis_;
   std::int64_t count_;
 
-  /// A claim whose factor is one of what is joined, too: else it belongs to the term.
+  /// A claim with its factor if the combined values have it, too. Otherwise the factor belongs to
+  /// the term.
   constexpr claim with_factor(const claim& c, combiner by) const {
     const bool extreme = by == combiner::max || by == combiner::min;
     return by == combiner::add || (extreme && c.scale > 0) ? c : w_.unscaled(c);
   }
-  /// Each way in which what comes out is what was there before, joined with another value:
-  /// `join(combiner, what both make, the other one, moves of the first one, moves behind it)`.
+  /// Calls `join` for each way in which the result is the previous value joined with another one:
+  /// `join(combiner, result of both, the other one, moves of the previous one, moves of the
+  /// result)`.
   template <class Join>
   constexpr void for_each_join(const program& body, value_id before, value_id out,
                                const Join& join) {
@@ -156,7 +159,7 @@ class iterations {
         join(combine, body.op(o).result, body.operand(o, 1 - side), moved, after);
     }
   }
-  /// The ops that only move the elements of what comes out as a value: the last one first.
+  /// The ops that only move the elements of a result, the last one first.
   static constexpr vec<op_id> moves_to(const program& body, value_id v) {
     vec<op_id> list;
     for (op_id o = body.producer(v); is_move(body, o); o = body.producer(body.operand(o, 0)))
@@ -168,8 +171,7 @@ class iterations {
     if (body.op(o).operand_count != 1) return false;
     return moves_all(d) || d.identity || (d.collective && only_moves(body.collective_of(o)));
   }
-  /// What these ops (the last one first) make of it if the first one is given what is known of a
-  /// value.
+  /// Applies these ops (the last one first) to the claims about a value.
   constexpr claim_list moved_on(const program& body, const vec<op_id>& moves, value_id given,
                                 const claim_list& known, value_id v) {
     claim_list list(body);
@@ -179,9 +181,9 @@ class iterations {
     w_.lost = lost;
     return list;
   }
-  /// Is what enters an iteration moved to where it was? (It is the same on devices on which what is
-  /// joined with it is, as it began so, and pending as that is. Where only the sum of all
-  /// iterations is known, the `parts` of each may be others on every device.)
+  /// True if the value at the start of an iteration is moved back to its previous place. (It is the
+  /// same on devices that have the same joined value, since it started so, and pending likewise. If
+  /// only the sum of all iterations is known, the `parts` of each may differ between devices.)
   constexpr bool comes_back(const program& body, value_id before, const vec<op_id>& moved,
                             const vec<op_id>& after, value_id out, const claim& joined,
                             bool parts) {
@@ -213,4 +215,4 @@ class iterations {
 
 }  // namespace partita::prove_detail
 
-#include <partita/prove/lifting.hpp>  // what lift is
+#include <partita/prove/lifting.hpp>  // defines lift

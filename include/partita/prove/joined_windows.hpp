@@ -1,5 +1,5 @@
-/// Boxes, at places that differ from device to device, of values that are joined, of which some
-/// only stand in for what no device takes.
+/// Boxes at device-dependent positions of concatenated values, where constants fill what no device
+/// uses.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace partita::prove_detail {
 
 /// dynamic_slice(concatenate(..., constant, ..., x, ..., constant, ...)), along one dimension.
 ///
-/// Law       Of values next to each other, which but for constants show one piece of a tensor, a
-///           box that takes of constants only what lies beyond the ends of the tensor shows a piece
-///           of it. What it takes beyond the ends is known where all say the same.
-/// Cost      linear in operands times devices along the axes that cut the dimension
+/// Law       If adjacent values, except for constants, show one shard of a tensor, then a box that
+///           covers constants only outside of the tensor shows a shard of it. Its padding is known
+///           if all constants agree.
+/// Cost      linear in operands times devices along the axes that shard the dimension
 class joined_window {
  public:
   constexpr joined_window(workspace& w, const program& p, op_id o, claim_list& to)
       : w_(w), p_(p), o_(o), to_(to) {}
 
-  /// Adds what is known of the result.
+  /// Adds the claims about the result.
   constexpr void lift() {
     if (!find_parts()) return;
     for (int s = to_.first[p_.operand(o_, dim_ + 1)]; s >= 0; s = w_.claims[s].next)
@@ -37,20 +37,20 @@ class joined_window {
     value_id value = -1;
     std::int64_t from = 0, extent = 0;
     bool constant = false;
-    std::int64_t fill = outside::unknown;  ///< what stands beyond the ends of the tensor
+    std::int64_t fill = outside::unknown;  ///< the padding of the tensor
   };
   workspace& w_;
   const program& p_;
   op_id o_;
   claim_list& to_;
   int dim_ = -1, known_ = -1;
-  std::int64_t extent_ = 0;  ///< of all parts
+  std::int64_t extent_ = 0;  ///< total of all parts
   vec<part> parts_;
-  bool beyond_ = false;                   ///< is anything taken there?
-  std::int64_t fill_ = outside::unknown;  ///< what stands there, of all that is taken
+  bool beyond_ = false;                   ///< true if padding is used
+  std::int64_t fill_ = outside::unknown;  ///< its value, for all used padding
   view whole_;                            ///< all parts, if all showed the tensor
   int along_ = -1;
-  std::int64_t step_ = 0, positions_ = 0;  ///< of the tensor along its dimension `along_`
+  std::int64_t step_ = 0, positions_ = 0;  ///< along dimension `along_` of the tensor
   view taken_;
   int term_ = -1;
 
@@ -69,7 +69,7 @@ class joined_window {
     }
     return known_ >= 0 && extent_ > 1;
   }
-  /// Is it a constant, or something that is known?
+  /// True if a part is a constant, or has a claim.
   constexpr bool see(part& each) {
     const int first = to_.first[each.value];
     if (first < 0) return false;
@@ -86,7 +86,7 @@ class joined_window {
     each.fill = w_.all.beyond(scalar);
     return true;
   }
-  /// From one part.
+  /// Extends the view of one part to all parts.
   constexpr bool see_whole(const claim& one) {
     if (one.view == open_view || one.sums.any()) return false;
     whole_ = w_.all.views[one.view];
@@ -109,7 +109,7 @@ class joined_window {
         return false;
     return true;
   }
-  /// Do the other parts show what lies next to it?
+  /// True if the other parts show the adjacent positions.
   constexpr bool rest_fits(const claim& one) {
     for (part& each : parts_) {
       bool fits = each.constant;
@@ -130,7 +130,8 @@ class joined_window {
     return w_.number(v, c.term) == c.view;
   }
 
-  /// What is taken at known places. False: it may be clamped, or takes of constants what is there.
+  /// Slices at known positions. False if a position may be clamped, or covers constants inside of
+  /// the tensor.
   constexpr bool take(const claim& start, double scale) {
     device_row row;
     beyond_ = false;
@@ -165,7 +166,7 @@ class joined_window {
     }
     return true;
   }
-  /// (Constants stand there as they are, what shows a tensor so many times.)
+  /// (Constants count as they are, tensors with their factor.)
   constexpr void take_beyond(const part& each, double scale) {
     const bool stands = !each.constant || scale == 1 ||
                         w_.all.is_identity(each.fill, combiner::add, w_.all.terms[term_].element);

@@ -1,4 +1,4 @@
-/// What a law of an op looks at: the op of the source, and the pieces of its operands.
+/// The inputs of a law: the op of the source, and the shards of its operands.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,31 @@
 
 namespace partita::prove_detail {
 
-/// What is the same everywhere may be reduced in shares: along these axes, by so many devices.
+/// Describes the shared reduction of a repeated value: along these axes, by this number of devices.
 struct repeat_shares {
   std::uint32_t axes = 0;
   std::int64_t devices = 1;
-  std::int64_t needed = 1;  ///< how often less than in the source it is reduced, if a law says so
+  std::int64_t needed = 1;  ///< the reduction ratio to the source, if a law requires it
 };
 
-/// Has an op a tile map? Of others it is known only that they make the same of the same operands.
+/// True if an op has a tile map. For other ops, equal operands give equal results, and nothing else
+/// is known.
 constexpr bool has_laws(const op_def& d) {
   return d.role != op_role::compute || d.elementwise || d.identity || d.collective ||
          d.tile_map != &no_factors;
 }
 
-/// Does an operand say only where the others go? (What the identity is combined with stays as it
-/// is, wherever that is.)
+/// True if an operand only determines the place of others. (Combining with the identity changes
+/// nothing, in any place.)
 constexpr bool says_where(const site& at, int operand) {
   return at.def().id == def<op::scatter>.id && operand == at.operand_count() - 2;
 }
 
-/// Room for what a law looks at, from op to op.
+/// Buffers of laws, reused for each op.
 struct law_room {
   struct operand_dims {
-    unsigned in_factor = 0;  ///< those that have a factor, as bits
-    bool empty = false;      ///< has it no elements?
+    unsigned in_factor = 0;  ///< dimensions that have a factor, as bits
+    bool empty = false;      ///< true if it has no elements
   };
 
   vec<piece> pieces;     ///< by operand and dimension
@@ -46,10 +47,10 @@ struct law_room {
   vec<tensor_type> types;
 };
 
-/// An op of the source, and what the same op is given of its operands.
+/// An op of the source, and the local operands of the same op.
 class law_operands {
  public:
-  /// `whole`: how the op sees the terms of its operands; `parts`: what the local op is given.
+  /// `whole`: the op's views of the terms of its operands; `parts`: the local op's operands.
   constexpr law_operands(const meanings& all, law_room& room, int of, const factor_table& map,
                          const site& local, span<const operand_term> given)
       : all_(all),
@@ -66,43 +67,45 @@ class law_operands {
         of_factor_(room.of_factor),
         attrs_(room.attrs) {}
 
-  text reason;   ///< why there is no result
-  int near = 2;  ///< how much was found before that: operands, loops, attributes
+  text reason;   ///< reason of a failure
+  int near = 2;  ///< progress before the failure: operands, loops, attributes
 
-  /// A dimension of an operand and of the result is not that of the source's op, but the rows of it
-  /// that a device has.
+  /// A dimension of an operand or the result that holds the rows of one device instead of the
+  /// source op's dimension.
   struct cut_rows {
     const piece* rows = nullptr;
     int dim = no_dim;
-    int operand = -1;  ///< which one, if one has them
+    int operand = -1;  ///< the operand that has them, if any
     bool result = false;
   };
   span<const cut_rows> cuts;
 
-  /// By operand, where it is pieces that start anywhere (see moved_piece), or -1: it is given as if
-  /// these lay next to each other, in the order of the devices' numbers.
+  /// By operand: its moved_piece if it is shards that start anywhere, or -1. Its view shows them as
+  /// if they were adjacent, in the order of the devices' numbers.
   span<const int> moved;
-  /// The results are pieces that start so, along dimensions of theirs.
+  /// The results are shards that start so, along dimensions of theirs.
   vec<moved_piece::move> results_moved;
 
-  /// The first operand is that of one device and the identity on others, as it is pending: then
-  /// loops that see it more than once may be split along these axes, and no others.
+  /// If pending, the first operand is present on one device and the identity on others. Loops that
+  /// see it more than once may then be split along these axes, and no others.
   pending input;
 
-  /// If set, the loop over a factor whose results are operands again, or whose pieces lack what is
-  /// before them, may be cut: the number of the piece, as digits of axes. (One such loop.)
+  /// If set, the loop over a factor may be sharded although its results are operands again or its
+  /// shards lack what precedes them. It receives the number of the shard, as digits of axes. (One
+  /// loop only.)
   piece* joined = nullptr;
-  int joined_loop = -1;         ///< the factor whose loop is cut so
-  bool same_attributes = true;  ///< must they be those of the source's op?
+  int joined_loop = -1;         ///< the factor of this sharded loop
+  bool same_attributes = true;  ///< true if they must be those of the source op
 
-  /// If set, devices that each have a piece of what is the same everywhere, and runs on.
+  /// If set, the devices that each have a shard of a repeated value that continues.
   const device_row* repeated = nullptr;
-  bool some_cut = false;  ///< could it be set?
+  bool some_cut = false;  ///< true if it could be set
 
-  /// Axes whose devices share what is reduced and the same everywhere; so often less each has it.
+  /// Axes whose devices share a reduction of a repeated value; each of them has that much less of
+  /// it.
   repeat_shares shares;
 
-  /// Says why.
+  /// Records the reason of a failure.
   template <class... Parts>
   constexpr bool no(const Parts&... parts) {
     reason = concat(parts...);
@@ -118,7 +121,7 @@ class law_operands {
   int count_;
   bool composed_;
   const site& local_;
-  span<const operand_term> given_;  ///< what the local op is given
+  span<const operand_term> given_;  ///< the local op's operands
   vec<piece>& pieces_;              ///< see law_room
   vec<law_room::operand_dims>& operands_;
   vec<piece>& of_factor_;
@@ -134,8 +137,8 @@ class law_operands {
     return local_.operand_type(i).shape.extents[d];
   }
 
-  /// The positions of a dimension of an operand or a result (end -1 - r) that stand in no factor:
-  /// the most minor part of a composed one.
+  /// The number of positions of a dimension of an operand or a result (end -1 - r) that belong to
+  /// no factor: the minor part of a composed dimension.
   constexpr std::int64_t unfactored(int d, int end) const {
     if (!composed_) return 1;
     std::int64_t n = 1;
@@ -147,7 +150,7 @@ class law_operands {
     const shape& s = end >= 0 ? operand_type(end).shape : result_type(-1 - end).shape;
     return n == 0 || s.extents[d] % n != 0 ? 1 : s.extents[d] / n;
   }
-  /// The positions of a dimension that the minor parts of it take, behind factor f.
+  /// The number of positions of a dimension in its parts that are more minor than factor f.
   constexpr std::int64_t weight(int f, int end) const {
     if (!composed_) return 1;
     std::int64_t n = unfactored(dim_of(f, end), end);
@@ -160,15 +163,15 @@ class law_operands {
       if (dim_of(g, end) == dim_of(f, end)) return false;
     return true;
   }
-  /// The part of a piece of a composed dimension that belongs to one factor.
+  /// The part of a composed dimension's shard that belongs to one factor.
   constexpr bool restricted(const piece& of, int f, int end, piece& to) const {
     to = of;
     if (of.free) return true;
     return part_of(of, weight(f, end), at(f).size, is_major(f, end), to);
   }
-  /// Of a piece, the positions in steps of `unit`, so many of them: if elements that differ in them
-  /// alone stand as far apart as in the whole, what is more major before them, what is minor
-  /// behind.
+  /// Extracts from a shard `size` positions in steps of `unit`, if their distances equal those in
+  /// the global dimension and the rest is separate: the more major part before them, the more minor
+  /// part after.
   static constexpr bool part_of(const piece& of, std::int64_t unit, std::int64_t size, bool major,
                                 piece& to) {
     to = of;
@@ -176,7 +179,7 @@ class law_operands {
     to.start = of.start / unit;
     if (!major) to.start %= size;
     if (of.start < 0) return false;
-    enum { above, inside, below } part = above;  // where the elements at hand stand
+    enum { above, inside, below } part = above;  // place of the current elements
     const auto goes_on = [&](auto next) {
       const bool descends = part <= next;
       part = next;
@@ -208,7 +211,7 @@ class law_operands {
     }
     return to.good();
   }
-  /// Is a dimension made of this factor alone?
+  /// True if a dimension consists of this factor alone.
   constexpr bool is_alone(int f, int end) const {
     for (int g = 0; composed_ && g < count_; ++g)
       if (g != f && dim_of(g, end) == dim_of(f, end)) return false;

@@ -1,5 +1,5 @@
-/// The laws of ops: their tile maps say of which pieces of operands an op makes which piece of its
-/// results.
+/// The laws of ops: their tile maps determine which shards of results an op computes from which
+/// shards of operands.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace partita::prove_detail {
 
-/// One op of the source, asked for the results that the same op has on pieces of its operands.
+/// One op of the source, applied to shards of its operands.
 ///
 /// Law       each entry of a tile map is a theorem about its op, see ir/tile_map.hpp
 class op_law : public window_law {
  public:
   using window_law::window_law;
 
-  /// The views of the results, and what is pending besides what was.
+  /// Finds the views of the results and adds pending sums.
   constexpr bool apply(vec<view>& results, pending& sums) {
     if (!find_all_pieces()) return false;
     std::uint32_t split = 0;
@@ -25,22 +25,22 @@ class op_law : public window_law {
                           : !check(f, sums))
         return false;
     if (split != input.axes || !sums.add(split, input.combine))
-      return no("an operand that is seen more than once is not that of one device");
+      return no("an operand that is viewed several times does not hold the shard of one device");
     if (!rest_is_whole()) return false;
     ++near;
     if (!find_results(results)) return false;
     for (const view& v : results)
       for (int i = 0; i < v.count; ++i)
         if (v.digits[i].owner < 0 && sums.contains(axis_of(v.digits[i])))
-          return no("it holds other pieces where it is to be reduced");
+          return no("it holds different shards where it is to be reduced");
     for (const auto& m : results_moved)
       for (int i = 0; i < m.row.count; ++i)
         if (sums.contains(m.row.axis[i]))
-          return no("it holds other pieces where it is to be reduced");
+          return no("it holds different shards where it is to be reduced");
     return true;
   }
-  /// The same before it is summed over the loops that are plain: a view whose dimensions are those
-  /// of the result and these loops, which are bound.
+  /// The same before the sum over plain loops: a view whose dimensions are those of the result and
+  /// these loops, which are bound.
   constexpr bool apply_unsummed(view& product, pending& sums) {
     if (!find_all_pieces()) return false;
     for (int f = 0; f < count_; ++f)
@@ -67,7 +67,7 @@ class op_law : public window_law {
       const operand_term& whole = all_.terms.operand(of_, i);
       const operand_term& alias = all_.terms[given_[i].term].alias;
       operands_[i].empty = operand_type(i).shape.has_no_elements();
-      if (operands_[i].empty) {  // none are any
+      if (operands_[i].empty) {  // none exist
         for (int d = 0; d < operand_type(i).shape.rank; ++d) {
           pieces_[i * max_rank + d] = piece();
           pieces_[i * max_rank + d].free = true;
@@ -77,7 +77,7 @@ class op_law : public window_law {
       if (!find_pieces(all_, whole, operand_type(i).shape, given_[i],
                        pieces_.data() + i * max_rank))
         return no("operand ", i,
-                  alias.term >= 0 ? " is reshaped" : " is no piece of what it is in the source");
+                  alias.term >= 0 ? " is reshaped" : " is not a shard of its value in the source");
     }
     ++near;
     attrs_.clear();
@@ -94,14 +94,14 @@ class op_law : public window_law {
   }
   constexpr bool find_results(vec<view>& results) {
     if (same_attributes && !same_elements(span<const std::int64_t>(attrs_), local_.attrs()))
-      return no("the attributes differ from those of its piece");
+      return no("the attributes differ from those of its shard");
     results.clear();
     results.reserve(static_cast<std::size_t>(source_.result_count()));
     for (int r = 0; r < source_.result_count(); ++r)
       if (!add_result(r, results)) return false;
     return true;
   }
-  /// (Of a part of a dimension, nothing goes over to the next major part.)
+  /// (A part of a dimension must not extend into the next major part.)
   constexpr bool add_unsummed(int f, view& product) const {
     const piece& mine = of_factor_[f];
     const int dim = product.dims++;
@@ -117,14 +117,15 @@ class op_law : public window_law {
     product.beyond[dim] = all_identity(f) ? mine.beyond : outside::unfilled(mine.beyond);
     for (int i = 0; i < mine.count; ++i) {
       const digit& each = mine.digits[i];
-      if (each.owner >= 0 && each.stride == 0) return false;  // the same is summed several times
+      if (each.owner >= 0 && each.stride == 0)
+        return false;  // the same value is summed several times
       product.add(each.owner < 0 ? each.owner : on_axis(bound_axis), dim, each.extent, each.stride);
     }
     return true;
   }
 
-  /// The piece that all operands with a factor hold. They agree, but for what repeats: of that,
-  /// there is as much as of what the others hold.
+  /// The shard that all operands with a factor hold. They must agree, except for repeated values,
+  /// whose extents must match the others.
   constexpr bool piece_of(int f, piece& found) {
     found.free = true;
     std::int64_t extent = -1;
@@ -133,16 +134,16 @@ class op_law : public window_law {
       if (d == no_dim) continue;
       operands_[i].in_factor |= 1u << d;
       if (at(f).halo) continue;
-      if (is_moved(i, d) != nullptr) return no("dimension ", d, " of operand ", i, " is moved");
+      if (is_moved(i, d) != nullptr) return no("dimension ", d, " of operand ", i, " is shifted");
       const piece& given = pieces_[i * max_rank + d];
       piece part;
       const bool alone = is_alone(f, i);
       if (!alone && !restricted(given, f, i, part))
-        return no("the piece of dimension ", d, " of operand ", i, " cuts its factors");
+        return no("the shard of dimension ", d, " of operand ", i, " splits its factors");
       const piece& mine = alone ? given : part;
       if (alone && !operands_[i].empty) {
         if (extent >= 0 && extent != local_extent(i, d))
-          return no("dimension ", d, " of operand ", i, " has another extent than the others");
+          return no("dimension ", d, " of operand ", i, " has a different extent from the others");
         extent = local_extent(i, d);
       }
       if (mine.free) continue;
@@ -160,7 +161,7 @@ class op_law : public window_law {
     }
     if (at(f).halo) return halo_piece(f, found);
     if (!found.free && extent >= 0 && extent != found.local_extent())
-      return no("an operand has another extent than the piece that the others hold");
+      return no("an operand has a different extent from the shard that the others hold");
     return has_operand(f) || made_whole(f, found);
   }
 
@@ -169,7 +170,7 @@ class op_law : public window_law {
       if (dim_of(f, i) != no_dim) return true;
     return false;
   }
-  /// What no operand tells the extent of is as large as in the source.
+  /// A factor whose extent no operand determines has the same extent as in the source.
   constexpr bool made_whole(int f, piece& found) {
     if (source_.operand_count() == 0) {  // counts on
       found = piece();
@@ -179,7 +180,7 @@ class op_law : public window_law {
     for (int r = 0; r < source_.result_count(); ++r) {
       const int d = dim_of(f, -1 - r);
       if (d != no_dim && result_type(r).shape.extents[d] != local_.result_type(r).shape.extents[d])
-        return no("the result has another extent");
+        return no("the result has a different extent");
     }
     found = piece();
     found.add(0, at(f).size, 1);
@@ -190,9 +191,8 @@ class op_law : public window_law {
       if (dim_of(f, -1 - r) != no_dim) return true;
     return false;
   }
-  /// Of what is the same everywhere, a piece is that of any device: of those of the row, in order.
-  /// (What there is more of than in the source stands behind the end. What runs along the same
-  /// elements is not the same everywhere.)
+  /// True if a shard of a repeated value is that of any device of the row, in order. (Excess
+  /// elements are padding. A running result on equal elements is not constant.)
   constexpr bool is_one_of_row(int f) {
     const int d = source_.operand_count() > 0 ? dim_of(f, 0) : no_dim;
     if (d == no_dim || at(f).carry == combiner::stack) return false;
@@ -207,15 +207,16 @@ class op_law : public window_law {
       mine.add(on_axis(repeated->axis[i]), repeated->extent[i], here * repeated->step(i));
     return true;
   }
-  /// (Of what is extreme, a position tells which of equal values is meant.)
+  /// True if the order of combination is irrelevant. (For extremes, a position decides between
+  /// equal values.)
   constexpr bool commutes() const {
     if (source_.def().id != def<op::fold>.id) return true;
     return op::fold::parts(source_.attrs(), static_cast<std::size_t>(source_.operand_count()))
         .commutes;
   }
   constexpr bool needs_others(int f) const { return at(f).again || at(f).carry != combiner::stack; }
-  /// Is all of such a loop here, or one piece of it on each device? (Running on, what stands behind
-  /// the end changes nothing before it.)
+  /// True if such a loop is complete here, or one shard of it is on each device. (Padding after the
+  /// end does not change a running result before it.)
   constexpr bool is_joined(int f) {
     const piece& mine = of_factor_[f];
     const std::int64_t size = at(f).size;
@@ -227,31 +228,31 @@ class op_law : public window_law {
     const bool carries = at(f).carry != combiner::stack;
     if (mine.whole(size)) return true;
     if ((carries || !commutes()) && !mine.in_order())
-      return no("what is combined in order stands in another one");
+      return no("values that are combined in order are in a different order");
     const bool ends = end == size ||
                       (end > size && carries && (!at(f).backwards || all_identity(f, at(f).carry)));
     bool cut = false;
     for (int i = 0; i < mine.count; ++i) cut = cut || mine.digits[i].owner < 0;
     if (ends && !cut) return true;
-    if (joined == nullptr || joined->count > 0 || !ends) return no("an operand is needed whole");
+    if (joined == nullptr || joined->count > 0 || !ends) return no("an operand must be unsharded");
     const std::int64_t block = mine.local_extent();
     for (int i = 0; i < mine.count; ++i) {
       const digit& each = mine.digits[i];
       if (each.owner >= 0 ? each.stride >= block : each.stride % block != 0)
-        return no("an operand is needed whole");
+        return no("an operand must be unsharded");
       if (each.owner < 0) joined->add(each.owner, each.extent, each.stride / block);
     }
     joined_loop = f;
     return true;
   }
-  /// Is a loop right that sees the first operand more than once?
+  /// True if a loop that sees the first operand more than once is valid.
   constexpr bool starts_once(int f, std::uint32_t& split) {
     pending of_loop;
     if (!check(f, of_loop)) return false;
     split |= of_loop.axes;
     return true;
   }
-  /// Is the loop over a factor right? What is reduced may be pending.
+  /// True if the loop over a factor is valid. Adds pending sums for reduced loops.
   constexpr bool check(int f, pending& sums) {
     const piece& mine = of_factor_[f];
     const std::int64_t size = at(f).size;
@@ -259,22 +260,21 @@ class op_law : public window_law {
     if (in_some_result(f)) {
       for (int r = 0; r < source_.result_count(); ++r)
         if (dim_of(f, -1 - r) == no_dim && !mine.free && !mine.whole(size))
-          return no("a result needs all of what is given in pieces");
+          return no("a result needs all shards of an operand");
       return true;
     }
     if (mine.free) return free_is_whole(f, sums);
     if (at(f).combine == combiner::stack)
-      return mine.whole(size) || no("an operand is needed whole");
+      return mine.whole(size) || no("an operand must be unsharded");
     const std::int64_t end = mine.covered();
-    if (end < size) return no("the pieces do not make up what is reduced");
-    if (end > size && !counts_taps(f) && !all_identity(f))
-      return no("what stands behind the end is reduced, too");
+    if (end < size) return no("the shards do not cover the reduced dimension");
+    if (end > size && !counts_taps(f) && !all_identity(f)) return no("padding is reduced, too");
     std::uint32_t axes = 0;
     for (int i = 0; i < mine.count; ++i)
       if (mine.digits[i].owner < 0) axes |= 1u << axis_of(mine.digits[i]);
-    return sums.add(axes, at(f).combine) || no("it reduces what is pending already");
+    return sums.add(axes, at(f).combine) || no("it reduces a value that is already pending");
   }
-  /// Do all operands that are combined hold the identity behind the end of what is reduced?
+  /// True if the padding of all combined operands is the identity of the reduction.
   constexpr bool all_identity(int f) const { return all_identity(f, at(f).combine); }
   constexpr bool all_identity(int f, combiner combine) const {
     if (!source_.def().reduces_identity) return false;
@@ -288,8 +288,8 @@ class op_law : public window_law {
     }
     return true;
   }
-  /// Reduced, and the same everywhere: as often as in the source. (A dimension of several factors
-  /// has a say only if none is of this one alone.)
+  /// Checks a reduction of a repeated value: as often as in the source. (A dimension of several
+  /// factors counts only if no dimension has this factor alone.)
   constexpr bool free_is_whole(int f, pending& sums) {
     bool alone = false, whole = false, shared = false;
     for (int i = 0; i < source_.operand_count(); ++i)
@@ -298,23 +298,23 @@ class op_law : public window_law {
       const int d = dim_of(f, i);
       if (d == no_dim || operands_[i].empty || (alone && !is_alone(f, i))) continue;
       const std::int64_t here = local_extent(i, d), all = operand_type(i).shape.extents[d];
-      if (at(f).size == 1 && all > 1) continue;  // a part of a dimension without a say
+      if (at(f).size == 1 && all > 1) continue;  // a part of a dimension that does not count
       (here == all ? whole : shared) = true;
       if (here == all) continue;
       if (here > 0 && all % here == 0 && shares.needed == 1) shares.needed = all / here;
       if (whole || at(f).combine == combiner::stack || here * shares.devices != all)
-        return no("dimension ", d, " of operand ", i, " repeats another number of times");
+        return no("dimension ", d, " of operand ", i, " repeats a different number of times");
     }
     return !shared || (!whole && sums.add(shares.axes, at(f).combine)) ||
-           no("an operand repeats another number of times");
+           no("an operand repeats a different number of times");
   }
-  /// What cuts a dimension of an operand, or of the result (-1), or null.
+  /// The sharded rows of a dimension of an operand, or of the result (-1), or null.
   constexpr const cut_rows* cut_of(int operand, int d) const {
     for (const cut_rows& each : cuts)
       if (each.dim == d && (operand < 0 ? each.result : each.operand == operand)) return &each;
     return nullptr;
   }
-  /// Dimensions without a factor stay whole.
+  /// Checks that dimensions without a factor are unsharded.
   constexpr bool rest_is_whole() {
     for (int i = 0; i < source_.operand_count(); ++i) {
       const shape& s = operand_type(i).shape;
@@ -323,7 +323,7 @@ class op_law : public window_law {
         if (const cut_rows* cut = cut_of(i, d); cut != nullptr) {
           if (const piece& mine = pieces_[i * max_rank + d];
               !mine.free && !mine.same_digits(*cut->rows))
-            return no("operand ", i, " is not the rows that the index counts from");
+            return no("operand ", i, " does not hold the rows that the index counts from");
           continue;
         }
         if ((operands_[i].in_factor >> d & 1u) != 0) {
@@ -331,18 +331,19 @@ class op_law : public window_law {
           if (const std::int64_t n = unfactored(d, i);
               n > 1 && !pieces_[i * max_rank + d].free &&
               (!part_of(pieces_[i * max_rank + d], 1, n, false, minor) || !minor.whole(n)))
-            return no("a part of dimension ", d, " of operand ", i, " is needed whole");
+            return no("a factor of dimension ", d, " of operand ", i, " must be unsharded");
           continue;
         }
         const piece& mine = pieces_[i * max_rank + d];
         if (local_extent(i, d) != s.extents[d] || (!mine.free && !mine.whole(s.extents[d])))
-          return no("dimension ", d, " of operand ", i, " is needed whole",
-                    has_laws(source_.def()) ? "" : ", for the op has no tile map");
+          return no("dimension ", d, " of operand ", i, " must be unsharded",
+                    has_laws(source_.def()) ? "" : " because the op has no tile map");
       }
     }
     return true;
   }
-  /// Is a factor a whole dimension wherever it is one? Then so are positions that go around it.
+  /// True if a factor is a complete dimension wherever it is used; then wrapped positions are
+  /// allowed.
   constexpr bool goes_around_alone(int f, int r) const {
     bool alone = !at(f).halo && is_alone(f, -1 - r);
     for (int i = 0; i < source_.operand_count(); ++i)
@@ -352,7 +353,7 @@ class op_law : public window_law {
   constexpr bool add_result(int r, vec<view>& results) {
     const shape& s = result_type(r).shape;
     const shape& local = local_.result_type(r).shape;
-    if (local.rank != s.rank) return no("the result has another rank");
+    if (local.rank != s.rank) return no("the result has a different rank");
     view v(s.rank, s.rank);
     for (int d = 0; d < s.rank; ++d) {
       if (const cut_rows* cut = cut_of(-1, d); cut != nullptr) {
@@ -373,12 +374,12 @@ class op_law : public window_law {
           extent = -1;
           continue;
         }
-        if (mine.free) {  // a part of a dimension: whole, or of another extent
+        if (mine.free) {  // a part of a dimension: complete, or with another extent
           mine = piece();
           mine.add(0, at(f).size, 1);
         }
         if (!is_major(f, -1 - r) && !mine.lies_inside(at(f).size))
-          return no("a part of dimension ", d, " of the result goes over to the next one");
+          return no("a factor of dimension ", d, " of the result extends into the next dimension");
         v.start[d] += mine.start * unit;
         if (outside::turns(mine.beyond) && goes_around_alone(f, r))
           v.beyond[d] = outside::unfilled(mine.beyond);
@@ -396,7 +397,7 @@ class op_law : public window_law {
       const bool same = local.extents[d] == s.extents[d];
       if (!any ? !same : extent >= 0 && extent != local.extents[d] && !(same && s.extents[d] == 0))
         return no("dimension ", d, " of the result has extent ", local.extents[d],
-                  ", of its pieces ", any ? extent : s.extents[d]);
+                  ", its shards have ", any ? extent : s.extents[d]);
     }
     if (!v.good()) return no("the result is too complicated");
     v.normalize(s);

@@ -1,7 +1,7 @@
-/// What a select leaves out on devices that have nothing anyway.
+/// Removes selects that skip devices without data.
 ///
-/// Law       A product is zero where an operand is, so what is multiplied on a device whose piece
-///           of an operand lies behind the end, where zeros stand, may be replaced by zero.
+/// Law       A product is zero if an operand is zero. A product on a device whose shard of an
+///           operand is zero padding may therefore be replaced by zero.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,7 @@
 
 namespace partita::prove_detail {
 
-/// Does a value lie behind an end, where zeros stand, on a device of a row? (Along axes that the
-/// row has not, wherever it is on these.)
+/// True if a value is zero padding on a device of a row, whatever the coordinates along other axes.
 constexpr bool is_nothing_on(const workspace& w, const claim& c, const device_row& row,
                              std::int64_t device) {
   if (c.view == open_view || c.sums.any()) return false;
@@ -44,7 +43,7 @@ constexpr bool multiplies(const op_def& d) {
   return d.id == def<op::convolution>.id || d.id == def<op::dot_general>.id ||
          d.id == def<op::multiply>.id;
 }
-/// Is a product zero on a device, for one of its operands is?
+/// True if a product is zero on a device because one of its operands is.
 constexpr bool is_zero_product_on(const workspace& w, const program& p, op_id product,
                                   const claim_list& to, const device_row& row,
                                   std::int64_t device) {
@@ -53,8 +52,7 @@ constexpr bool is_zero_product_on(const workspace& w, const program& p, op_id pr
       if (is_nothing_on(w, w.claims[c], row, device)) return true;
   return false;
 }
-/// select(flag, product, 0), where the flag, which is of devices, holds wherever there is
-/// something.
+/// Handles select(flag, product, 0) whose flag depends on devices and holds wherever there is data.
 constexpr void leaves_out_nothing(workspace& w, const program& p, op_id o, claim_list& to) {
   if (w.defining || p.op(o).def->id != def<op::select>.id || w.some_open) return;
   const op_id product = p.producer(p.operand(o, 1));

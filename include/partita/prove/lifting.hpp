@@ -1,4 +1,4 @@
-/// From the values of a program to what they mean: its ops in order of execution.
+/// Derives claims about the values of a program, op by op in order of execution.
 #pragma once
 
 #include <partita/prove/blocks.hpp>
@@ -19,7 +19,7 @@
 
 namespace partita::prove_detail {
 
-/// An op with nested programs, see control.hpp.
+/// Handles an op with nested programs; see control.hpp.
 constexpr void lift_control(workspace& w, const program& p, op_id o, claim_list& to);
 
 constexpr bool only_moves(const collective& what) {
@@ -27,8 +27,8 @@ constexpr bool only_moves(const collective& what) {
          (what.kind != collective::permute || what.map.form != device_map::shifted);
 }
 
-/// Pieces of a dimension in which only the shape of a tensor repeats: the members' next to each
-/// other, each the end of a member's part that is sent away.
+/// The shards of a dimension in which only a reshaped tensor repeats: those of the members are
+/// adjacent, each at the end of a member's part that is sent away.
 constexpr bool cut_repeated(const workspace& w, const collective& what, const shape& local,
                             const meanings::reshaping& whole, view& v) {
   const shape& tensor = whole.to;
@@ -88,7 +88,7 @@ constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_li
   }
 }
 
-/// The positions of another operand along one dimension, if it has as many.
+/// The positions of another operand along a dimension, if it has the same extent.
 constexpr bool positions_along(const workspace& w, const program& p, op_id o, int d,
                                std::int64_t extent, piece& found) {
   for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
@@ -107,7 +107,7 @@ constexpr bool positions_along(const workspace& w, const program& p, op_id o, in
   }
   return false;
 }
-/// The term of which pieces are put together, or one is taken, or -1.
+/// The term whose shards are joined or sliced, or -1.
 constexpr int term_of_pieces(const workspace& w, std::uint64_t id) {
   const std::size_t first = id == def<op::select>.id ? 1 : 0;
   if (id == def<op::dynamic_slice>.id) return w.chosen[0].term;
@@ -116,7 +116,7 @@ constexpr int term_of_pieces(const workspace& w, std::uint64_t id) {
     if (w.chosen[i].term != w.chosen[first].term) return -1;
   return w.chosen[first].term;
 }
-/// Of an elementwise op, the view of an operand that the source's op has whole; or an open one.
+/// For an elementwise op, the view of an operand that the source op has unsharded; or an open one.
 constexpr int view_beside(const workspace& w, const op_def& d, int t) {
   const term& made = w.all.terms[t];
   for (const auto& each : w.chosen)
@@ -129,8 +129,8 @@ constexpr int view_beside(const workspace& w, const op_def& d, int t) {
     }
   return open_view;
 }
-/// What an op makes of open operands may be any view of what the source's ops make of such terms,
-/// or of the one that they are pieces of.
+/// Gives the result of an op on open operands open claims: any view of the results of source ops on
+/// such terms, or of the term that they are shards of.
 constexpr void leave_open(workspace& w, const program& p, op_id o, claim_list& to) {
   const value_id v = p.op(o).result;
   const op_def& d = *p.op(o).def;
@@ -142,8 +142,8 @@ constexpr void leave_open(workspace& w, const program& p, op_id o, claim_list& t
         w.all.terms[t].shape.rank == p.type(v).shape.rank)
       w.add(to, v, {t, view_beside(w, d, t), {}});
 }
-/// Where open operands are cut, what is made of them is open, too; or they are seen as another one
-/// is that has as many elements there, or else as if they began at the first elements.
+/// Determines the views of open operands that are sharded. If possible, the result is open, too.
+/// Otherwise they get the view of another operand with the same extent, or the first elements.
 constexpr bool settle_first(workspace& w, const program& p, op_id o, claim_list& to) {
   bool guessed = false;
   for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
@@ -166,7 +166,7 @@ constexpr bool settle_first(workspace& w, const program& p, op_id o, claim_list&
   return true;
 }
 
-/// Is the result the operand? (A conversion to the type that it has.)
+/// True if the result equals the operand. (A conversion to the same type.)
 constexpr bool changes_nothing(const program& p, const op_node& n) {
   if (n.operand_count != 1) return false;
   return n.def->identity ||
@@ -174,8 +174,8 @@ constexpr bool changes_nothing(const program& p, const op_node& n) {
           p.type(n.result).element == p.type(p.operand_list[n.operand_begin]).element);
 }
 
-/// An open operand is seen as the others of an elementwise op are. False: what the op makes is
-/// open, or not known.
+/// Gives an open operand the view of the other operands of an elementwise op. False if the result
+/// is open or unknown.
 constexpr bool settle(workspace& w, const program& p, op_id o, claim_list& to) {
   if (!w.some_open) return true;
   const op_def& d = *p.op(o).def;
@@ -216,8 +216,9 @@ constexpr bool sees_beyond(const workspace& w) {
   return false;
 }
 
-/// What is added to a sum that is to be summed over devices, and is the same on all of them, is so
-/// many times less than what is added to their sum.
+/// Handles a replicated value that is added to a pending sum over devices: the total contains it
+/// once per device. It becomes a pending value of the total, with the number of devices as a
+/// factor.
 constexpr void adds_shares(workspace& w, const program& p, op_id o, claim_list& to) {
   const tensor_type& type = p.type(p.op(o).result);
   pending sums;
@@ -245,11 +246,11 @@ constexpr void adds_shares(workspace& w, const program& p, op_id o, claim_list& 
   }
   by_element(w, site(p, o), to);
   if (to.first[p.op(o).result] < 0) by_law(w, site(p, o), to);
-  const int found = to.first[p.op(o).result];  // else it is a mistake
+  const int found = to.first[p.op(o).result];  // otherwise there is an error
   if (found >= 0 && !w.is_source(w.claims[found].term)) to.first[p.op(o).result] = -1;
 }
 
-/// What is chosen stays so, whatever rules make of it in between.
+/// Restores the chosen claims after rules have changed them.
 class kept_choice {
  public:
   constexpr explicit kept_choice(workspace& w) : w_(w), chosen_(w.chosen), given_(w.given) {}
@@ -265,7 +266,8 @@ class kept_choice {
   vec<operand_term> given_;
 };
 
-/// An elementwise op of operands that are seen alike only for that (they are chosen so then).
+/// Handles an elementwise op on operands whose views are equal only for it. Their choices are
+/// restored afterwards.
 constexpr void by_element_alike(workspace& w, const site& at, claim_list& to) {
   if (share_shape(w, at)) by_element(w, at, to);
   bool met = false;
@@ -275,8 +277,8 @@ constexpr void by_element_alike(workspace& w, const site& at, claim_list& to) {
     by_law(w, at, to);
 }
 
-/// What is clamped to lie in a larger range than a number is, clamped to that, as it was before.
-/// (Where a type holds it, in another type, too.)
+/// Removes a clamp to a range that contains the number's own range. (In another type, too, if that
+/// holds the range.)
 constexpr bool unclamp(const workspace& w, std::int64_t most, operand_term& start) {
   operand_term of = start, x;
   std::int64_t last = 0;
@@ -296,7 +298,7 @@ constexpr bool unclamp(const workspace& w, std::int64_t most, operand_term& star
   start = {x.term, x.view == operand_term::by_element ? of.view : x.view};
   return true;
 }
-/// The op clamps starts itself.
+/// Removes clamps of starts, because the op clamps them itself.
 constexpr void unclamp_starts(workspace& w, const program& p, op_id o) {
   const bool reads = p.op(o).def->id == def<op::dynamic_slice>.id;
   if (!reads && p.op(o).def->id != def<op::dynamic_update_slice>.id) return;
@@ -313,7 +315,7 @@ constexpr void unclamp_starts(workspace& w, const program& p, op_id o) {
   }
 }
 
-/// Along a dimension that is taken whole a start is clamped to 0, whatever it is.
+/// Replaces starts of dimensions that are taken completely by 0, to which they are clamped.
 constexpr void forget_starts(workspace& w, const program& p, op_id o) {
   const bool reads = p.op(o).def->id == def<op::dynamic_slice>.id;
   if (!reads && p.op(o).def->id != def<op::dynamic_update_slice>.id) return;
@@ -331,7 +333,7 @@ constexpr void forget_starts(workspace& w, const program& p, op_id o) {
   }
 }
 
-/// An op that does not go element by element, where it only moves elements or reduces none.
+/// Handles an op that is not elementwise and only moves elements or reduces none.
 constexpr bool lift_moving(workspace& w, const program& p, op_id o, claim_list& to) {
   forget_starts(w, p, o);
   unclamp_starts(w, p, o);
@@ -339,7 +341,7 @@ constexpr bool lift_moving(workspace& w, const program& p, op_id o, claim_list& 
   if (p.op(o).operand_count > 0 && moves(w, p, o, to)) return true;
   return reduces_nothing(w, p, o, to) || reduces_same(w, p, o, to);
 }
-/// What else a local op may be that goes element by element.
+/// Tries the other rules for an elementwise op of a local program.
 constexpr void lift_local_elements(workspace& w, const program& p, op_id o, const site& at,
                                    claim_list& to) {
   const bool selects = at.as->id == def<op::select>.id;
@@ -350,9 +352,9 @@ constexpr void lift_local_elements(workspace& w, const program& p, op_id o, cons
   if (selects) leaves_out_nothing(w, p, o, to);
   if (to.first[at.of->result] < 0) adds_shares(w, p, o, to);
 }
-/// An op of which one claim of each operand is chosen. (Most laws are of few kinds of ops, and
-/// asked of no others: in constant evaluation, a call that finds it is of another kind costs as
-/// much as some laws do.)
+/// Handles an op with one chosen claim for each operand. (Most laws concern a few kinds of ops and
+/// are not called for others: in constant evaluation a call that rejects an op is as expensive as
+/// some laws.)
 constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   const bool elements = n.def->elementwise;
@@ -383,8 +385,8 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   lift_local_elements(w, p, o, at, to);
 }
 
-/// A select by a flag that is known everywhere is what it chooses, of which nothing else need be
-/// known.
+/// Handles a select by a flag that is known everywhere: the result is the selected operand, and the
+/// other one is irrelevant.
 constexpr bool choose_known(workspace& w, const program& p, op_id o, claim_list& to) {
   for (int c = to.first[p.operand(o, 0)]; c >= 0; c = w.claims[c].next) {
     const claim& flag = w.claims[c];
@@ -399,7 +401,7 @@ constexpr bool choose_known(workspace& w, const program& p, op_id o, claim_list&
   return false;
 }
 
-/// Where nothing is written, or no updates are scattered, a tensor stays as it is.
+/// Handles empty updates and empty scatters: the tensor is unchanged.
 constexpr bool writes_nothing(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.ops.data()[o];
   const bool scatters = n.def->id == def<op::scatter>.id && n.operand_count == 3;
@@ -409,8 +411,8 @@ constexpr bool writes_nothing(workspace& w, const program& p, op_id o, claim_lis
     w.add(to, n.result, claim(w.claims[c]));
   return true;
 }
-/// A select of two equal values is that value, whatever the flags are. (Not of what is to be
-/// reduced over devices, if they are two: of that, each device has another part.)
+/// Handles a select between equal values: the flags are irrelevant. (Not for two different pending
+/// values, whose terms differ between devices.)
 constexpr bool choose_equal(workspace& w, const program& p, op_id o, claim_list& to) {
   const bool one = p.operand(o, 1) == p.operand(o, 2);
   for (int i = to.first[p.operand(o, 1)]; i >= 0; i = w.claims[i].next)
@@ -453,7 +455,7 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
 constexpr bool is_part(const workspace& w, value_id v, const claim_list& of) {
   return of.first[v] >= 0 && is_partial(w.claims[of.first[v]]);
 }
-/// Is it an op that makes more of a sum?
+/// True if an op extends a pending sum.
 constexpr bool sums_up(const workspace& w, const program& p, op_id o, const claim_list& of) {
   const op_def& d = *p.op(o).def;
   if (d.collective || d.id == def<op::reduce>.id || d.id == def<op::dot_general>.id) return true;
@@ -461,7 +463,7 @@ constexpr bool sums_up(const workspace& w, const program& p, op_id o, const clai
   for (value_id v : p.operands(o)) all = all && is_part(w, v, of);
   return all;
 }
-/// Is a value only a part of a sum? Then the last op is lost that summed.
+/// Reports the last op of the sum if a value is only a partial sum.
 constexpr void blame_part(workspace& w, const program& p, value_id v, const claim_list& of) {
   if (w.lost >= 0 || !is_part(w, v, of)) return;
   const op_id o = p.producer(v);
@@ -470,7 +472,7 @@ constexpr void blame_part(workspace& w, const program& p, value_id v, const clai
   for (value_id each : p.operands(o)) blame_part(w, p, each, of);
 }
 
-/// Values without elements are all the same.
+/// Gives values without elements an empty claim, since all are equal.
 constexpr void know_nothing(workspace& w, const program& p, claim_list& to) {
   const tensor_type* const types = p.types.data();
   const auto count = static_cast<value_id>(p.types.size());
@@ -482,7 +484,7 @@ constexpr void know_nothing(workspace& w, const program& p, claim_list& to) {
   }
 }
 
-/// What ops that are needed need.
+/// Marks the operands of needed ops as needed.
 constexpr void need_operands(const program& p, vec<char>& needed) {
   char* const list = needed.data();
   const op_node* const ops = p.ops.data();
@@ -497,11 +499,11 @@ constexpr void need_operands(const program& p, vec<char>& needed) {
 constexpr bool adds(const op_def& d) {
   return d.id == def<op::add>.id || d.id == def<op::subtract>.id || d.id == def<op::negate>.id;
 }
-/// Do two ops make one sum together (or whatever they commute in)?
+/// True if two ops form one sum together (or another commutative combination).
 constexpr bool are_joint(const op_def& a, const op_def& b) {
   return a.id == b.id ? adds(a) || commutes(a) : adds(a) && adds(b);
 }
-/// By op: is what it makes used once, by one of its kind?
+/// By op: true if its result is used once, by an op of the same kind.
 constexpr vec<char> sum_parts(const program& p) {
   vec<char> inner(p.ops.size(), 0), used(p.ops.size(), 0);
   const op_node* const ops = p.ops.data();
@@ -522,14 +524,14 @@ constexpr vec<char> sum_parts(const program& p) {
   return inner;
 }
 
-/// An op is not lost of which the one that takes its result is known.
+/// Clears the lost op if the claim of its user is known.
 constexpr void find_again(workspace& w, const program& p, op_id o, const claim_list& to) {
   if (w.lost < 0 || w.lost_in != &p || to.first[p.op(o).result] < 0) return;
   for (const value_id v : p.operands(o))
     if (p.producer(v) == w.lost) w.lost = -1;
 }
 
-/// (Of ops that no output needs, nothing need be known.)
+/// Derives the claims of all needed ops.
 constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
   know_nothing(w, p, to);
   vec<char> needed(p.ops.size(), w.defining ? 1 : 0);
@@ -559,8 +561,8 @@ constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
   }
 }
 
-/// One of the results of an op with branches: the op, element by element, of the number of the
-/// branch and what the branches give.
+/// Handles a result of an op with branches, as an elementwise op of the branch number and the
+/// results of the branches.
 constexpr void choose(workspace& w, const program& p, op_id o, int result, const vec<int>& heads,
                       claim_list& to) {
   const site at(p, o, result);
@@ -573,4 +575,4 @@ constexpr void choose(workspace& w, const program& p, op_id o, int result, const
 
 }  // namespace partita::prove_detail
 
-#include <partita/prove/control.hpp>  // what lift_control is
+#include <partita/prove/control.hpp>  // defines lift_control

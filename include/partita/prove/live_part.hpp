@@ -22,8 +22,8 @@ namespace partita::prove_detail {
 class part_finder {
  public:
   constexpr part_finder() = default;
-  /// `kept`: of ops of the whole program, by number in ascending order; of others the part kept
-  /// all.
+  /// `kept`: the kept results of ops of the original program, by op number in ascending order; all
+  /// results of other ops are kept.
   constexpr part_finder(const program& whole, const program& part,
                         const vec<partita::kept_results>& kept)
       : whole_(&whole), part_(&part), kept_(&kept), found_(whole.types.size(), -1) {}
@@ -53,9 +53,9 @@ class part_finder {
  private:
   const program *whole_ = nullptr, *part_ = nullptr;
   const vec<partita::kept_results>* kept_ = nullptr;
-  vec<value_id> found_;  ///< by value of the whole program
-  vec<value_id> first_;  ///< by value of the part: the first one that is computed as it is
-  op_id next_ = 0;       ///< the op of the part with nested programs that was met last
+  vec<value_id> found_;  ///< by value of the original program
+  vec<value_id> first_;  ///< by value of the part: the first one that is computed in the same way
+  op_id next_ = 0;       ///< the last visited op of the part with nested programs
 
   /// Maps each op of the part that repeats another one to that one.
   constexpr void find_repeated(place_table& known) {
@@ -126,7 +126,7 @@ class part_finder {
   static constexpr int number_of(const program& p, int input) {
     return p.op(p.producer(p.inputs[input])).marks.source;
   }
-  /// The wire of the part that enters as this one does, or -1. `from`: the first wire to compare.
+  /// The wire of the part that enters in the same way, or -1. `from`: the first wire to compare.
   constexpr int same_entry(const wire& w, op_id o, const wire_list& list, op_id other,
                            int from) const {
     const wire_end* const mine = end_of(w, wire_end::input);
@@ -221,8 +221,8 @@ class part_finder {
     }
     return true;
   }
-  /// The same of a wire without inputs: a condition, an index of branches, a result that is made
-  /// inside.
+  /// The same for a wire without inputs: a condition, an index of branches, or a result that is
+  /// computed inside.
   constexpr int same_exit(const wire& w, op_id o, const wire_list& list, op_id other,
                           const vec<part_finder>& inside) const {
     const wire_end* const mine = end_of(w, wire_end::result);
@@ -237,7 +237,7 @@ class part_finder {
     }
     return -1;
   }
-  /// Which result of an op of the part a result is, or -1.
+  /// The corresponding result of an op of the part, or -1.
   constexpr int place_of_result(op_id o, int result, op_id other) const {
     const int number = whole_->op(o).marks.source;
     int begin = 0, end = static_cast<int>(kept_->size());

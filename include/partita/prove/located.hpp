@@ -1,8 +1,8 @@
-/// Located factors: ops whose iterations know where their pieces start.
+/// Located factors: ops whose iterations depend on the start of their shards.
 ///
-/// Law       The iterations that an op's `locate` function writes make, stacked or reduced, what
-/// the
-///           op makes, see ir/locate.hpp. A local program that does the same is that of one device.
+/// Law       The iterations that an op's `locate` function writes, stacked or reduced, compute the
+///           result of the op; see ir/locate.hpp. A local program with the same ops computes the
+///           iteration of one device.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace partita::prove_detail {
 
-/// A gather or scatter of windows at vectors of several numbers, or of which a device may have a
-/// part only (of rows at single numbers see rows_law): its last op.
+/// A gather or scatter of windows at index vectors, or of windows that a device may hold only
+/// partly (for rows at single indices, see rows_law), identified by its last op.
 class located_op {
  public:
   constexpr located_op(workspace& w, const program& p, op_id o, claim_list& to)
@@ -34,15 +34,16 @@ class located_op {
   claim_list& to_;
   op_id inner_ = -1;  ///< the gather or scatter
   bool reads_ = false;
-  int whole_ = -1, index_ = 0, updates_ = -1;  ///< operands; -1: there is none
-  vec<int> cut_;                               ///< dimensions of the tensor
+  int whole_ = -1, index_ = 0, updates_ = -1;  ///< operands; -1: absent
+  vec<int> cut_;                               ///< sharded dimensions of the tensor
   vec<value_id> bound_;                        ///< by value of an iteration: the local value
 
   constexpr const op_def& inner_def() const { return *p_.op(inner_).def; }
   constexpr bool is_by(op_id o, const op_def& d) const { return p_.op(o).def->id == d.id; }
   constexpr const tensor_type& result() const { return p_.type(p_.op(o_).result); }
 
-  /// scatter(...), select(here, gather(...), 0), or that turned.
+  /// Finds the op in scatter(...), select(here, gather(...), 0), or the select with swapped
+  /// branches.
   constexpr bool find_inner() {
     inner_ = o_;
     if (is_by(inner_, def<op::transpose>)) inner_ = p_.producer(p_.operand(inner_, 0));
@@ -77,9 +78,10 @@ class located_op {
     vec<tensor_type> given;
     if (!find_types(source, dims, window, part, given)) return false;
     const program alone = one_op(source, given);
-    vec<int> cut, maybe;  // (where it is padded, a piece may be as large as the whole)
+    vec<int> cut, maybe;  // with padding, a shard may be as large as the global tensor
     for (int d = 0; d < all.rank; ++d)
-      if (op::is_looked_up(dims, d, all, window)) (part[d] != all[d] ? cut : maybe).push_back(d);
+      if (op::is_partly_covered(dims, d, all, window))
+        (part[d] != all[d] ? cut : maybe).push_back(d);
     for (unsigned some = 0; some < 1u << maybe.size(); ++some) {
       cut_ = cut;
       for (std::size_t i = 0; i < maybe.size(); ++i)
@@ -90,7 +92,7 @@ class located_op {
     }
     return false;
   }
-  /// The types of the pieces of the operands.
+  /// Finds the types of the operands' shards.
   constexpr bool find_types(const site& source, const op::gather_dims& dims, const shape& window,
                             const shape& part, vec<tensor_type>& given) const {
     tensor_type indices = source.operand_type(index_);
@@ -115,7 +117,7 @@ class located_op {
     given.push_back(updates);
     return true;
   }
-  /// The op on pieces of its operands. (By itself it may make no sense.)
+  /// A program with only the op, on shards of its operands. (It may be invalid on its own.)
   constexpr program one_op(const site& source, const vec<tensor_type>& given) const {
     program alone;
     vec<value_id> operands;
@@ -126,7 +128,7 @@ class located_op {
     return alone;
   }
 
-  /// Does the local program do what an iteration does?
+  /// True if the local program has the ops of an iteration.
   constexpr bool meets(int t, const site& source, const site& alone, const vec<tensor_type>& given,
                        const shape& part) {
     factor_table map;
@@ -164,7 +166,7 @@ class located_op {
     return apply(t, source, alone, inputs, dims, rows);
   }
   constexpr value_id& at(value_id v) { return bound_[static_cast<std::size_t>(v)]; }
-  /// Is a value of an iteration made as a local one is? Binds it.
+  /// True if a value of an iteration is computed like a local one. Binds it.
   constexpr bool is_same(const program& f, value_id v, value_id local) {
     if (at(v) >= 0) return at(v) == local;
     if (!w_.step() || f.type(v) != p_.type(local)) return false;
@@ -179,7 +181,7 @@ class located_op {
       if (!is_same(f, f.operand(mine, i), p_.operand(other, i))) return false;
     return true;
   }
-  /// Where the pieces start, on each device.
+  /// Finds the start of the shards on each device.
   constexpr bool find_start(value_id local, piece& rows) const {
     for (int c = local < 0 ? -1 : to_.first[local]; c >= 0; c = w_.claims[c].next) {
       const claim& each = w_.claims[c];
@@ -202,7 +204,7 @@ class located_op {
                        const vec<int>& dims, const vec<piece>& rows) {
     vec<int> heads;
     for (value_id v : inputs) heads.push_back(at(v) < 0 ? -1 : to_.first[at(v)]);
-    for (std::size_t i = 0; i < heads.size(); ++i)  // (of what has no elements nothing is asked)
+    for (std::size_t i = 0; i < heads.size(); ++i)  // (values without elements need no claim)
       if (at(inputs[i]) < 0 && source.operand_type(static_cast<int>(i)).shape.has_no_elements())
         heads[i] = heads[whole_ < 0 ? static_cast<std::size_t>(updates_) : 0];
     vec<op_law::cut_rows> cuts;
@@ -225,7 +227,7 @@ class located_op {
     });
     return done;
   }
-  /// What is looked up is of one device along each of these dimensions.
+  /// Makes the gathered rows those of one device along each of these dimensions.
   constexpr bool join(const shape& all, const vec<int>& dims, const vec<piece>& rows,
                       const view& result, pending& sums) const {
     std::uint32_t axes = 0;
@@ -234,11 +236,11 @@ class located_op {
       for (int k = 0; k < rows[i].count; ++k)
         if (rows[i].digits[k].owner < 0) {
           const std::uint32_t axis = 1u << axis_of(rows[i].digits[k]);
-          if ((axes & axis) != 0) return false;  // cut by it along two dimensions: a diagonal
+          if ((axes & axis) != 0) return false;  // sharded by it along two dimensions: a diagonal
           axes |= axis;
         }
     }
-    if (!sums.add(axes, op::joins_pieces(this->result().element))) return false;
+    if (!sums.add(axes, op::shard_combiner(this->result().element))) return false;
     for (int i = 0; i < result.count; ++i)
       if (result.digits[i].owner < 0 && sums.contains(axis_of(result.digits[i]))) return false;
     return true;

@@ -1,4 +1,4 @@
-/// Masks: what a select leaves of a value, and what then stands beyond its ends.
+/// Masks: the elements of a value that a select keeps, and the new padding.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace partita::prove_detail {
 
-/// Along dimension `dim` of its tensor a view sees `steps` positions where the flags see one, and
-/// `rest` more, from the first to the last of these.
+/// Relates a view to flags along dimension `dim` of its tensor: for one position of the flags it
+/// has `steps` positions and `rest` more, from the first to the last of these.
 struct masked {
   int dim = -1;
   std::int64_t steps = 0, first = 0, last = 0;
@@ -20,7 +20,7 @@ constexpr bool is_masked(const view& flags, const view& v, int dim, masked& foun
   bool used[max_digits] = {};
   for (int i = 0, next = 0; i < flags.count; ++i) {
     const digit& mine = flags.digits[i];
-    // (Digits of a dimension count in their order.)
+    // (Digits of a dimension are compared in order.)
     const bool same_owner = i > 0 && flags.digits[i - 1].owner == mine.owner;
     for (int k = same_owner ? next : 0; k < v.count && mine.dim == 0; ++k) {
       const digit& each = v.digits[k];
@@ -45,8 +45,8 @@ constexpr bool is_masked(const view& flags, const view& v, int dim, masked& foun
   return matched > 0 && matched == flags.count;
 }
 
-/// What is left of a view where the flags say [low, high); elsewhere stands `fill`. `exact`: is
-/// everything known that was?
+/// Restricts a view to the flags' range [low, high) and pads it with `fill`. `exact`: true if
+/// nothing known is lost.
 constexpr bool mask(view& v, const shape& tensor, const view& flags, std::int64_t low,
                     std::int64_t high, int fill, bool& exact) {
   masked at;
@@ -63,7 +63,7 @@ constexpr bool mask(view& v, const shape& tensor, const view& flags, std::int64_
   if (!below) low = least;
   if (!above) high = greatest + 1;
   if (low >= high) return false;
-  // What is cut off is outside of the tensor.
+  // The removed part is outside of the tensor.
   if ((up ? below : above) && position(up ? low - 1 : high) + at.last >= 0) return false;
   if ((up ? above : below) && position(up ? high : low - 1) + at.first < extent) return false;
   const std::int64_t first = position(up ? low : high - 1) + at.first;
@@ -80,14 +80,14 @@ constexpr bool depends_on_some(const view& v, const pending& sums) {
     if (v.digits[i].owner < 0 && sums.contains(axis_of(v.digits[i]))) return true;
   return false;
 }
-/// The digits that an owner has in flags, along a dimension of another tensor.
+/// Adds the digits of an owner in flags, along a dimension of another tensor.
 constexpr void add_digits(const view& flags, int owner, int dim, view& to) {
   for (int i = 0; i < flags.count; ++i)
     if (const digit& each = flags.digits[i]; each.owner == owner)
       to.add(owner, dim, each.extent, each.stride);
 }
-/// Along a dimension in which only the shape of a tensor repeats, any of its positions are alike:
-/// those that the flags are of. False: the value sees others there, too.
+/// Uses the positions of the flags along a dimension in which only a reshaped tensor repeats, where
+/// all positions are equal. False if the value sees other positions, too.
 constexpr bool see_as_flags(const workspace& w, int t, const view& flags, int dim, view& v) {
   const term& of = w.all.terms[t];
   if (of.alias.term < 0 || !w.all.views[of.alias.view].repeats(dim) ||
@@ -114,8 +114,8 @@ constexpr bool see_as_flags(const workspace& w, int t, const view& flags, int di
   v = r;
   return v.good();
 }
-/// The same of a piece of a tensor in the shape that it has or that the source gives it. Along
-/// dimensions in which it repeats any positions are alike: those of the flags, and the first one.
+/// The same for a shard of a tensor in its own shape or a reshaped one. Along dimensions in which
+/// it repeats all positions are equal: uses those of the flags, and the first one.
 constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view& flags,
                              std::int64_t low, std::int64_t high, int fill, claim_list& to) {
   const claim x = w.chosen[1];
@@ -161,7 +161,7 @@ constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view
   return done;
 }
 
-/// select(is inside, x, scalar): x, with the scalar beyond its ends.
+/// Handles select(is inside, x, scalar): the result is x with the scalar as padding.
 constexpr bool masks(workspace& w, const program& p, op_id o, claim_list& to) {
   const claim &flag = w.chosen[0], &x = w.chosen[1];
   offset position;

@@ -1,4 +1,4 @@
-/// Other ops: the source defines terms, a local program meets them by the laws of their ops.
+/// Other ops: the source defines terms, and local ops are matched with them by the laws of the ops.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ constexpr bool same_numerics(const site& a, const site& b) {
   p.swapped().store(turned);
   return same_elements(span<const std::int64_t>(turned), y);
 }
-/// Are attributes equal, but for the numbers of dimensions?
+/// True if attributes are equal except for dimension numbers.
 constexpr bool same_attributes(const site& a, const site& b) {
   if (a.def().id == def<op::dot_general>.id) return true;
   if (a.def().id == def<op::reduce>.id) return a.attrs()[0] == b.attrs()[0];
   return same_elements(a.attrs(), b.attrs());
 }
 
-/// The sets of axes along which so many devices share what is the same everywhere.
+/// Visits the sets of axes along which this number of devices share a repeated value.
 template <class F>
 constexpr void for_each_share(const workspace& w, std::int64_t devices, const F& f) {
   for (std::uint32_t axes = 1; devices > 1 && axes >> w.mesh.rank == 0; ++axes) {
@@ -45,7 +45,7 @@ constexpr void for_each_share(const workspace& w, std::int64_t devices, const F&
   }
 }
 
-/// What the source's op t makes of parts of what it multiplies, if that is a contraction.
+/// The result of the source's op t on parts of its factors, if it is a contraction.
 constexpr answer contract(workspace& w, const site& at, int t, const pending& sums,
                           const repeat_shares& shares) {
   const question asked{question::contraction,
@@ -66,7 +66,7 @@ constexpr answer contract(workspace& w, const site& at, int t, const pending& su
   const int seen = a.good && w.can_be_seen(result, t) ? w.number(result, t) : -1;
   return *w.answers.add(asked, w.given, a, {&seen, 1});
 }
-/// What the results of an op are that its law gave, if an equal op may be given the same.
+/// Stores the results of a law for later equal ops.
 constexpr const answer* remember(workspace& w, const question& asked, const vec<view>& results,
                                  answer given) {
   vec<int>& seen = w.room.later;
@@ -78,7 +78,7 @@ constexpr const answer* remember(workspace& w, const question& asked, const vec<
   given.good = true;
   return w.answers.add(asked, w.given, given, {seen.data(), seen.size()});
 }
-/// What a law said of an equal op is true of this one. False: it makes nothing of the source.
+/// Uses the stored answer for an equal op. False if it has no result in the source.
 constexpr bool take(workspace& w, const site& at, const question& asked, const answer& known,
                     double scale, claim_list& to) {
   if (!known.good && asked.shares == 0) w.explain(known.near, w.answers.reason(known));
@@ -87,7 +87,7 @@ constexpr bool take(workspace& w, const site& at, const question& asked, const a
   return known.good;
 }
 
-/// Does the source's op t see all of each dimension that pieces are moved along, as it is?
+/// True if the source's op t sees all of each dimension along which shards are shifted.
 constexpr bool sees_moved_whole(const workspace& w, int t, span<const int> moved) {
   for (std::size_t i = 0; i < moved.size(); ++i) {
     if (moved[i] < 0) continue;
@@ -107,14 +107,14 @@ constexpr bool sees_moved_whole(const workspace& w, int t, span<const int> moved
   return true;
 }
 
-/// Finds what the op makes among the terms of the source. `moved`: see op_law.
+/// Finds the result of an op among the terms of the source. `moved`: see op_law.
 constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
                     span<const int> moved = {}) {
   const tensor_type& type = at.result_type(0);
   bool met = false;
   int t = w.all.terms.first_candidate(at.def(), w.given);
   if (t < 0 && w.reason.empty())
-    w.explain(0, concat("the source has no such op of these operands"));
+    w.explain(0, concat("the source has no such op with these operands"));
   for (; t >= 0 && w.step(); t = w.all.terms[t].next) {
     if (w.all.terms[t].element != type.element ||
         w.all.terms[t].at.result_count() != at.result_count() || !sees_moved_whole(w, t, moved))
@@ -153,7 +153,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
       }
     }
     if (sums.contains(bound_axis)) {
-      w.explain(1, concat("an operand is a part of a sum"));
+      w.explain(1, concat("an operand is a partial sum"));
       continue;
     }
     if (at.swapped && at.def().id == def<op::dot_general>.id) continue;  // other attributes
@@ -189,7 +189,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
   return met;
 }
 
-/// The same of pieces that start anywhere.
+/// The same for shards that start anywhere.
 constexpr bool meet_moved(workspace& w, const site& at, double scale, claim_list& to) {
   vec<int> moved(w.given.size(), -1);
   bool any = false;
@@ -218,7 +218,7 @@ constexpr bool some_operand_repeats(const workspace& w, const site& at) {
   return false;
 }
 
-/// How the source sees what its op makes, where operands repeat: an answer, or null.
+/// Asks how the source sees the result of its op if operands repeat. Returns an answer or null.
 constexpr const answer* ask_repeated(workspace& w, const site& at, int t) {
   const int row = w.all.terms[t].factors;
   const question asked{question::any_op, false, row, row, t, {}};
@@ -238,7 +238,7 @@ constexpr int define(workspace& w, const site& at) {
   return t;
 }
 
-/// The same op on the same operands.
+/// Handles an op that the source applies to the same operands.
 constexpr bool is_known(workspace& w, const site& at, double scale, claim_list& to) {
   for (const auto& c : w.chosen)
     if (c.sums.any()) return false;
@@ -249,7 +249,8 @@ constexpr bool is_known(workspace& w, const site& at, double scale, claim_list& 
   return true;
 }
 
-/// Is an operand made of positions? What is made of it may be a piece of a smaller tensor, too.
+/// True if an operand is computed from positions. Its results may be shards of a smaller tensor,
+/// too.
 constexpr bool counts_from(const workspace& w) {
   for (const auto& c : w.chosen)
     if (w.all.terms.is_positions(c.term)) return true;

@@ -1,5 +1,5 @@
-/// What ops that only move elements do to a view. Each gives whether the result is a view; else
-/// the argument is not to be used any more.
+/// The effect of ops that only move elements on a view. Each function returns true if the result is
+/// a view; otherwise the argument must not be used.
 #pragma once
 
 #include <partita/ir/program.hpp>
@@ -8,7 +8,7 @@
 
 namespace partita::prove_detail {
 
-/// Dimension d of the value becomes dimension to(d).
+/// Renumbers dimensions of the value: d becomes to(d).
 template <class To>
 constexpr view with_owners(const view& v, int rank, const To& to) {
   view r(rank, v.dims);
@@ -23,8 +23,8 @@ constexpr view with_owners(const view& v, int rank, const To& to) {
   return r;
 }
 
-/// How many elements along an owner may show some of the tensor: behind them (minor to major) are
-/// such as lie outside, whatever the other digits are. -1: all.
+/// The maximum number of elements along an owner that may be in the tensor: all later ones (minor
+/// to major) are outside, whatever the other digits are. -1: all.
 constexpr std::int64_t reach_inside(const view& v, int owner, const shape& tensor) {
   int begin = 0;
   const int end = v.find(owner, begin), first = begin;
@@ -44,7 +44,8 @@ constexpr std::int64_t reach_inside(const view& v, int owner, const shape& tenso
   return n;
 }
 
-/// A view, but only where another one may show some of its tensor. False: it is none.
+/// Restricts a view to where another one may show elements of its tensor. False if the result is
+/// not a view.
 constexpr bool restrict_to(view& v, const view& inside, const shape& tensor) {
   view r = v;
   r.count = 0;
@@ -75,18 +76,18 @@ constexpr bool transpose(view& v, span<const std::int64_t> permutation) {
   return true;
 }
 
-/// (A dimension of size 1 that is repeated has no digits.)
+/// (A repeated dimension of size 1 has no digits.)
 constexpr bool broadcast(view& v, const shape& to, span<const std::int64_t> dims) {
   v = with_owners(v, to.rank, [&](int d) { return static_cast<int>(dims[d]); });
   return true;
 }
 
-/// The digits of all dimensions in row-major order, cut anew.
+/// Reshapes a view: splits the digits of all dimensions, in row-major order, differently.
 constexpr bool reshape(view& v, const shape& from, const shape& to) {
   view r = with_owners(v, 0, [](int d) { return d; });
   r.rank = to.rank;
   r.count = 0;
-  // What is left of the digits, minor ones first; a dimension without digits is one that repeats.
+  // The remaining digits, minor ones first; a dimension without digits repeats.
   view all(1, v.dims);
   if (from.elements() == 0) {
     v = r;
@@ -99,7 +100,7 @@ constexpr bool reshape(view& v, const shape& from, const shape& to) {
     for (; begin < end; ++begin) all.add(0, v.digits[begin]);
   }
   if (!all.good()) return false;
-  view back(to.rank, v.dims);  // of each dimension the minor digits first
+  view back(to.rank, v.dims);  // minor digits of each dimension first
   int at = all.count - 1;
   std::int64_t taken = 1;  // of digit `at`, in its minor part
   for (int d = to.rank; d-- > 0;) {
@@ -128,7 +129,8 @@ constexpr bool reshape(view& v, const shape& from, const shape& to) {
   return v.good();
 }
 
-/// Elements [from, from + n * step) of a dimension, every step-th; of a repeated one any are alike.
+/// Slices elements [from, from + n * step) of a dimension, every step-th. If it repeats, all
+/// elements are equal.
 constexpr bool slice(view& v, int d, std::int64_t from, std::int64_t n, std::int64_t step) {
   int begin = 0;
   const int end = v.find(d, begin);
@@ -142,7 +144,7 @@ constexpr bool slice(view& v, int d, std::int64_t from, std::int64_t n, std::int
   if (end == begin + 1) {
     if (major.dim >= 0) r.start[major.dim] += from * major.stride;
     r.add(d, major.dim, n, major.stride * step);
-  } else {  // whole steps of the major digit, or a part of one of them
+  } else {  // complete steps of the major digit, or a part of one
     if (step != 1) return false;
     if (from % inner == 0 && n % inner == 0) {
       if (major.dim >= 0) r.start[major.dim] += from / inner * major.stride;
@@ -174,19 +176,19 @@ constexpr bool reverse(view& v, int d) {
   return true;
 }
 
-/// What stands outside where positions go around `all`, the tensor of extent n or a padded one.
+/// The padding if positions wrap around at `all`, the extent n or that of a padded tensor.
 constexpr std::int64_t goes_around(std::int64_t beyond, std::int64_t all, std::int64_t n) {
   return all == n ? outside::wraps : outside::around(all, outside::filling(beyond));
 }
 
-/// The one digit that a dimension is made of, or null.
+/// The only digit of a dimension, or null.
 template <class View>
 constexpr auto only_digit(View& v, int d) -> decltype(v.digits + 0) {
   int begin = 0;
   return v.find(d, begin) == begin + 1 ? v.digits + begin : nullptr;
 }
 
-/// The dimension turned around: only where its steps go once around a dimension of the tensor.
+/// Rolls a dimension. Only if its steps wrap once around a dimension of the tensor.
 constexpr bool roll(view& v, int d, std::int64_t shift, const shape& tensor) {
   if (v.repeats(d)) return true;
   const digit* const only = only_digit(v, d);
@@ -201,7 +203,7 @@ constexpr bool roll(view& v, int d, std::int64_t shift, const shape& tensor) {
   return true;
 }
 
-/// A dimension of the tensor of which the value holds one position on a device, or -1.
+/// A dimension of the tensor along which the value holds one position on a device, or -1.
 constexpr int dimension_of_one(const view& v, int d) {
   const auto fits = [&](int dim) {
     for (int i = 0; i < v.count; ++i)
@@ -214,13 +216,13 @@ constexpr int dimension_of_one(const view& v, int d) {
   return -1;
 }
 
-/// `low` and `high` more elements at the ends of a dimension, which hold `fill` (see outside):
-/// where they are outside of the tensor, on every device. `exact`: else something that is known may
-/// get lost.
+/// Adds `low` and `high` elements at the ends of a dimension with the contents `fill` (see
+/// outside). On every device, they are outside of the tensor. `exact`: if false, some knowledge may
+/// be lost.
 constexpr bool pad(view& v, int d, std::int64_t size, std::int64_t low, std::int64_t high, int fill,
                    const shape& tensor, bool exact) {
   digit* only = only_digit(v, d);
-  if (only == nullptr && size == 1 && !v.has(d)) {  // its only element is one of some dimension
+  if (only == nullptr && size == 1 && !v.has(d)) {  // its only element belongs to any dimension
     const int dim = dimension_of_one(v, d);
     if (dim < 0 || v.count == max_digits) return false;
     only = &v.digits[v.count++];
@@ -230,7 +232,7 @@ constexpr bool pad(view& v, int d, std::int64_t size, std::int64_t low, std::int
   const int at = only->dim;
   const std::int64_t extent = tensor.extents[at], step = only->stride;
   if (fill == outside::unknown && counts_positions(tensor, at)) return false;
-  // The others that reach so far must hold the same.
+  // Other owners that reach this far must have the same padding.
   if (v.reaches_beyond(at, extent) && v.beyond[at] != fill) return false;
   const std::int64_t own = (only->extent - 1) * step;
   std::int64_t least = 0, greatest = 0;  // of the first position, on all devices
@@ -241,7 +243,7 @@ constexpr bool pad(view& v, int d, std::int64_t size, std::int64_t low, std::int
   };
   if (low > 0 && !outside_of(-step, step > 0)) return false;
   if (high > 0 && !outside_of(own + step, step < 0)) return false;
-  // (Padded and sliced in turn, a view grows beyond any tensor.)
+  // (Repeated padding and slicing can extend a view beyond any tensor.)
   const std::int64_t most = outside::farthest / (step < 0 ? -step : step);
   if (low > most || high > most || only->extent > most || v.start[at] > outside::farthest ||
       v.start[at] < -outside::farthest)
@@ -251,20 +253,20 @@ constexpr bool pad(view& v, int d, std::int64_t size, std::int64_t low, std::int
   return v.fill_beyond(at, fill, tensor) || !exact;
 }
 
-/// Does a view see along a dimension what stands at the positions modulo the extent?
+/// True if a view shows positions modulo the extent along a dimension.
 constexpr bool goes_around(const view& v, int dim, const shape& tensor) {
   return v.beyond[dim] == outside::wraps || !v.reaches_beyond(dim, tensor.extents[dim]);
 }
 
-/// Does a view see elements of its tensor only?
+/// True if a view shows only elements of its tensor.
 constexpr bool sees_inside(const view& v, const shape& tensor) {
   for (int d = 0; d < v.dims; ++d)
     if (!goes_around(v, d, tensor)) return false;
   return true;
 }
 
-/// Pieces of one tensor that follow each other along a dimension, as one: `v` gets the next one.
-/// `joined`: how many elements it has, `more`: how many the next one has.
+/// Appends the next one of consecutive shards of a tensor along a dimension to `v`. `joined` and
+/// `more` are the numbers of elements of both.
 constexpr bool append(view& v, const view& next, int d, std::int64_t joined, std::int64_t more,
                       const shape& tensor, bool exact) {
   if (v.rank != next.rank || v.dims != next.dims) return false;
@@ -274,8 +276,8 @@ constexpr bool append(view& v, const view& next, int d, std::int64_t joined, std
     if (at >= 0) return false;
     at = each;
   }
-  if (at < 0) return v == next && !v.has(d);  // one element, over and over
-  // So far is the next one behind this one; once around a tensor that goes around.
+  if (at < 0) return v == next && !v.has(d);  // one element that repeats
+  // The distance from this one to the next one, modulo the extent if it wraps around.
   const digit* const known = joined > 1 ? only_digit(v, d) : only_digit(next, d);
   std::int64_t step = next.start[at] - v.start[at], around = 0;
   if (known != nullptr && known->dim == at) {
@@ -287,7 +289,7 @@ constexpr bool append(view& v, const view& next, int d, std::int64_t joined, std
   } else if (joined > 1) {
     return false;
   }
-  // Both without the digit of the dimension are the same.
+  // Both must be equal without the digit of the dimension.
   view r(v.rank, v.dims);
   int mine = 0, theirs = 0;
   const auto skip = [&](const view& of, int& i, std::int64_t n) {

@@ -9,14 +9,14 @@
 
 namespace partita::prove_detail {
 
-/// Can what an op makes be padded where its operand could not?
+/// True if the result of an op can be padded where its operand could not.
 constexpr bool is_reshaping(std::uint64_t id) {
   return id == def<op::reshape>.id || id == def<op::broadcast_in_dim>.id ||
          id == def<op::slice>.id || id == def<op::pad>.id || id == def<op::roll>.id ||
          id == def<op::concatenate>.id || id == def<op::dynamic_slice>.id;
 }
 
-/// Does an op show all the elements of its operand, and no others?
+/// True if an op shows all elements of its operand, and no others.
 constexpr bool moves_all(const op_def& d) {
   return d.id == def<op::transpose>.id || d.id == def<op::broadcast_in_dim>.id ||
          d.id == def<op::reshape>.id || d.id == def<op::slice>.id || d.id == def<op::reverse>.id ||
@@ -33,7 +33,7 @@ constexpr bool slice_all(view& v, const shape& from, const shape& result,
   return true;
 }
 
-/// Is a scalar that all devices have what it is when that is reduced?
+/// True if reducing this replicated scalar leaves it unchanged.
 constexpr bool stays_reduced(const workspace& w, const pending& sums, int beyond, dtype element) {
   return !sums.any() || w.all.is_identity(beyond, sums.combine, element);
 }
@@ -62,8 +62,8 @@ constexpr bool pad_all(workspace& w, view& v, const shape& from, const shape& re
   return true;
 }
 
-/// A claim on a tensor in one shape as what it is in another one. (Along dimensions in which only
-/// this one repeats, any positions are alike: the first ones.)
+/// Turns a claim on a tensor in one shape into a claim on another shape. (Along dimensions in which
+/// only the new one repeats all positions are equal: uses the first ones.)
 constexpr bool see_in_shape(const workspace& w, const claim& known,
                             const meanings::reshaping& whole, const shape& local, view& v) {
   const term& of = w.all.terms[known.term];
@@ -96,23 +96,23 @@ constexpr bool see_in_shape(const workspace& w, const claim& known,
   for (int i = 0; i < mine.count; ++i)
     if (const digit& each = mine.digits[i]; each.owner < 0) {
       const int dim = each.dim < 0 ? no_dim : to[each.dim];
-      if (dim < 0 && each.owner == on_axis(bound_axis)) return false;  // it counts what it sums
+      if (dim < 0 && each.owner == on_axis(bound_axis)) return false;  // it counts summed positions
       v.add(each.owner, dim, each.extent, each.stride);
     }
   return v.good();
 }
 
-/// A claim as what it is in a shape that the source gives its tensor; false: it is no piece in
-/// that. (Where that has fewer or more dimensions, each must be seen along one of the value. Where
-/// it repeats any positions are alike: the first ones, or of more than there are the first one.)
+/// Turns a claim into one on a reshaped tensor of the source. False if it is not a shard of it.
+/// (Dimensions that are added or removed must be seen along one dimension of the value. If the
+/// tensor repeats all positions are equal: uses the first ones, or the first one if there are
+/// more.)
 constexpr bool see_reshaped(const workspace& w, const claim& known, int reshaping,
                             const shape& local, view& v) {
   const auto& whole = w.all.reshapings[reshaping];
   const view& seen = w.all.views[known.view];
   if (w.all.terms[known.term].alias.term == whole.of)
     return see_in_shape(w, known, whole, local, v);
-  if (known.term != whole.of)
-    return false;  // views of a shape of a shape are not those of this one
+  if (known.term != whole.of) return false;  // views of a shape of a shape do not fit this one
   const auto find = [&](piece* pieces, bool loops) {
     return relative_view(w.all.views[whole.view], whole.to, seen, w.all.terms[known.term].shape,
                          w.all.own(known.term), loops)
@@ -140,8 +140,8 @@ constexpr bool see_reshaped(const workspace& w, const claim& known, int reshapin
   }
   return v.good();
 }
-/// The same in a shape that the source gives a tensor: `move` of a piece of it in that shape. (Of
-/// positions, which have many, in that of the value, if it is one of these.)
+/// Applies `move` to a shard of a reshaped tensor of the source. (Positions have many shapes: uses
+/// that of the value, if it is among them.)
 template <class Move>
 constexpr void move_reshaped(workspace& w, const claim& known, const shape& local, claim_list& to,
                              value_id result, const Move& move) {
@@ -155,11 +155,11 @@ constexpr void move_reshaped(workspace& w, const claim& known, const shape& loca
       const meanings::reshaping whole = w.all.reshapings[i];
       if ((exact >= 0 && i != exact) || (t != known.term && whole.term == known.term)) continue;
       if (!see_reshaped(w, known, i, local, v)) continue;
-      v.normalize(whole.to);  // an axis that is seen along two dimensions has its digits together
+      v.normalize(whole.to);  // an axis along two dimensions has its digits together
       if (move(v, sums, whole)) w.add(to, result, w.all.reshaped(t, i), v, sums, known.scale);
     }
 }
-/// A claim as one on the same tensor as another, if the source reshapes the one to the other.
+/// Turns a claim into one on the tensor of another claim, if the source reshapes one to the other.
 constexpr bool see_as(workspace& w, claim& mine, const claim& other, const shape& local) {
   if (mine.term == other.term) return true;
   const operand_term alias = w.all.terms[other.term].alias;
@@ -172,8 +172,9 @@ constexpr bool see_as(workspace& w, claim& mine, const claim& other, const shape
   return true;
 }
 
-/// Along a dimension in which only the shape of a tensor repeats, any of its positions are alike:
-/// those are seen that lie so far behind another value's. False: these are not all positions of it.
+/// Uses the positions at this distance after another value's, along a dimension in which only a
+/// reshaped tensor repeats, where all positions are equal. False if these are not all of its
+/// positions.
 constexpr bool see_beside(const workspace& w, int t, int d, view& v, std::int64_t extent,
                           const view& other, std::int64_t distance) {
   const term& of = w.all.terms[t];
@@ -200,8 +201,8 @@ constexpr bool see_beside(const workspace& w, int t, int d, view& v, std::int64_
   return v.good() && !v.reaches_beyond(d, of.shape.extents[d]);
 }
 
-/// Pieces of one tensor, which follow each other: those of the operands from `begin` on, of which
-/// `v` shows the first.
+/// Joins consecutive shards of one tensor: the operands from `begin` on; the first one has view
+/// `v`.
 constexpr bool join_pieces(workspace& w, const program& p, op_id o, const vec<claim>& list,
                            int begin, view& v) {
   const int d = static_cast<int>(p.attrs(o)[0]);
@@ -232,7 +233,7 @@ constexpr bool joined(workspace& w, const program& p, op_id o, view& v) {
   return join_pieces(w, p, o, vec<claim>(w.chosen), 0, v);
 }
 
-/// So much more for each step of a coordinate.
+/// Advances a view by this amount for each step of a coordinate.
 constexpr bool advance(view& v, int dim, int owner, std::int64_t extent, std::int64_t step) {
   for (int i = 0; i < v.count; ++i)
     if (v.digits[i].owner == owner && v.digits[i].dim == dim) {
@@ -244,8 +245,8 @@ constexpr bool advance(view& v, int dim, int owner, std::int64_t extent, std::in
   return v.good();
 }
 
-/// Is a dimension of a value, by its major digit, once around a dimension of the tensor, or of the
-/// padded one, of which the other digits tell parts of a step?
+/// True if the major digit of a dimension of a value wraps once around a dimension of the tensor,
+/// or of the padded tensor, while the other digits are parts of a step.
 constexpr bool is_once_around(const view& v, int d, const shape& tensor) {
   int first = 0;
   if (v.find(d, first) == first) return false;
@@ -263,14 +264,14 @@ constexpr bool is_once_around(const view& v, int d, const shape& tensor) {
   }
   return v.start[major.dim] >= 0 && within < major.stride;
 }
-/// Do blocks that start there, modulo the extent, never lie across the end?
+/// True if blocks with this start, modulo the extent, never cross the end.
 constexpr bool keeps_blocks(const view& start, std::int64_t block, std::int64_t extent) {
   bool whole = block > 0 && extent % block == 0 && start.start[0] % block == 0;
   for (int i = 0; i < start.count; ++i) whole = whole && start.digits[i].stride % block == 0;
   return whole;
 }
 
-/// A box at known places.
+/// Slices a box at known positions.
 constexpr bool slice_at(const workspace& w, view& v, const shape& from, const shape& result,
                         const shape& tensor) {
   for (int d = 0; d < from.rank; ++d) {
@@ -287,7 +288,7 @@ constexpr bool slice_at(const workspace& w, view& v, const shape& from, const sh
             ? w.all.terms[at.term].shape.extents[0] != extent || !keeps_blocks(start, block, extent)
             : least < 0 || greatest > extent - block)
       return false;  // it may be clamped
-    // (Of what is pending, devices have other parts.)
+    // (A pending value differs between devices.)
     for (int i = 0; i < start.count; ++i)
       if (w.chosen[0].sums.contains(axis_of(start.digits[i]))) return false;
     if (v.repeats(d)) continue;
@@ -295,7 +296,7 @@ constexpr bool slice_at(const workspace& w, view& v, const shape& from, const sh
     int first = 0;
     const int end = v.find(d, first);
     const digit major = v.digits[first];
-    const std::int64_t unit = extent / major.extent;  // positions for each step of it
+    const std::int64_t unit = extent / major.extent;  // positions of each step
     if (end > first + 1 &&
         !(major.dim >= 0 && keeps_blocks(start, unit, extent) && block % unit == 0))
       return false;
@@ -314,7 +315,7 @@ constexpr bool slice_at(const workspace& w, view& v, const shape& from, const sh
   return true;
 }
 
-/// An op that shows elements of its first operand, or joins its operands.
+/// Handles an op that shows elements of its first operand, or concatenates its operands.
 constexpr bool moved(workspace& w, const program& p, op_id o, view& v, const shape& tensor) {
   const auto attrs = p.attrs(o);
   const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(p.op(o).result).shape;
@@ -344,8 +345,8 @@ constexpr bool moved(workspace& w, const program& p, op_id o, view& v, const sha
   }
 }
 
-/// A tensor in a shape that the source gives it, transposed or repeated: in the shape that the
-/// source gives it so.
+/// Follows the source if it transposes or repeats a reshaped tensor, so that the result has a
+/// reshaped tensor, too.
 constexpr void follow_shape(workspace& w, const program& p, op_id o, const claim& known,
                             claim_list& to) {
   const bool turns = p.op(o).def->id == def<op::transpose>.id;
@@ -382,8 +383,8 @@ constexpr void follow_shape(workspace& w, const program& p, op_id o, const claim
     w.add(to, p.op(o).result, w.all.reshaped(alias.term, i), v, known.sums, known.scale);
 }
 
-/// A claim with dimensions of one element, which are to be padded, as one on its term in a shape
-/// that has these, too. False: there are none.
+/// Inserts dimensions of one element, which are to be padded, into a claim on a reshaped tensor.
+/// False without such dimensions.
 constexpr bool insert_dimensions(workspace& w, claim& known, const shape& from,
                                  const shape& result) {
   if (w.all.terms[known.term].alias.term >= 0) return false;
@@ -396,7 +397,7 @@ constexpr bool insert_dimensions(workspace& w, claim& known, const shape& from,
     if (to.rank == max_rank) return false;
     const bool added = d < from.rank && from.extents[d] == 1 && result.extents[d] > 1 &&
                        !seen.has(d) && (d <= next || next == tensor.rank);
-    if (!added && next == tensor.rank) return false;  // of more dimensions than its term
+    if (!added && next == tensor.rank) return false;  // more dimensions than its term
     v.start[to.rank] = added ? 0 : seen.start[next];
     v.beyond[to.rank] = added ? outside::unknown : seen.beyond[next];
     if (!added) place[next] = to.rank;
@@ -417,7 +418,7 @@ constexpr bool insert_dimensions(workspace& w, claim& known, const shape& from,
   return v.good();
 }
 
-/// A value between scalars that are the same, joined: it is padded.
+/// Handles the concatenation of a value between equal scalars: it is padding.
 constexpr bool pads_by_joining(workspace& w, const program& p, op_id o, claim_list& to) {
   if (p.op(o).def->id != def<op::concatenate>.id || w.chosen.size() < 2) return false;
   const int d = static_cast<int>(p.attrs(o)[0]);
@@ -455,8 +456,8 @@ constexpr bool pads_by_joining(workspace& w, const program& p, op_id o, claim_li
   return w.defining;
 }
 
-/// Operands that are joined, the outer ones of which may be a scalar that pads the others; in the
-/// shape that they have or that the source gives their tensor.
+/// Concatenated operands whose outer ones may be a scalar that pads the others, in their own shape
+/// or a reshaped one.
 class joining_padded {
  public:
   constexpr joining_padded(workspace& w, const program& p, op_id o, claim_list& to)
@@ -468,7 +469,7 @@ class joining_padded {
         given_(w.chosen),
         count_(static_cast<int>(given_.size())) {}
 
-  /// (Numbers at the ends may be pieces themselves, of a tensor that is the same everywhere.)
+  /// (Numbers at the ends may themselves be shards of a constant tensor.)
   constexpr void apply() {
     int low = 0, high = 0;
     while (low < count_ && is_number(low)) ++low;
@@ -488,8 +489,8 @@ class joining_padded {
   int d_;
   const vec<claim> given_;
   int count_;
-  int first_ = 0, last_ = 0;  ///< operands from the first on, before the last, are joined
-  operand_term fill_;         ///< what the others are
+  int first_ = 0, last_ = 0;  ///< joined operands: from the first, up to before the last
+  operand_term fill_;         ///< the other operands
 
   constexpr const shape& shape_of(int i) const { return p_.type(p_.operand(o_, i)).shape; }
   constexpr std::int64_t extents(int from, int to) const {
@@ -570,7 +571,7 @@ class joining_padded {
   }
 };
 
-/// Of a term that is no other one in another shape: how an op shows all its elements, or -1.
+/// The view by which an op shows all elements of a term that is not a reshaped one, or -1.
 constexpr int show_all(workspace& w, const program& p, op_id o, const claim& known) {
   const question asked{question::moving, false, -1, w.row_of(site(p, o)), -1, {}};
   const operand_term given = known.seen();
@@ -593,8 +594,8 @@ constexpr bool moves_whole(workspace& w, const program& p, op_id o, claim_list& 
   return true;
 }
 
-/// Is a part taken of elements that stand several times next to each other? Which of the equal ones
-/// they are is only told in the shape in which the source has them all.
+/// True if an op slices elements that repeat next to each other. The shape in which the source has
+/// all of them distinguishes them.
 constexpr bool cuts_repeated(const workspace& w, const program& p, op_id o) {
   if (p.op(o).def->id != def<op::slice>.id || w.chosen[0].view == open_view) return false;
   const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(p.op(o).result).shape;
@@ -615,7 +616,7 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   if (pads_by_joining(w, p, o, to)) return true;
   const value_id result = p.op(o).result;
   if (d.id == def<op::pad>.id && !w.is_identity(w.chosen[1], combiner::add)) w.unscale();
-  if (d.id == def<op::concatenate>.id)  // in the shape that one of them has
+  if (d.id == def<op::concatenate>.id)  // in the shape of one of them
     for (std::size_t i = 1; i < w.chosen.size(); ++i)
       if (see_as(w, w.chosen[0], w.chosen[i], p.type(p.operand(o, 0)).shape)) break;
   claim known = w.chosen[0];
@@ -646,7 +647,7 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   if (!good) return false;
   if (!w.defining) follow_shape(w, p, o, known, to);
   if (w.defining) w.reshape(known.term, w.number(v, known.term), p.type(result).shape);
-  // It may be one that the source has, too.
+  // The source may have this op, too.
   return w.defining || (d.id != def<op::pad>.id && d.id != def<op::dynamic_slice>.id &&
                         w.all.terms[known.term].alias.term < 0);
 }

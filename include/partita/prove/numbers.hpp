@@ -1,5 +1,5 @@
-/// Numbers: what ops make of those that are known, and between which of them integers lie. Only
-/// where nothing is rounded and nothing overflows.
+/// Numbers: constant folding, and ranges of integers. Only where nothing is rounded and nothing
+/// overflows.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@
 
 namespace partita::prove_detail {
 
-/// All integers from 0 to this one are values of the type.
+/// The maximum n such that all integers from 0 to n are values of the type.
 constexpr std::int64_t exact_up_to(dtype t) {
   if (t == dtype::f16) return 2048;
   if (t == dtype::bf16) return 256;
@@ -28,10 +28,11 @@ struct integer_range {
     return least <= other.least && other.greatest <= greatest;
   }
 };
-/// Magnitudes up to this one are counted with; sums of two of them do not overflow.
+/// The maximum magnitude for calculations; sums of two such numbers do not overflow.
 inline constexpr std::int64_t most_counted = std::int64_t{1} << 53;
 
-/// The integers of a type that are counted with. (Of floating types, those that no sum rounds.)
+/// The integers of a type that are used in calculations. (For floating types, those whose sums are
+/// not rounded.)
 constexpr integer_range integers_of(dtype t) {
   if (t == dtype::boolean) return {0, 1};
   const std::int64_t most = exact_up_to(t) < most_counted ? exact_up_to(t) : most_counted;
@@ -40,7 +41,7 @@ constexpr integer_range integers_of(dtype t) {
   return {low < -most_counted ? -most_counted : low, most};
 }
 
-/// A number that is an integer of its type, not -0, and counted with.
+/// True if a number is an integer of its type in the range of calculations, and not -0.
 constexpr bool is_exact(const meanings& all, const operand_term& x, double scale, std::int64_t& n) {
   if (x.view == operand_term::by_element || !all.is_number(x, n)) return false;
   const dtype t = all.terms[x.term].element;
@@ -72,7 +73,7 @@ constexpr bool is_true(ops::direction is, std::int64_t a, std::int64_t b) {
       return a >= b;
   }
 }
-/// Is a comparison the same for all numbers between these? Then `holds` says which.
+/// True if a comparison has the same result for all numbers in these ranges; `holds` is the result.
 constexpr bool is_decided(ops::direction is, const integer_range& a, const integer_range& b,
                           bool& holds) {
   const bool below = a.greatest<b.least, above = a.least> b.greatest;
@@ -85,11 +86,11 @@ constexpr bool is_decided(ops::direction is, const integer_range& a, const integ
   return (is == ops::direction::ge || is == ops::direction::lt) && not_below;
 }
 
-/// An op of one or two integers, as one. False: it is none, or another op.
+/// Folds an op on one or two integers. False if the result is not in range, or for another op.
 constexpr bool fold(const site& at, bool flags, std::int64_t a, std::int64_t b,
                     std::int64_t& made) {
-  constexpr std::int64_t half = std::int64_t{1} << 30;  // products of smaller ones are counted
-  constexpr std::int64_t most = std::int64_t{1} << 62;  // and sums of these
+  constexpr std::int64_t half = std::int64_t{1} << 30;  // products of smaller ones are in range
+  constexpr std::int64_t most = std::int64_t{1} << 62;  // and so are sums of these
   const std::uint64_t id = at.def().id;
   if (a > most || a < -most || b > most || b < -most) return false;
   switch (id) {
@@ -145,8 +146,8 @@ constexpr bool fold(const site& at, bool flags, std::int64_t a, std::int64_t b,
       return false;
   }
 }
-/// The same of numbers of types: of `from`, with a result of type `to`. (Of floating types, zeros
-/// have a sign, and quotients that are no integers are rounded.)
+/// Folds numbers of type `from` to a result of type `to`. (For floating types, zeros have a sign,
+/// and quotients that are not integers are rounded.)
 constexpr bool fold_exactly(const site& at, dtype from, dtype to, std::int64_t a, std::int64_t b,
                             std::int64_t& made) {
   if (!fold(at, from == dtype::boolean, a, b, made)) return false;
@@ -160,15 +161,15 @@ constexpr operand_term exact_number(meanings& all, std::int64_t n, dtype t) {
   return all.number(is_floating(t) ? std::bit_cast<std::int64_t>(static_cast<double>(n)) : n, t);
 }
 
-/// Are numbers from `least` to `greatest` counted with as positions? (Of i32, few enough that sums
-/// of some of them do not wrap: see offset.)
+/// True if numbers from `least` to `greatest` may be used as positions. (For i32, few enough that
+/// sums of some of them do not wrap: see offset.)
 constexpr bool are_counted(dtype t, std::int64_t least, std::int64_t greatest) {
   const std::int64_t most = t == dtype::i32 ? offset::most : most_counted;
   return least >= -most && greatest <= most && exact(t, least < 0 ? -least : least) &&
          exact(t, greatest < 0 ? -greatest : greatest);
 }
 
-/// Between which numbers the elements of a term lie.
+/// Finds the ranges of the elements of terms.
 class range_finder {
  public:
   constexpr explicit range_finder(const meanings& all) : all_(all) {}
@@ -179,12 +180,12 @@ class range_finder {
   static constexpr int most_depth = 8;
   const meanings& all_;
 
-  /// Is it an element of its term? (Nothing is said of what stands beyond.)
+  /// True if it is an element of its term, not padding, about which nothing is known.
   constexpr bool lies_inside(const operand_term& x) const {
     return x.view == operand_term::by_element ||
            !all_.views.reaches_beyond(x.view, all_.terms[x.term].shape);
   }
-  /// All numbers that a type has; beyond those that are counted with, more than any of these.
+  /// All numbers of a type, which may exceed the range of calculations.
   static constexpr integer_range any(dtype t) {
     const std::int64_t low = op::least_integer(t), high = op::greatest_integer(t);
     constexpr std::int64_t far = 4 * most_counted;
@@ -233,7 +234,7 @@ class range_finder {
         return {};
     }
   }
-  /// What a select chooses where its flag tells between which numbers that lies.
+  /// The range of a select whose flag restricts the range of the selected value.
   constexpr integer_range chosen(const term& made, int i, int depth) const {
     const operand_term flag = all_.terms.operand(made, 0), x = all_.terms.operand(made, i);
     integer_range found = of(x, depth);
@@ -244,7 +245,7 @@ class range_finder {
         !mine.same(tested) || (tested.computed.term >= 0 && tested.computed != x))
       return found;
     if (mine.is_sum && !is_far_from_overflow(made.element)) return found;
-    // (What is chosen may be a sum that wraps where the range of what was tested has no end.)
+    // (The selected value may be a wrapped sum if the range of the tested one is unbounded.)
     const bool may_wrap =
         mine.computed.term >= 0 && tested.computed.term < 0 && !in.has_both_ends();
     const bool alone = mine.position_sign == 0;
@@ -288,12 +289,12 @@ constexpr bool is_small(const meanings& all, const operand_term& x) {
   return !found.empty() && found.least > -offset::most && found.greatest < offset::most;
 }
 
-/// What terms that are made of positions, element by element, are at one of them.
+/// Evaluates terms that are computed from positions, element by element, at one position.
 class position_function {
  public:
   constexpr position_function(const meanings& all, const operand_term& of) : all_(all), of_(of) {}
 
-  /// False: it is not known, or made of something else.
+  /// False if the value is unknown, or depends on anything else.
   constexpr bool at(std::int64_t position, std::int64_t& n) {
     position_ = position;
     steps_ = 0;

@@ -1,4 +1,5 @@
-/// What one device alone has: where others have what leaves it as it is, it is what all make of it.
+/// Values of one device: if the other devices have the identity, their combination is the value of
+/// that device.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ struct one_device {
   std::uint32_t axes = 0;
   std::int64_t at[max_axes] = {};
 };
-/// The device for which a flag holds, which depends on its coordinates alone. False: none, or
-/// several.
+/// Finds the only device for which a flag that depends on coordinates holds. False if no device or
+/// several do.
 constexpr bool find_device(const workspace& w, const claim& flag, bool holds, one_device& found) {
   constexpr std::int64_t most = 4096;
   const view& v = w.all.views[flag.view];
@@ -42,7 +43,7 @@ constexpr bool find_device(const workspace& w, const claim& flag, bool holds, on
   }
   return count == 1;
 }
-/// What a value is on that device. False: of pieces that are moved, others tell, too.
+/// Restricts a value to that device. False for shifted shards, which depend on other devices, too.
 constexpr bool stay_on(workspace& w, const one_device& here, claim& x) {
   view v = w.all.views[x.view];
   if (const moved_piece* const is = moved_of(w, x.term); is != nullptr) {
@@ -73,7 +74,7 @@ constexpr bool stay_on(workspace& w, const one_device& here, claim& x) {
   x.view = w.number(r, x.term);
   return r.good() && w.can_be_seen(r, x.term);
 }
-/// By which of these is it left as it is what it is combined with? `stack`: by none.
+/// The combiner that has this identity; `stack` if none has.
 constexpr combiner leaves_by(const workspace& w, const claim& c) {
   if (c.view == open_view) return combiner::stack;
   const bool flags = w.all.terms[c.term].element == dtype::boolean;
@@ -83,14 +84,15 @@ constexpr combiner leaves_by(const workspace& w, const claim& c) {
     if (w.is_identity(c, each)) return each;
   return !flags && is_nothing(w, c) ? combiner::add : combiner::stack;
 }
-/// The result is one of the operands, or has a scalar everywhere.
+/// Records that the result is one of the operands, or a scalar everywhere.
 constexpr void add_spread(workspace& w, const program& p, op_id o, claim c, claim_list& to) {
   const value_id result = p.op(o).result;
   if (c.view != open_view)
     c.view = w.number(spread(w.all.views[c.view], p.type(result).shape.rank), c.term);
   w.add(to, result, c);
 }
-/// What one device has, and the others have zeros (or ones), is the sum (or the product) of that.
+/// Handles a select between a value on one device and zeros (or ones) on the others: the value is a
+/// pending sum (or product).
 constexpr void of_one_device(workspace& w, const program& p, op_id o, claim_list& to) {
   if (p.op(o).def->id != def<op::select>.id || w.some_open) return;
   const claim& flag = w.chosen[0];

@@ -1,7 +1,8 @@
-/// Parts of sums: values that are reduced over some of what the source reduces, until all of it is.
+/// Partial sums: values that reduce some of the elements that the source reduces, until all are
+/// included.
 ///
-/// Law       A sum over two sets of positions that have none in common is the sum of the sums over
-///           each of them (so of max, min, and, or, *).
+/// Law       A sum over two disjoint sets of positions is the sum of the sums over each of them
+///           (likewise max, min, and, or, *).
 #pragma once
 
 #include <partita/op/combine.hpp>
@@ -14,7 +15,7 @@ namespace partita::prove_detail {
 
 constexpr bool is_partial(const claim& c) { return c.sums.contains(bound_axis); }
 
-/// The dimensions of a value as loops.
+/// Represents the dimensions of a value as loops.
 constexpr void set_loops(workspace& w, const tensor_type& value) {
   w.local.clear();
   vec<tensor_type> operands;
@@ -23,8 +24,8 @@ constexpr void set_loops(workspace& w, const tensor_type& value) {
   for (int d = 0; d < value.shape.rank; ++d) c.tile(value.shape[d], d).operand(0, d);
 }
 
-/// Is it a sum of products, each of two elements? (So is a convolution whose windows see one
-/// position each.)
+/// True if it is a sum of products of two elements. (Convolutions whose windows see one position
+/// each are, too.)
 constexpr bool is_product(const site& at) {
   if (at.def().id == def<op::dot_general>.id) return true;
   if (at.def().id != def<op::convolution>.id) return false;
@@ -33,18 +34,18 @@ constexpr bool is_product(const site& at) {
   for (int d = 0; d < r.spatial; ++d) trivial = trivial && r.window.at[d].trivial();
   return trivial;
 }
-/// Is a term what a convolution with windows makes before it sums over features?
+/// True if a term is the result of a convolution with windows before the sum over features.
 constexpr bool is_unsummed(const workspace& w, int t) {
   const int of = w.all.terms[t].product_of;
   return of >= 0 && w.all.terms[of].unsummed == t;
 }
-/// Do the loops of a local op say all of it?
+/// True if the loops of a local op describe it completely.
 constexpr bool has_loops(const site& at) {
   const op_def& d = at.def();
   const bool reduces = d.id == def<op::reduce>.id && at.operand_count() == 1;
   return at.op >= 0 && at.branched < 0 && (d.elementwise || reduces || is_product(at));
 }
-/// Is something in a sum that no sum of the source has?
+/// True if a sum contains something that no sum of the source contains.
 constexpr bool reduces_beyond(const workspace& w, const claim& c) {
   const view& v = w.all.views[c.view];
   const term& of = w.all.terms[c.term];
@@ -57,7 +58,7 @@ constexpr bool reduces_beyond(const workspace& w, const claim& c) {
   }
   return false;
 }
-/// What that is where all that the source sums over is in it: a view of the sum.
+/// The view of the source's sum if a partial sum covers everything that the source reduces.
 constexpr bool sum_all(const workspace& w, const claim& c, view& result, pending& sums) {
   const term& unsummed = w.all.terms[c.term];
   const term& sum = w.all.terms[unsummed.product_of];
@@ -92,7 +93,8 @@ constexpr bool sum_all(const workspace& w, const claim& c, view& result, pending
   }
   return result.good();
 }
-/// What a part of a sum is where all that the source reduces is in it; else what it is.
+/// If a partial sum covers everything the source reduces, records the full sum; otherwise keeps it
+/// partial.
 constexpr void close(workspace& w, const tensor_type& type, value_id v, const claim& c,
                      claim_list& to) {
   bool closed = false;
@@ -121,13 +123,13 @@ constexpr void close(workspace& w, const tensor_type& type, value_id v, const cl
   }
   if (closed) return;
   if (is_partial(c) && reduces_beyond(w, c))
-    w.explain(most_near, concat("what stands behind the end is reduced, too"));
+    w.explain(most_near, concat("padding is reduced, too"));
   else
     w.add(to, v, c);
 }
 
-/// The digits of `owner` as bound ones. False: something repeats, and so would be reduced more than
-/// once.
+/// Turns the digits of `owner` into bound ones. False if something repeats, which would be reduced
+/// more than once.
 constexpr bool bind(view& v, int owner, int rank) {
   for (int i = 0; i < v.count; ++i)
     if (v.digits[i].owner == owner && v.digits[i].dim < 0) return false;
@@ -136,14 +138,14 @@ constexpr bool bind(view& v, int owner, int rank) {
     if (v.digits[i].owner == owner) v.digits[i].owner = on_axis(bound_axis);
   return true;
 }
-/// `count` times the same is reduced.
+/// Records that the same value is reduced `count` times.
 constexpr bool repeat(claim& c, std::int64_t count, combiner combine, dtype element) {
   if (count == 1 || is_idempotent(combine)) return true;
   return combine == combiner::add && is_floating(element) &&
          take_factor(c.scale, static_cast<double>(count));
 }
 
-/// What a reduction makes of what is chosen: bound digits.
+/// Applies a reduction to the chosen claim: its digits become bound.
 constexpr bool find_part(workspace& w, const site& at, claim& c) {
   if (at.def().id != def<op::reduce>.id || at.operand_count() != 1) return false;
   const auto attrs = at.attrs();
@@ -166,7 +168,7 @@ constexpr bool find_part(workspace& w, const site& at, claim& c) {
   if (v.depends_on(bound_axis)) c.sums.add(1u << bound_axis, combine);
   return true;
 }
-/// What a contraction multiplies, of which the source's op t sums more.
+/// The products of a contraction, if the source's op t sums them over more loops.
 constexpr bool find_products(workspace& w, const site& at, int t, claim& c) {
   view product;
   c = {};
@@ -181,7 +183,8 @@ constexpr bool find_products(workspace& w, const site& at, int t, claim& c) {
   c.view = w.number(product, c.term);
   return product.good();
 }
-/// What a convolution with windows makes of some of the features that the source's op t sums over.
+/// The result of a convolution with windows for some of the features that the source's op t sums
+/// over.
 constexpr bool find_unsummed(workspace& w, const site& at, int t, claim& c) {
   c = {};
   if (at.op < 0 || at.def().id != def<op::convolution>.id || at.swapped ||
@@ -198,7 +201,7 @@ constexpr bool find_unsummed(workspace& w, const site& at, int t, claim& c) {
   c.view = w.number(unsummed, c.term);
   return true;
 }
-/// A reduction of which the source has no like.
+/// Handles a reduction that has no counterpart in the source.
 constexpr bool reduce_partly(workspace& w, const site& at, double scale, claim_list& to) {
   claim c;
   if (!find_part(w, at, c) || !take_factor(c.scale, scale)) return false;
@@ -219,7 +222,7 @@ constexpr bool convolve_partly(workspace& w, const site& at, int t, double scale
   close(w, at.result_type(0), at.result(0), c, to);
   return true;
 }
-/// A value that is what the source reduces, once devices have reduced it: as a part of that sum.
+/// Treats a value that the source reduces as a partial sum before the devices reduce it.
 constexpr bool open(workspace& w, const program& p, value_id v, const claim& like, claim_list& to,
                     claim& c) {
   const site at(p, p.producer(v));
@@ -246,7 +249,7 @@ constexpr bool open(workspace& w, const program& p, value_id v, const claim& lik
   return good;
 }
 
-/// The values of all `n` positions along an axis are reduced: what a value has there becomes bound.
+/// Reduces the values of all `n` positions along an axis: its digits become bound.
 constexpr bool reduce_axis(claim& c, view& v, int axis, std::int64_t n, combiner combine,
                            dtype element) {
   int begin = 0;
@@ -260,7 +263,7 @@ constexpr bool reduce_axis(claim& c, view& v, int axis, std::int64_t n, combiner
   return end == begin + 1 && bind(v, on_axis(axis), v.rank) &&
          c.sums.add(1u << bound_axis, combine);
 }
-/// The same of all devices along axes.
+/// The same for all devices along axes.
 constexpr bool reduce_axes(workspace& w, const collective& what, const tensor_type& type,
                            value_id result, claim c, claim_list& to) {
   view v = w.all.views[c.view];
@@ -274,7 +277,7 @@ constexpr bool reduce_axes(workspace& w, const collective& what, const tensor_ty
   return true;
 }
 
-/// Two parts of one sum, the second of which begins where the first one ends: as one, in `v`.
+/// Joins two adjacent parts of one sum into `v`: the second starts where the first ends.
 class joining {
  public:
   constexpr joining(const view& first, const view& second, const shape& tensor)
@@ -334,12 +337,12 @@ class joining {
     if (dim_ >= 0 && wraps()) {
       const std::int64_t n = modulus();
       distance_ = (distance_ % n + n) % n;
-      if (distance_ == 0) return false;       // both begin at the same position
+      if (distance_ == 0) return false;       // both start at the same position
       if (distance_ > n / 2) distance_ -= n;  // the shorter way around
     }
     return dim_ >= 0;
   }
-  /// Stands outside of both the same? (The first may go around where the second need not.)
+  /// True if both have the same padding. (The first may wrap around if the second need not.)
   static constexpr bool goes_with(const view& a, const view& b, int d) {
     return a.beyond[d] == b.beyond[d] ||
            (a.beyond[d] < 0 && outside::filling(a.beyond[d]) == b.beyond[d] &&
@@ -355,8 +358,8 @@ class joining {
   constexpr bool equal_distance(std::int64_t n) const {
     return wraps() ? (n - distance_) % modulus() == 0 : n == distance_;
   }
-  /// Has b all digits of a, but for one that is bound, in that dimension? (Those of dimensions of
-  /// the value, which stand first, in the same order.)
+  /// True if b has all digits of a in that dimension, except for a bound one. (Those of the value's
+  /// dimensions, which come first, in the same order.)
   constexpr bool same_but_one(const view& a, const view& b, int& extra) const {
     for (int i = 0; i < a.count && a.digits[i].owner >= 0; ++i)
       if (i >= b.count || b.digits[i] != a.digits[i]) return false;
@@ -371,7 +374,7 @@ class joining {
     }
     return true;
   }
-  /// The least steps by which positions along the dimension are reduced; 0: by none.
+  /// The minimum step by which positions along the dimension are reduced; 0: they are not.
   constexpr std::int64_t bound_step(const view& v) const {
     std::int64_t least = 0;
     for (int i = 0; i < v.count; ++i) {
@@ -382,8 +385,8 @@ class joining {
     }
     return least;
   }
-  /// All of a dimension (or every so many-th of it), wherever it starts, is the same from its first
-  /// position on, on each device.
+  /// Moves the start to the first position if a dimension, or every n-th position of it, is covered
+  /// completely on each device.
   constexpr void go_around(view& v) const {
     if (!wraps()) return;
     const std::int64_t n = modulus(), step = bound_step(v);
@@ -411,7 +414,7 @@ class joining {
   }
 };
 
-/// Two parts of one sum are joined.
+/// Joins two partial sums of one sum.
 constexpr bool join(workspace& w, const program& p, op_id o, claim_list& to) {
   if (w.defining || w.chosen.size() != 2) return false;
   claim a = w.chosen[0], b = w.chosen[1];

@@ -1,4 +1,4 @@
-/// How a part of a tensor of the source is seen in the whole one.
+/// Views of a part of a source tensor in the global tensor.
 #pragma once
 
 #include <partita/prove/piece.hpp>
@@ -6,7 +6,7 @@
 
 namespace partita::prove_detail {
 
-/// Have a dimension of one view and one of another one the same digits?
+/// True if a dimension of one view and a dimension of another have the same digits.
 constexpr bool same_along(const view& a, int d, const view& b, int e) {
   int mine = 0, theirs = 0;
   const int end = a.find(d, mine), other = b.find(e, theirs);
@@ -17,8 +17,8 @@ constexpr bool same_along(const view& a, int d, const view& b, int e) {
   }
   return true;
 }
-/// Two shapes of one tensor: how the first sees the second one, dimension by dimension. (Along
-/// others than these, both repeat.)
+/// Finds the view of one shape of a tensor in another, dimension by dimension. (Along all other
+/// dimensions both repeat.)
 constexpr bool match_dimensions(const view& a, const shape& of_a, const view& b, const shape& of_b,
                                 view& seen) {
   if (a.dims != b.dims) return false;
@@ -43,8 +43,8 @@ constexpr bool match_dimensions(const view& a, const shape& of_a, const view& b,
     if (a.digits[i].owner < 0) return false;
   return true;
 }
-/// How a tensor that the source sees as `whole` sees the term of a part of it. Along a dimension
-/// where a term is the same, a part that reaches beyond is seen as it is in the term.
+/// Finds how a tensor that the source sees as `whole` sees the term of a part of it. Along a
+/// dimension in which a term repeats, a part with padding is seen as in the term.
 constexpr bool find_whole(const meanings& all, const operand_term& whole, const shape& s,
                           const operand_term& part, view& seen) {
   const term& of = all.terms[part.term];
@@ -61,7 +61,7 @@ constexpr bool find_whole(const meanings& all, const operand_term& whole, const 
     if (source.repeats(d) && !all.views[part.view].sees_along(d)) seen.drop(d);
   return true;
 }
-/// The piece of each of its dimensions that a part holds.
+/// Finds the shard of each dimension that a part holds.
 constexpr bool find_pieces(const meanings& all, const operand_term& whole, const shape& s,
                            const operand_term& part, piece* pieces) {
   view seen;

@@ -1,4 +1,4 @@
-/// What of a value is still to be reduced.
+/// Pending reductions of a value.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,22 @@
 
 namespace partita::prove_detail {
 
-/// Is the greatest of the same values that value? (So the least, whether all or some hold.)
+/// True if combining equal values returns that value, as maximum, minimum, and, or do.
 constexpr bool is_idempotent(combiner c) {
   return c == combiner::max || c == combiner::min || c == combiner::logical_and ||
          c == combiner::logical_or;
 }
 
-/// Coordinates that values are reduced over before they are what they should be: of axes of the
-/// mesh, and of loops. Of `bound_axis`, they are reduced over it already.
+/// The coordinates over which a value still has to be reduced: mesh axes and loops. With
+/// `bound_axis`, it is reduced over it already.
 struct pending {
   std::uint32_t axes = 0;
   combiner combine = combiner::stack;
 
   constexpr bool any() const { return axes != 0; }
   constexpr bool contains(int axis) const { return (axes >> axis & 1u) != 0; }
-  /// False: these are pending with another combiner, or some of the others are already.
+  /// False if other reductions are pending with another combiner, or over some of the same
+  /// coordinates.
   constexpr bool add(std::uint32_t more, combiner by) {
     if (more == 0) return true;
     if ((axes & more & ~(1u << bound_axis)) != 0 || (axes != 0 && combine != by)) return false;

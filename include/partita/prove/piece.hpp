@@ -1,4 +1,4 @@
-/// Pieces: where the elements of a value lie along one dimension of an operand.
+/// Pieces: the positions of a value's elements along one dimension of an operand.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace partita::prove_detail {
 
-/// A value holds the positions start + sum of its digits (see view) of one dimension; local digits
-/// come first, major to minor. `free`: any positions are alike, for they hold the same.
+/// The positions start + sum of the digits (see view) that a value holds of one dimension. Local
+/// digits come first, major to minor. `free`: all positions are equal, because their contents are.
 struct piece {
   static constexpr int most = 12;
   bool free = false;
@@ -67,28 +67,28 @@ struct piece {
   constexpr bool lies_inside(std::int64_t extent) const {
     return free || (least() >= 0 && greatest() < extent);
   }
-  /// All positions of a dimension, in order, on every device?
+  /// True if it is all positions of a dimension, in order, on every device.
   constexpr bool whole(std::int64_t extent) const {
     if (free || start != 0) return false;
     if (extent <= 1) return count == 0;
     return count == 1 && digits[0].owner >= 0 && digits[0].extent == extent &&
            digits[0].stride == 1;
   }
-  /// Does each device hold positions that are next to each other, ascending?
+  /// True if each device holds adjacent positions, in ascending order.
   constexpr bool in_order() const {
     int here = 0;
     for (int i = 0; i < count; ++i)
       if (digits[i].owner >= 0 && (++here > 1 || digits[i].stride != 1)) return false;
     return true;
   }
-  /// Do both hold the same positions? (What lies outside may differ.)
+  /// True if both hold the same positions; padding may differ.
   constexpr bool same_positions(const piece& other) const {
     if (free != other.free || start != other.start || count != other.count) return false;
     for (int i = 0; i < count; ++i)
       if (digits[i] != other.digits[i]) return false;
     return true;
   }
-  /// The same, of digits in any order.
+  /// The same for digits in any order.
   constexpr bool same_digits(const piece& other) const {
     if (start != other.start || count != other.count) return false;
     for (int i = 0; i < count; ++i) {
@@ -98,8 +98,8 @@ struct piece {
     }
     return true;
   }
-  /// Do the devices together hold each of the positions 0 to some end once, and nothing else? Gives
-  /// the end, or -1.
+  /// The end of the range [0, end) if the devices together hold each of its positions once and
+  /// nothing else; otherwise -1.
   constexpr std::int64_t covered() const {
     if (free || start != 0) return -1;
     std::int64_t end = 1;
@@ -114,18 +114,18 @@ struct piece {
   }
 };
 
-/// From positions in the tensor to those in an operand that is itself a view of it.
+/// Maps positions in a tensor to those in an operand that is itself a view of it.
 class relative_view {
  public:
-  /// `whole`: how the operand as a whole sees the tensor; `part`: a value that sees the same one.
-  /// `own`: how the tensor sees itself, see meanings::own. `loops`: the value has loops, in any
-  /// order, instead of the dimensions of the operand, and the digits of pieces tell their loop.
+  /// `whole`: the global operand's view of the tensor. `part`: the view of a value on the same
+  /// tensor. `own`: the tensor's view of itself, see meanings::own. `loops`: the value has loops in
+  /// any order instead of the operand's dimensions, and the digits of pieces name their loop.
   constexpr relative_view(const view& whole, const shape& operand, const view& part,
                           const shape& tensor, const view* own, bool loops = false)
       : whole_(whole), operand_(operand), part_(part), tensor_(tensor), own_(own), loops_(loops) {}
 
-  /// The piece of each dimension of the operand that the value holds. False: it is none, or not
-  /// known to be one.
+  /// Finds the piece of each dimension of the operand that the value holds. False if it holds none,
+  /// or this is unknown.
   constexpr bool find(piece* pieces) const {
     if ((part_.rank != operand_.rank && !loops_) || part_.dims != whole_.dims || !whole_is_known())
       return false;
@@ -147,7 +147,7 @@ class relative_view {
       if (!pieces[d].good()) return false;
     return stays_in_parts(steps);
   }
-  /// The other way round: does the value hold these pieces, whose digits tell their owners?
+  /// The inverse: true if the value holds these pieces, whose digits name their owners.
   constexpr bool holds(const piece* pieces) const {
     for (int dim = 0; dim < whole_.dims; ++dim)
       if (!is_known(dim) || (whole_.reaches_beyond(dim, tensor_.extents[dim]) &&
@@ -164,7 +164,7 @@ class relative_view {
     for (int dim = 0; dim < whole_.dims; ++dim) v.beyond[dim] = seen.beyond[dim];
     return v.good() && v == seen;
   }
-  /// Are positions along a dimension those along one before it, too?
+  /// True if positions along a dimension also occur along an earlier one.
   static constexpr bool shares_owner(const piece* pieces, int d) {
     for (int i = 0; i < pieces[d].count; ++i)
       for (int other = 0; other < d && pieces[d].digits[i].owner >= 0; ++other)
@@ -172,11 +172,11 @@ class relative_view {
           if (pieces[other].digits[k].owner == pieces[d].digits[i].owner) return true;
     return false;
   }
-  /// Adds what a value shows of the tensor that holds the piece of dimension d: where that is made
-  /// of several digits, they are filled from the minor one on, without carry.
+  /// Adds to `v` a value's view of the tensor for the piece of dimension d. If that consists of
+  /// several digits, they are filled from the minor one on, without carry.
   constexpr bool show(const piece* pieces, int d, view& v) const {
     const piece& mine = pieces[d];
-    if (shares_owner(pieces, d)) return false;  // also where only the operand's elements repeat
+    if (shares_owner(pieces, d)) return false;  // also if only the operand's elements repeat
     int begin = 0;
     const int end = whole_.find(d, begin);
     if (begin == end) return true;
@@ -212,7 +212,7 @@ class relative_view {
         rest /= room;
         stride *= room;
       }
-      if (each.owner < 0 && count > 1 && shows) return false;  // a coordinate is not cut
+      if (each.owner < 0 && count > 1 && shows) return false;  // a coordinate is not split
       for (int k = count; k-- > 0;) {
         const digit& from = whole_.digits[at[k]];
         v.add(each.owner, from.dim, parts[k], steps[k] * from.stride);
@@ -229,12 +229,11 @@ class relative_view {
   const view* own_;
   bool loops_;
 
-  /// How many steps a value goes along each digit of the operand's view: from the least to the
-  /// greatest.
+  /// The range of steps of a value along each digit of the operand's view.
   struct ranges {
     std::int64_t least[max_digits], greatest[max_digits];
 
-    constexpr explicit ranges(int digits) {  // (others are not looked at)
+    constexpr explicit ranges(int digits) {  // (others are not used)
       for (int k = 0; k < digits; ++k) least[k] = greatest[k] = 0;
     }
     constexpr void grow(int k, std::int64_t steps) {
@@ -250,7 +249,8 @@ class relative_view {
   constexpr int owner_in(const digit& part) const {
     return part.owner < 0 || loops_ ? part.owner : 0;
   }
-  /// (Of positions, any number is one; of a tensor without elements there is nothing to know.)
+  /// True if the contents are known. (For positions, any number is; a tensor without elements has
+  /// nothing unknown.)
   constexpr bool is_known(int dim) const {
     const std::int64_t n = tensor_.extents[dim];
     return n == 0 || n == max_elements || whole_.beyond[dim] != outside::unknown ||
@@ -261,14 +261,14 @@ class relative_view {
       if (!is_known(dim)) return false;
     return true;
   }
-  /// Where the operand itself reaches beyond the tensor, the value sees the same there.
+  /// True if the value has the same padding as the operand.
   constexpr bool same_beyond(int dim) const {
     const std::int64_t extent = tensor_.extents[dim];
     return part_.beyond[dim] == whole_.beyond[dim] || !whole_.reaches_beyond(dim, extent) ||
            !part_.reaches_beyond(dim, extent);
   }
-  /// What lies beyond a dimension of the tensor that is only a minor part of one of the operand
-  /// would lie among the other elements of that.
+  /// True unless padding of a tensor dimension that is a minor part of an operand dimension would
+  /// be mixed with its other elements.
   constexpr bool stays_in_part(int dim) const {
     if (!part_.reaches_beyond(dim, tensor_.extents[dim])) return true;
     for (int i = 1; i < whole_.count; ++i)
@@ -277,12 +277,12 @@ class relative_view {
         return false;
     return true;
   }
-  /// Is digit i of the operand's view a minor one of its dimension?
+  /// True if digit i of the operand's view is a minor one of its dimension.
   constexpr bool is_minor(int i) const {
     return i > 0 && whole_.digits[i - 1].owner == whole_.digits[i].owner;
   }
-  /// Where a dimension of the operand is made of several digits, positions in a minor one do not go
-  /// over to the next step of a major one.
+  /// True unless, in a dimension of several digits, positions of a minor digit continue into the
+  /// next step of a major one.
   constexpr bool stays_in_parts(const ranges& steps) const {
     for (int k = 0; k < whole_.count; ++k)
       if (is_minor(k) && (steps.least[k] < 0 || steps.greatest[k] >= whole_.digits[k].extent))
@@ -290,14 +290,14 @@ class relative_view {
     return true;
   }
   static constexpr std::int64_t magnitude(std::int64_t n) { return n < 0 ? -n : n; }
-  /// How many positions of its dimension a step of digit i of the operand's view is.
+  /// The number of positions of its dimension in a step of digit i of the operand's view.
   constexpr std::int64_t weight(int i) const {
     std::int64_t n = 1;
     for (int k = i + 1; k < whole_.count && whole_.digits[k].owner == whole_.digits[i].owner; ++k)
       n *= whole_.digits[k].extent;
     return n;
   }
-  /// Is a digit the one with the largest steps along its dimension of the tensor?
+  /// True if a digit has the largest steps along its dimension of the tensor.
   constexpr bool is_major(int i) const {
     for (int k = 0; k < whole_.count; ++k)
       if (whole_.digits[k].dim == whole_.digits[i].dim &&
@@ -305,7 +305,7 @@ class relative_view {
         return false;
     return true;
   }
-  /// The digit of the operand's view with the largest steps that a stride is made of, or -1.
+  /// The digit of the operand's view with the largest steps that divide a stride, or -1.
   constexpr int digit_for(int dim, std::int64_t stride) const {
     int best = -1;
     for (int k = 0; k < whole_.count; ++k) {
@@ -315,9 +315,9 @@ class relative_view {
     }
     return best;
   }
-  /// Elements that stand several times in a part of a dimension: in the operand as often.
+  /// Handles elements that repeat in a part of a dimension as often as in the operand.
   constexpr bool repeat(const digit& part, piece* pieces, ranges& steps) const {
-    const auto number = [&](const view& v, const digit* at) {  // of those of the same owner
+    const auto number = [&](const view& v, const digit* at) {  // among those of the same owner
       int n = 0;
       for (int i = 0; &v.digits[i] != at; ++i)
         n += v.digits[i].owner == part.owner && v.digits[i].dim < 0;
@@ -334,21 +334,21 @@ class relative_view {
     }
     return false;
   }
-  /// Elements that stand several times where in the operand each stands once: steps of nothing.
+  /// Handles elements that repeat more often than in the operand: steps of size zero.
   constexpr bool repeat_more(const digit& part, piece* pieces) const {
     for (int k = 0; k < whole_.count; ++k)
       if (whole_.digits[k].owner == part.owner && whole_.digits[k].dim < 0) return false;
     pieces[part.owner].add(0, part.extent, 0);
     return true;
   }
-  /// The same of digits before one, as long as any position was as good as others.
+  /// The same for earlier digits, as long as all positions are equal.
   constexpr void repeat_before(const digit& part, piece& to) const {
     for (int i = 0; &part_.digits[i] != &part; ++i)
       if (part_.digits[i].owner == part.owner && part_.digits[i].dim < 0)
         to.add(0, part_.digits[i].extent, 0);
   }
-  /// Where the operand has no digits of a dimension: its own dimension of one element for that, or
-  /// -1. (Padded, a value can be cut along it, into this element and what lies beyond.)
+  /// A dimension of the operand with one element that represents a dimension without digits, or -1.
+  /// (If padded, a value can be sharded along it, into this element and padding.)
   constexpr int only_position(int dim) const {
     for (int k = 0; k < whole_.count; ++k)
       if (whole_.digits[k].dim == dim) return -1;
@@ -362,15 +362,15 @@ class relative_view {
       if (fits(d)) return d;
     return -1;
   }
-  /// Are all positions of a dimension of the tensor, and of the operand, alike? Then those of the
-  /// one may be taken for those of the other.
+  /// True if all positions of a dimension of the tensor and of the operand are equal, so that they
+  /// are interchangeable.
   constexpr bool counts_itself(int dim) const {
     return own_ != nullptr && whole_.dims == operand_.rank && operand_.extents[dim] > 1 &&
            operand_.extents[dim] == tensor_.extents[dim] && !whole_.has(dim) &&
            !own_->sees_along(dim) && !whole_.reaches_beyond(dim, tensor_.extents[dim]);
   }
-  /// What stands outside of a dimension of the operand: what does outside of the tensor, if nothing
-  /// of that lies between. Its positions are so many steps, from `first` on.
+  /// The padding of a dimension of the operand: that of the tensor, if nothing else is between. Its
+  /// positions are steps, from `first` on.
   constexpr std::int64_t beyond(int dim, const piece& of, std::int64_t extent, std::int64_t first,
                                 std::int64_t step) const {
     const std::int64_t n = tensor_.extents[dim];
@@ -400,8 +400,9 @@ class relative_view {
       return true;
     }
     digit rest = part;
-    // From the major end: what a digit of the operand cannot hold goes to one with larger steps.
-    std::int64_t parts[max_digits];  // (not set before they are used)
+    // From the major end: the part that exceeds a digit of the operand goes to one with larger
+    // steps.
+    std::int64_t parts[max_digits];  // (written before they are read)
     int at[max_digits], count = 0;
     while (rest.extent > 1) {
       const int k = digit_for(rest.dim, rest.stride);
@@ -416,7 +417,7 @@ class relative_view {
       at[count++] = k;
       rest.extent /= room;
       rest.stride *= room;
-      if (rest.extent > 1 && part.owner < 0) return false;  // a coordinate is not cut
+      if (rest.extent > 1 && part.owner < 0) return false;  // a coordinate is not split
     }
     std::int64_t stride = rest.stride;
     for (int i = count; i-- > 0;) {
@@ -428,8 +429,8 @@ class relative_view {
     }
     return true;
   }
-  /// Is a dimension of the operand made of whole ones of the tensor, of which the value sees only
-  /// what lies inside but along the major one?
+  /// True if a dimension of the operand consists of complete dimensions of the tensor, and the
+  /// value sees no padding except along the major one.
   constexpr bool holds_rows(int major) const {
     for (int i = major; i < whole_.count && whole_.digits[i].owner == whole_.digits[major].owner;
          ++i) {
@@ -441,8 +442,8 @@ class relative_view {
     }
     return true;
   }
-  /// Of a dimension of the tensor that dimensions of the operand make up, what lies beyond it lies
-  /// beyond the major one of these, if the pieces of the others stay inside.
+  /// For a dimension of the tensor made of several operand dimensions, moves its padding to the
+  /// major one, if the pieces of the others stay inside.
   constexpr void pass_beyond(int dim, piece* pieces) const {
     if (outside::turns(part_.beyond[dim]) || whole_.start[dim] != 0) return;
     int major = -1;
@@ -486,7 +487,7 @@ class relative_view {
       for (int other = 0; other < dim; ++other)
         if (part_.start[other] != whole_.start[other] || part_.sees_along(other))
           first = first && only_position(other) != d;
-      if (!first) return false;  // it may lie outside along the one, or along the other
+      if (!first) return false;  // it may be outside along either one
       to.free = to.free && rest == 0;
       to.start += rest;
       to.beyond = beyond(dim, to, 1, whole_.start[dim], 1);
@@ -528,8 +529,8 @@ constexpr int first_digit(const view& v, int d) {
   v.find(d, first);
   return first;
 }
-/// Is a dimension of a value all of one of the tensor, in this or the other order, and nothing else
-/// of that one?
+/// True if a dimension of a value is all of a dimension of the tensor, in ascending or descending
+/// order, and the value sees nothing else of that.
 constexpr bool is_all_of_one(const view& v, int d, const shape& tensor) {
   int first = 0;
   if (v.find(d, first) != first + 1) return false;
@@ -540,11 +541,12 @@ constexpr bool is_all_of_one(const view& v, int d, const shape& tensor) {
     if (i != first && v.digits[i].dim == only.dim) return false;
   return true;
 }
-/// Of a value that sees an operand, which sees a tensor: how it sees the tensor. False: not as a
-/// view, or it sees what lies beyond the operand. (Sums of what repeats are sums of as much.)
+/// The view of a tensor by a value that sees an operand, which sees the tensor. False if it is not
+/// a view, or if it sees padding of the operand. (Sums of repeated elements stay sums of the same
+/// number.)
 constexpr bool see_through(const view& whole, const shape& operand, const view& part,
                            const shape& tensor, view& v) {
-  unsigned turned = 0;  // dimensions that the part goes around, as all of one of the tensor
+  unsigned turned = 0;  // dimensions in which the part wraps around
   for (int d = 0; d < operand.rank; ++d) {
     if (!part.reaches_beyond(d, operand.extents[d])) continue;
     if (part.beyond[d] != outside::wraps || !is_all_of_one(whole, d, tensor)) return false;
@@ -571,7 +573,7 @@ constexpr bool see_through(const view& whole, const shape& operand, const view& 
   return v.reduced_elements() == part.reduced_elements();
 }
 
-/// The view of a tensor that has one piece of each of its dimensions.
+/// The view of a tensor with one piece of each of its dimensions.
 constexpr view as_view(const piece* pieces, int rank) {
   view v(rank, rank);
   for (int d = 0; d < rank; ++d) {

@@ -1,4 +1,4 @@
-/// Numbers and positions: constants, counters, starts of shards, their sums and differences.
+/// Numbers and positions: constants, iotas, starts of shards, their sums and differences.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace partita::prove_detail {
 
-/// A view of a value with more dimensions, in which it repeats.
+/// A view of a value with more dimensions, along which it repeats.
 constexpr view spread(const view& v, int rank) {
   if (v.rank == rank) return v;
   return with_owners(v, rank, [](int d) { return d; });
@@ -26,8 +26,8 @@ constexpr void add_number(workspace& w, claim_list& to, value_id v, const tensor
     w.all.reshaping_of(scalar.term, w.number(seen, scalar.term), t.shape);
 }
 
-/// Positions of which the source has one alone, in some shape, and not these, are also that one,
-/// and something else beyond.
+/// If the source has only one such position, in some shape, records positions as that one with
+/// other padding.
 constexpr void begin_with_one(workspace& w, claim_list& to, value_id result, const shape& local,
                               int term, const view& v) {
   if (w.defining || v.count == 0) return;
@@ -57,7 +57,7 @@ constexpr void begin_with_one(workspace& w, claim_list& to, value_id result, con
   }
 }
 
-/// Constants and counters; false: another op without operands.
+/// Handles constants and iotas. False for other ops without operands.
 constexpr bool lift_number(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   const tensor_type& t = p.type(n.result);
@@ -92,7 +92,7 @@ constexpr void lift_start(workspace& w, const program& p, op_id o, claim_list& t
   if (step >= 0) w.add(to, n.result, w.all.terms.positions(p.type(n.result).element), v, {});
 }
 
-/// A reduction of nothing is the identity.
+/// Handles an empty reduction: the result is the identity.
 constexpr bool reduces_nothing(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   const std::uint64_t id = n.def->id;
@@ -115,8 +115,8 @@ constexpr bool reduces_dimension(span<const std::int64_t> attrs, int d) {
     if (attrs[i] == d) return true;
   return false;
 }
-/// Of a dimension of a value that sees, inside of the tensor on all devices, positions along a
-/// dimension in which only its shape repeats, any one is as good: one is taken.
+/// Replaces the positions of a value's dimension by one position, if they are along a dimension in
+/// which only a reshaped tensor repeats, and in bounds on all devices.
 constexpr bool take_one_of_shape(const workspace& w, int t, int d, combiner combine, view& v) {
   const term& of = w.all.terms[t];
   int begin = 0;
@@ -144,9 +144,9 @@ constexpr bool take_one_of_shape(const workspace& w, int t, int d, combiner comb
   v = r;
   return true;
 }
-/// The greatest of the same elements, over and over, is that element; so is their sum where it is
-/// 0, and their product where it is 1. (In the source only that of a number: what else repeats may
-/// be padded by a local program.)
+/// Handles reductions of a repeated element: the maximum is that element; a sum of 0 is 0, and a
+/// product of 1 is 1. (In the source only for numbers, because a local program may pad other
+/// repeated values.)
 constexpr bool reduces_same(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   if (n.def->id != def<op::reduce>.id || n.operand_count != 1) return false;
@@ -179,7 +179,7 @@ constexpr bool owner_before(const digit& a, const digit& b) {
   return a.owner < 0 ? a.owner > b.owner : a.owner < b.owner;
 }
 
-/// Positions of two values, as those of their sum or difference.
+/// Combines positions of two values to those of their sum or difference.
 constexpr bool combined(const workspace& w, std::int64_t sign, int rank, view& v) {
   const view a = spread(w.all.views[w.chosen[0].view], rank);
   const view b = spread(w.all.views[w.chosen[1].view], rank);
@@ -209,7 +209,7 @@ constexpr bool is_counting(std::uint64_t id) {
          id == def<op::multiply>.id;
 }
 
-/// Positions so many times.
+/// Multiplies positions by a number.
 constexpr bool multiplied(const workspace& w, dtype t, int rank, view& v) {
   std::int64_t by = 0, least = 0, greatest = 0;
   int number = 2;
@@ -228,7 +228,7 @@ constexpr bool multiplied(const workspace& w, dtype t, int rank, view& v) {
   }
   return true;
 }
-/// Positions from 0 on, modulo a number. (What they stay below is still a position.)
+/// Handles positions from 0 on, modulo a number. (The bound is still a position.)
 constexpr bool goes_around(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   if (n.def->id != def<op::remainder>.id || w.defining || w.some_open) return false;
@@ -249,7 +249,7 @@ constexpr bool goes_around(workspace& w, const program& p, op_id o, claim_list& 
   return true;
 }
 
-/// Sums and differences of positions are positions, in their exact range.
+/// Handles sums and differences of positions in their exact range.
 constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   if (!is_counting(n.def->id)) return false;

@@ -1,4 +1,4 @@
-/// `prove`: does a device-local program compute its source?
+/// `prove`: checks that a device-local program computes its source.
 #pragma once
 
 #include <type_traits>
@@ -11,36 +11,37 @@
 
 namespace partita {
 
-/// What `prove` says.
+/// The result of `prove`.
 struct verdict {
   bool proved = false;
-  failure error;  ///< why it is not proved
-  /// Was it proved element by element, where claims about whole tensors did not tell?
+  failure error;  ///< the reason why it is not proved
+  /// True if it was proved element by element after claims about whole tensors did not suffice.
   bool by_elements = false;
-  /// Do elements alone prove all outputs, too? (Where `by_elements`, that is no other way.)
+  /// True if elements alone prove all outputs, too. (With `by_elements`, this is not a second way.)
   bool confirmed = false;
-  /// Claims do not tell, and elements do not either (it is too large for them, or has something
-  /// that they know nothing of): it may be right.
+  /// True if neither claims nor elements decide (the program is too large for elements, or has an
+  /// op that they do not know). It may be correct.
   bool undecided = false;
 
   constexpr explicit operator bool() const { return proved; }
 };
 
+/// Limits of the work of `prove`.
 struct prove_options {
   static constexpr std::int64_t off = -1;
-  /// Steps after which it gives up (Q008): an op that is looked at, a choice among what is known of
-  /// its operands, an op of the source that it is compared with. The same everywhere.
+  /// The maximum number of steps (Q008). A step is a visited op, a choice among the claims of its
+  /// operands, or a comparison with an op of the source. Deterministic on all platforms.
   std::int64_t most_steps = off;
-  /// Outputs of which claims do not tell are computed on formulas, element by element: as long as
-  /// both programs on all devices have no more elements and products of elements (an iteration of
-  /// a loop counts as ten); 0: never.
-  /// (25 million take a second, and up to 1.2 GiB where each makes an element of its own.)
+  /// The maximum number of elements, and products of elements, of both programs on all devices for
+  /// which outputs that claims do not prove are computed on formulas (an iteration of a loop counts
+  /// as ten). 0: never. 25 million take a second, and up to 1.2 GiB if each computes an element of
+  /// its own.
   std::int64_t most_elements = 25'000'000;
   /// The same in constant evaluation: 50,000 take 2 to 4 seconds and up to 0.5 GiB.
   std::int64_t most_elements_in_constants = 50'000;
-  /// What is proved is computed on formulas alone, too, as long as that takes no more steps (these:
-  /// some 4 ms), and not in constant evaluation: claims and formulas have little in common, so a
-  /// rule that says more than is true is found out (Q016). 0: never.
+  /// The maximum number of steps for computing a proved program on formulas alone, too (the
+  /// default: about 4 ms). Not in constant evaluation. Claims and formulas share little code, so
+  /// that this detects an unsound rule (Q016). 0: never.
   std::int64_t most_confirmed = 100'000;
 };
 
@@ -72,9 +73,9 @@ class checker {
     v.proved = !v.error;
     return v;
   }
-  /// The outputs that are not proved, if any.
+  /// The outputs that are not proved.
   constexpr const vec<int>& open() const { return open_; }
-  /// What is known of local values (as long as this is there).
+  /// The claims about local values, valid as long as this object.
   constexpr vec<seen_value> known() const {
     return seen_values(work_, source_, front_.known()).find(d_.local, of_local_);
   }
@@ -91,7 +92,7 @@ class checker {
     const value_id local = d_.local.outputs[i].value;
     return front_.is_output(i, d_.outputs[i], d_.local.type(local).shape, of_local_, local);
   }
-  /// Why an output is not proved.
+  /// Reports why an output is not proved.
   constexpr void describe(int i, failure& f) {
     const value_id local = d_.local.outputs[i].value;
     blame_part(work_, d_.local, local, of_local_);
@@ -103,7 +104,7 @@ class checker {
       work_.note_lost(d_.local, o, of_local_, "the source computes nothing like it");
       if (work_.lost >= 0)
         return f.record("Q003", "prove: ", describe_lost(work_, d_.mesh), "; output \"",
-                        source_.output_name(i), "\" is made of it");
+                        source_.output_name(i), "\" is computed from it");
     }
     const text is = front_.describe_output(i, of_local_, local);
     const text missing =
@@ -112,7 +113,8 @@ class checker {
   }
 };
 
-/// Have all values of both programs together, on one device, no more elements than these?
+/// True if all values of both programs together, on one device, have at most this number of
+/// elements.
 constexpr bool has_few_elements(const program& source, const program& local, std::int64_t most) {
   std::int64_t all = 0;
   for (const program* p : {&source, &local})
@@ -120,15 +122,15 @@ constexpr bool has_few_elements(const program& source, const program& local, std
       all = saturating_add(all, p->types.data()[v].shape.elements());
   return all <= most;
 }
-/// Do they differ at some inputs that are numbers? (In constant evaluation it is not tried.)
+/// Compares both programs for random numbers. (Not in constant evaluation.)
 constexpr element_verdict at_numbers(const program& source, const device_program& d,
                                      std::int64_t most) {
   if (std::is_constant_evaluated() || most <= 0 || !has_few_elements(source, d.local, most))
     return {};
   return compare_at_numbers(source, d, most);
 }
-/// What was not proved is tried element by element, if it fits together: with what claims say of
-/// values on the way, and without it (of what stands beyond, elements may know more).
+/// Tries an unproved program element by element if it is small enough: once with claims about
+/// intermediate values, and once without them (elements may know more about padding).
 constexpr void try_elements(const program& source, const device_program& d, const checker& claims,
                             const prove_options& options, verdict& v) {
   std::int64_t most = options.most_elements;
@@ -148,22 +150,24 @@ constexpr void try_elements(const program& source, const device_program& d, cons
     if (v.proved)
       v.error = {};
     else
-      v.error.set(concat(v.error.message, "; formulas are equal, as of real numbers, but ",
+      v.error.set(concat(v.error.message, "; formulas are equal over real numbers, but ",
                          element_text(source, d.mesh, at),
-                         " differs for inputs that were drawn (as an infinity times 0 does, if no "
-                         "rule of formulas says more than is true)"));
+                         " differs for random inputs (as an infinity times 0 does, unless a rule "
+                         "of formulas is unsound)"));
   } else if (e.kind == element_verdict::too_large) {
     v.error.set(concat(v.error.message, "; element by element it takes more than ", most,
                        std::is_constant_evaluated()
                            ? " steps (prove_options.most_elements_in_constants)"
                            : " steps (prove_options.most_elements)"));
   } else if (e.kind == element_verdict::not_known && e.unknown_op.empty()) {
-    v.error.set(concat(v.error.message, "; element by element, choices are too many to compare"));
+    v.error.set(
+        concat(v.error.message, "; element by element, there are too many choices to compare"));
   } else if (e.kind == element_verdict::not_known) {
-    v.error.set(concat(v.error.message, "; element by element nothing is known of what \"",
-                       e.unknown_op, "\" makes"));
+    v.error.set(concat(v.error.message, "; element by element, the results of \"", e.unknown_op,
+                       "\" are unknown"));
   } else if (e.kind == element_verdict::differs) {
-    if (!std::is_constant_evaluated()) {  // once more, with words, which need memory for each step
+    if (!std::is_constant_evaluated()) {  // once more, with the formulas in words, which need
+                                          // memory for each step
       constexpr std::int64_t most_with_words = 1'000'000;
       formula_words words;
       const element_verdict said_so =
@@ -178,8 +182,8 @@ constexpr void try_elements(const program& source, const device_program& d, cons
   }
 }
 
-/// Holds what is proved against elements alone: on formulas, and where these do not look equal (not
-/// all that are do), at inputs that are numbers.
+/// Confirms a proof by elements alone: by formulas, and for formulas that look different (equal
+/// ones may), by random numbers.
 constexpr void confirm(const program& source, const device_program& d, std::int64_t most,
                        verdict& v) {
   if (most <= 0 || !has_few_elements(source, d.local, most)) return;
@@ -190,18 +194,18 @@ constexpr void confirm(const program& source, const device_program& d, std::int6
   v.proved = e.kind != element_verdict::differs;
   if (!v.proved)
     v.error.record("Q016", "prove: it is proved, but ", element_text(source, d.mesh, e),
-                   " differs for inputs that were drawn: where no infinity takes part, a rule of "
-                   "the checker says more than is true (please report it)");
+                   " differs for random inputs; if no infinity is involved, a rule of the checker "
+                   "is unsound (please report it)");
 }
 
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options);
 
-/// Loops of one program may carry dead values that those of the other do not carry. Proves both
-/// programs without dead code, once each is found to compute the same without it.
+/// Proves both programs without dead code, after checking that each computes the same without it.
+/// Loops of one program may carry dead values that those of the other do not carry.
 constexpr bool proved_without_dead_code(const program& source, const device_program& local,
                                         const prove_options& options, verdict& v) {
-  // (Any other error means that a program is not valid.)
+  // (Any other error means that a program is invalid.)
   const std::string_view code = std::string_view(v.error.message).substr(0, 4);
   if (code != "Q003" && code != "Q004") return false;
   const program live = live_part(source), live_local = live_part(local.local);
@@ -229,32 +233,32 @@ namespace separate {
 verdict prove(const program& source, const device_program& local, const prove_options& options);
 }  // namespace separate
 
-/// Does a device-local program compute its source, for all inputs, up to the order of sums?
+/// Proves that a device-local program computes its source for all inputs, up to the order of sums.
 ///
-/// Small programs of which claims about whole tensors do not tell are run on formulas, element by
-/// element (by_elements.hpp); then the error names the first element that differs, too.
+/// Small programs that claims about whole tensors do not decide are executed on formulas, element
+/// by element (by_elements.hpp); the error then also names the first element that differs.
 ///
-/// Cost      linear in ops, independent of the number of devices; of small programs that of
-///           most_confirmed; of what claims do not prove that of most_elements
+/// Cost      linear in ops, independent of the number of devices; for small programs that of
+///           most_confirmed; without a proof by claims that of most_elements
 /// Errors    Q001 numbers of inputs and outputs, Q002 a layout does not fit, Q003 the first local
-///           op that makes nothing of the source, Q004 an output that is something else, Q006 an
-///           axis that the mesh has not, Q007 the local program does not verify, Q008 more steps
-///           than allowed, Q009 the first local op that makes nothing of the source has no tile
-///           map, Q016 claims and elements contradict each other
+///           op whose result is not a value of the source, Q004 an output that differs, Q006 an
+///           axis that the mesh does not have, Q007 the local program does not verify, Q008 more
+///           steps than allowed, Q009 the first such local op has no tile map, Q016 claims and
+///           elements contradict each other
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options = {}) {
   PARTITA_RETURN(prove_detail::prove(source, local, options),
                  separate::prove(source, local, options));
 }
 
-/// What `partition` gives: a program, and what a device runs of it.
+/// The result of `partition`: a program, and the program of a device.
 template <class T>
 concept WithDeviceProgram = requires(const T& p) {
   p.source;
   p.device;
 };
 
-/// The same of what `partition` gave.
+/// Proves a result of `partition`.
 template <WithDeviceProgram Partitioned>
 constexpr verdict prove(const Partitioned& p, const prove_options& options = {}) {
   if constexpr (requires { p.given(); })
@@ -263,24 +267,25 @@ constexpr verdict prove(const Partitioned& p, const prove_options& options = {})
     return prove(p.source, p.device, options);
 }
 
-/// For partition_options::prove: `prove`, which adds its error to `f`.
+/// For partition_options::prove: runs `prove`, which adds its error to `f`.
 constexpr bool proof(const program& source, const device_program& local, failure& f) {
   f.record(prove(source, local).error);
   return !f;
 }
+/// True in builds without NDEBUG.
 #ifdef NDEBUG
 inline constexpr bool proves_in_debug = false;
 #else
 inline constexpr bool proves_in_debug = true;
 #endif
-/// The same in builds without NDEBUG, and at run time alone.
+/// The same in builds without NDEBUG, and only at run time.
 constexpr bool proof_in_debug(const program& source, const device_program& local, failure& f) {
   return proves_in_debug && !std::is_constant_evaluated() && proof(source, local, f);
 }
 
-/// What `partition` gave, proved: else it is an error (Q...), which is thrown at run time and kept
-/// for `check` in constant evaluation. Where the thunk of a `check` says so, the program is made
-/// once for its figures and its proof.
+/// Returns a result of `partition` after proving it. Otherwise it has an error (Q...), which is
+/// thrown at run time and kept for `check` in constant evaluation. If the thunk of a `check` calls
+/// this, the program is computed once for its figures and its proof.
 template <class Partitioned>
 constexpr Partitioned proved(Partitioned p) {
   if (p.error) return p;

@@ -1,4 +1,4 @@
-/// Ranges: between which numbers integers lie where flags hold, and which numbers they can be.
+/// Ranges: the range of an integer where flags hold, and the range of its values.
 #pragma once
 
 #include <cstdint>
@@ -8,31 +8,30 @@
 
 namespace partita::prove_detail {
 
-/// An integer: a tensor's, less a start of a piece, or only a position, and a number more.
+/// An integer: a tensor's element, minus the start of a shard, or only a position; plus a number.
 ///
-/// Terms of indices and of the starts of pieces have one more dimension, for the starts: see
+/// Terms of indices and of the starts of shards have one more dimension, for the starts: see
 /// starts.hpp.
-///
-/// Numbers and positions are below `most`, and there is at most one of each: so a sum of them and
-/// a tensor that is below it, too, is far from overflow. If that is not known of the tensor, what
-/// is computed may be another number; but none below `most`.
+/// Numbers and positions are below `most`, and there is at most one of each. Their sum with a
+/// tensor whose elements are also below `most` is thus far from overflow. If that is not known of
+/// the tensor, the result may be another number, but none below `most`.
 struct offset {
   static constexpr std::int64_t most = meanings::most_i32_position;
-  operand_term of;        ///< the tensor, by element or a scalar; term -1: none
-  int tensor_sign = 0;    ///< how often the tensor is in it
-  int position_sign = 0;  ///< how often the position
+  operand_term of;        ///< the tensor, by element or as a scalar; term -1: none
+  int tensor_sign = 0;    ///< factor of the tensor
+  int position_sign = 0;  ///< factor of the position
   bool is_sum = false;
   std::int64_t number = 0;
-  operand_term computed;  ///< the sum that the tensor is in, if it may overflow; term -1: none
+  operand_term computed;  ///< the sum that contains the tensor, if it may overflow; term -1: none
 
-  /// Of the same tensor and position?
+  /// True if both have the same tensor and position.
   constexpr bool same(const offset& other) const {
     return of == other.of && tensor_sign == other.tensor_sign &&
            position_sign == other.position_sign;
   }
 };
 
-/// May sums of a few numbers below offset::most be taken, and be negative?
+/// True if sums of a few numbers below offset::most do not overflow, and may be negative.
 constexpr bool is_far_from_overflow(dtype t) { return t == dtype::i32 || t == dtype::i64; }
 
 /// The tensor that a term repeats for all starts, or -1.
@@ -42,7 +41,7 @@ constexpr int repeated_for_starts(const meanings& all, int t) {
                                                                      : -1;
 }
 
-/// Are all elements of a term below offset::most?
+/// True if all elements of a term are below offset::most.
 constexpr bool is_small(const meanings& all, const operand_term& x);
 
 constexpr bool add_parts(const meanings& all, const operand_term& x, int sign, offset& sum) {
@@ -105,10 +104,10 @@ constexpr ops::direction negated(ops::direction d) {
   return other[static_cast<int>(d)];
 }
 
-/// In which range does an integer lie exactly where flags hold (or where they do not)?
+/// Finds the range in which an integer is exactly where flags hold (or where they do not).
 ///
-/// `x`: the integer, that all comparisons are of, without its number. (Where the range has both
-/// ends, none of the numbers in it is one that overflowed.)
+/// `x`: the integer of all comparisons, without its number. (If the range has both ends, no
+/// overflowed number is in it.)
 constexpr bool truth_range(const meanings& all, int t, bool hold, offset& x, range& found) {
   const term& of = all.terms[t];
   if (!of.at.made() || !of.by_element) return false;
@@ -169,7 +168,7 @@ constexpr bool truth_range(const meanings& all, int t, bool hold, offset& x, ran
   }
 }
 
-/// The other operand of an op of two, one of which is a number.
+/// The other operand of a binary op with a number.
 constexpr bool with_number(const meanings& all, const operand_term& x, const op_def& d,
                            operand_term& other, std::int64_t& number) {
   const term& of = all.terms[x.term];
@@ -183,7 +182,7 @@ constexpr bool with_number(const meanings& all, const operand_term& x, const op_
   return false;
 }
 
-/// max(min(x, last), 0) or, of natural numbers, min(x, last): what is clamped so, see element_form.
+/// Finds x in max(min(x, last), 0) or, for natural numbers, min(x, last); see element_form.
 constexpr bool is_clamped(const meanings& all, const operand_term& of, operand_term& x,
                           std::int64_t& last) {
   std::int64_t first = 0;

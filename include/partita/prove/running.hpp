@@ -1,8 +1,8 @@
-/// Running sums (products, ...) along a dimension of which devices have pieces.
+/// Running sums (products, ...) along a sharded dimension.
 ///
-/// Law       What runs along a whole dimension is, in each piece, what runs along the piece,
-///           combined with the totals of all pieces before it. A total is the last of what runs
-///           along its piece.
+/// Law       A running sum along a global dimension is, in each shard, the running sum of the
+///           shard, combined with the totals of all shards before it. A total is the last element
+///           of the shard's running sum.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace partita::prove_detail {
 
 constexpr bool runs(const op_def& d) { return d.id == def<op::cumsum>.id; }
-/// Do two such ops run alike, but for whether an element is counted itself?
+/// True if two such ops are equal except for including the element itself.
 constexpr bool run_alike(span<const std::int64_t> a, span<const std::int64_t> b) {
   return a[1] == b[1] && op::cumsum::combiner_of(a) == op::cumsum::combiner_of(b);
 }
@@ -22,12 +22,12 @@ constexpr bool is_plain(const claim& c) {
   return c.view != open_view && !c.sums.any() && c.scale == 1;
 }
 
-/// Of a piece of what the source's op t runs along: what runs along that. `row`: if it is the same
-/// everywhere, the devices that have the pieces.
+/// Finds the running sum of a shard of the operand of source op t. `row`: if the operand repeats,
+/// the devices that have the shards.
 constexpr bool run_piece(workspace& w, const site& at, int t, const device_row* row, bool& some_cut,
                          claim_list& to) {
   const auto mine = at.attrs(), whole = w.all.terms.attrs(t);
-  // What is counted without the element itself follows from what is counted with it.
+  // The exclusive running sum follows from the inclusive one.
   if (whole[0] != mine[0] || !run_alike(whole, mine) || mine[2] > whole[2]) return false;
   op_law law(w.all, w.room, t, w.map(), at, w.given);
   piece pieces;
@@ -48,7 +48,7 @@ constexpr bool run_piece(workspace& w, const site& at, int t, const device_row* 
   return true;
 }
 
-/// Of a piece: what runs along it.
+/// Handles a running sum of a shard.
 constexpr bool run_pieces(workspace& w, const site& at, claim_list& to) {
   if (at.op < 0 || !runs(at.def()) || !is_plain(w.chosen[0])) return false;
   bool any = false;
@@ -66,7 +66,8 @@ constexpr bool run_pieces(workspace& w, const site& at, claim_list& to) {
   return any;
 }
 
-/// Of the totals of all pieces, in order: what is before each.
+/// Handles a running sum of the totals of all shards, in order: the result is the sum before each
+/// shard.
 constexpr bool run_totals(workspace& w, const site& at, claim_list& to) {
   if (at.op < 0 || !runs(at.def()) || at.attrs()[2] == 0 || !is_plain(w.chosen[0])) return false;
   const claim given = w.chosen[0];
@@ -99,8 +100,8 @@ constexpr bool run_totals(workspace& w, const site& at, claim_list& to) {
   return true;
 }
 
-/// Of two views, `a` of what runs along pieces, `b` of what is before them: is the latter, for each
-/// element, that of its piece?
+/// True if `b` is, for each element of `a`, the total of everything before its shard. `a` views
+/// running sums of shards, and `b` views totals before them.
 constexpr bool is_before(const view& a, const view& b, const meanings::running& run) {
   if (a.rank != b.rank || a.dims != b.dims) return false;
   for (int d = 0; d < a.dims; ++d) {
@@ -111,7 +112,7 @@ constexpr bool is_before(const view& a, const view& b, const meanings::running& 
       return false;
   }
   if (b.start[run.dim] != 0) return false;
-  std::int64_t inside = 0;  // the last position in a piece
+  std::int64_t inside = 0;  // the last position in a shard
   int j = 0;
   for (int i = 0; i < a.count; ++i) {
     const digit& mine = a.digits[i];
@@ -129,7 +130,7 @@ constexpr bool is_before(const view& a, const view& b, const meanings::running& 
   }
   return j == b.count && inside < run.block;
 }
-/// What runs along pieces, combined with what is before them.
+/// Handles running sums of shards combined with the totals before them.
 constexpr bool join_runs(workspace& w, const site& at, claim_list& to) {
   if (w.defining || w.chosen.size() != 2) return false;
   for (int i = 0; i < 2; ++i) {

@@ -1,22 +1,23 @@
-/// Local values of which claims say where each of their elements stands in the source.
+/// Local values whose elements are known elements of the source.
 #pragma once
 
 #include <partita/prove/claims.hpp>
 
 namespace partita::prove_detail {
 
-/// Where an element stands that a view shows: in the whole, or beyond it, where a number may be
-/// known to stand.
+/// The kind of an element that a view shows: in the global tensor, or padding that is a known
+/// number or unknown.
 enum class standing : std::uint8_t { inside, number, unknown };
 
-/// A local value that is what a view shows of a value of the source.
+/// A local value that equals a view of a value of the source.
 struct seen_value {
-  value_id whole = -1;            ///< of the source; -1: nothing is known
-  const view* seen = nullptr;     ///< of that
-  const meanings* all = nullptr;  ///< what says which scalars the view shows beyond
-  unsigned alike = 0;             ///< dimensions of the whole along which it is the same, as bits
+  value_id whole = -1;            ///< of the source; -1: unknown
+  const view* seen = nullptr;     ///< of that value
+  const meanings* all = nullptr;  ///< states which scalars the view shows as padding
+  unsigned alike = 0;  ///< dimensions of the global value along which it repeats, as bits
 
-  /// The element of the whole, or the bits of the number. `coordinate(axis)`: of the device.
+  /// The element of the global value, or the bits of a number. `coordinate(axis)` is that of the
+  /// device.
   template <class F>
   constexpr standing find(const shape& from, const shape& local, const std::int64_t* i,
                           const F& coordinate, std::int64_t* at, std::int64_t& bits) const {
@@ -57,7 +58,7 @@ struct seen_value {
   }
 };
 
-/// Finds them. (What a value repeats is looked at where it is the same.)
+/// Finds seen values. (For a repeated value, the positions where it repeats are used.)
 class seen_values {
  public:
   constexpr seen_values(const workspace& w, const program& source, const claim_list& of_source)
@@ -66,7 +67,7 @@ class seen_values {
     for (value_id v = 0; v < static_cast<value_id>(source.types.size()); ++v)
       for (int c = of_source.first[v]; c >= 0; c = w.claims[c].next) add(v, w.claims[c], source);
   }
-  /// Of all values that ops with operands make, at the top of a local program.
+  /// All results of ops with operands, at the top level of a local program.
   constexpr vec<seen_value> find(const program& local, const claim_list& of_local) const {
     vec<seen_value> list;
     list.resize(local.types.size());
@@ -90,7 +91,8 @@ class seen_values {
     return c.view != open_view && !c.sums.any() && c.scale == 1 &&
            !w_.all.terms.is_positions(c.term);
   }
-  /// A value that is all of a term, or one place of that along dimensions in which all are alike.
+  /// Adds a value that is all of a term, or one position of it along dimensions in which all are
+  /// equal.
   constexpr void add(value_id v, const claim& c, const program& source) {
     if (!is_plain(c) || wholes_[c.term].value >= 0) return;
     const shape& s = w_.all.terms[c.term].shape;

@@ -1,14 +1,13 @@
-/// Elementwise ops that the source has, too: looked up by what they are given, before anything else
-/// is tried.
+/// Elementwise ops that the source has, too: found by their operands before other rules are tried.
 #pragma once
 
 #include <partita/prove/claims.hpp>
 
 namespace partita::prove_detail {
 
-/// What an elementwise op is given, of which one thing each is known: tensors that are all seen
-/// alike, and scalars. Gives how these are seen; below 0: it is given something else. (Of a select
-/// more may be known than what it makes.)
+/// Finds the common view of an elementwise op's operands with one claim each: tensors with equal
+/// views, and scalars. Negative for other operands. (A select may have more claims than its
+/// result.)
 constexpr int given_elements(workspace& w, const program& p, const op_node& n,
                              const claim_list& of) {
   const value_id* const operands = p.operand_list.data() + n.operand_begin;
@@ -27,11 +26,11 @@ constexpr int given_elements(workspace& w, const program& p, const op_node& n,
   }
   return seen;
 }
-/// A local op that is given what one of the source is makes what that does.
+/// Handles a local op with the operands of a source op: its result is the source's.
 ///
-/// Law       If the source makes r R of s T, s' T', ... (of one shape, seen as they are) and of
-///           scalars, an equal op makes r v(R) of s v(T), s' v(T'), ... and these scalars, of any
-///           view v that shows no scalars beyond.
+/// Law       If the source computes r R of s T, s' T', ... (of one shape, without views) and of
+///           scalars, an equal op makes r v(R) of s v(T), s' v(T'), ... and these scalars, for any
+///           view v without scalars as padding.
 constexpr bool source_element(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.ops.data()[o];
   const int seen = given_elements(w, p, n, to);

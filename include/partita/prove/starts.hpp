@@ -1,13 +1,13 @@
-/// Indices less the start of a piece: what is looked up and written in a tensor of which each
-/// device holds some rows.
+/// Indices minus the start of a shard: gathers from and scatters to a tensor whose rows are
+/// distributed over devices.
 ///
 /// Terms of such indices, and of flags that compare them, have one more dimension than the indices:
-/// the position that the piece starts at. A device sees one of it.
+/// the start of the shard. A device sees one position of it.
 ///
-/// Law       Of an index, the row that it names lies in one of the pieces that make up a tensor. So
-///           what is looked up in each piece, and 0 where the index is of another one, sums up to
-///           what is looked up in the tensor; and what is written, where the index is of the piece,
-///           is a piece of the tensor that is written to.
+/// Law       The row that an index names is in exactly one of the shards of a tensor. The gathered
+///           rows of each shard, with 0 where the index belongs to another shard, therefore sum to
+///           the gathered rows of the tensor; and a scatter to a shard, restricted to indices of
+///           the shard, is the shard of the scatter to the tensor.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@
 
 namespace partita::prove_detail {
 
-/// A position that differs from device to device, or from iteration to iteration.
+/// True for a position that differs between devices or between iterations.
 constexpr bool is_start(const workspace& w, const claim& c) {
   if (c.view == open_view || !w.all.terms.is_positions(c.term)) return false;
   const view& v = w.all.views[c.view];
@@ -30,7 +30,7 @@ constexpr bool has_starts(const workspace& w, int t) {
   const shape& s = w.all.terms[t].shape;
   return s.rank > 0 && s.extents[s.rank - 1] == max_elements && !w.all.terms.is_positions(t);
 }
-/// A view of a tensor as one of the tensor with a dimension more, for starts.
+/// The view of a tensor as a view of the tensor with one more dimension, for starts.
 constexpr view with_start(const view& v, const view& start) {
   view r(v.rank, v.dims + 1);
   for (int d = 0; d < v.dims; ++d) {
@@ -43,7 +43,7 @@ constexpr view with_start(const view& v, const view& start) {
       r.add(each.owner, v.dims, each.extent, each.stride);
   return r;
 }
-/// The same without that dimension.
+/// The view without that dimension.
 constexpr view without_start(const view& v) {
   view r(v.rank, v.dims - 1);
   for (int d = 0; d < r.dims; ++d) {
@@ -55,7 +55,7 @@ constexpr view without_start(const view& v) {
   return r;
 }
 
-/// A tensor, the same for all starts; or (of positions) the starts.
+/// A tensor that is the same for all starts; or, for positions, the starts.
 constexpr operand_term for_starts(workspace& w, int t, const shape& s) {
   const bool starts = w.all.terms.is_positions(t);
   if (starts && s.rank == 1) return {t};
@@ -69,7 +69,7 @@ constexpr operand_term for_starts(workspace& w, int t, const shape& s) {
   return {known >= 0 ? known : w.all.terms.make(at, operands, true, type)};
 }
 
-/// The start of a piece, whose view tells all but the number that it begins with.
+/// The start of a shard. Its view determines all but the number that it starts with.
 constexpr operand_term start_at(workspace& w, const claim& c, const shape& space) {
   const operand_term starts = for_starts(w, c.term, space);
   const std::int64_t first = w.all.views[c.view].start[0];
@@ -82,18 +82,18 @@ constexpr operand_term start_at(workspace& w, const claim& c, const shape& space
   return sum.make({element, space}, scale);
 }
 
-/// How operands of an op see indices and starts.
+/// The common views of indices and starts among the operands of an op.
 class start_space {
  public:
-  view seen;            ///< how indices are seen
-  view start;           ///< how the start is
-  shape space;          ///< of the terms of both
-  bool needed = false;  ///< else the op is any other one
+  view seen;            ///< view of the indices
+  view start;           ///< view of the start
+  shape space;          ///< shape of the terms of both
+  bool needed = false;  ///< false: the op needs no such space
 
-  /// False: not alike, or no start is among them.
+  /// False if the views differ, or no operand is a start.
   constexpr bool find(const workspace& w, int rank) {
     bool has_tensor = false, has_start = false, has_index = false, is_moved = false;
-    bool is_alone = false;  // a start that is in no index yet
+    bool is_alone = false;  // a start that is not in an index yet
     for (const auto& c : w.chosen) {
       if (c.view == open_view || c.sums.any() || c.scale != 1) return false;
       const bool starts = is_start(w, c), both = has_starts(w, c.term);
@@ -133,8 +133,8 @@ class start_space {
   }
 };
 
-/// An op of indices and starts of pieces, element by element: for any start. (Where nothing else is
-/// known, or only for one that begins elsewhere.)
+/// Handles an elementwise op on indices and starts of shards, for any start. (If no other claim
+/// exists, or only one for another start.)
 constexpr void for_any_start(workspace& w, const site& at, claim_list& to) {
   bool starts_elsewhere = false;
   for (const auto& c : w.chosen)
@@ -166,9 +166,9 @@ constexpr void for_any_start(workspace& w, const site& at, claim_list& to) {
   w.add(to, at.result(0), made.term, with_start(in.seen, in.start), {});
 }
 
-// ---- What is looked up and written --------------------------------------------------------------
+// ---- Gathers and scatters -----------------------------------------------------------------------
 
-/// The tensor that an index is of, wherever that is not replaced by a number.
+/// Finds the tensor of an index, wherever the index is not replaced by a number.
 constexpr bool find_index(const workspace& w, const operand_term& of, offset& x) {
   x = {};
   const term& t = w.all.terms[of.term];
@@ -186,7 +186,7 @@ constexpr bool find_index(const workspace& w, const operand_term& of, offset& x)
   return add_offset(w.all, of, 1, x) && x.tensor_sign == 1 && x.position_sign == -1 &&
          x.number == 0;
 }
-/// Is an index x wherever that is in a range?
+/// True if the operand is the index x wherever that is in a range.
 constexpr bool is_index(const workspace& w, const operand_term& of, const offset& x,
                         const range& in) {
   const term& t = w.all.terms[of.term];
@@ -211,12 +211,12 @@ constexpr bool is_index(const workspace& w, const operand_term& of, const offset
   return add_offset(w.all, of, 1, y) && y.same(x) && y.number == 0;
 }
 
-/// Which operands of an op are what.
+/// The roles of the operands of an op.
 struct index_roles {
-  int whole = -1;  ///< the tensor that devices hold rows of; -1: zeros
+  int whole = -1;  ///< the tensor whose rows are sharded; -1: zeros
   int index = -1;
   int updates = -1;
-  int dim = -1;  ///< of the tensor: rows
+  int dim = -1;  ///< row dimension of the tensor
   bool reads = false;
 };
 constexpr bool find_roles(const workspace& w, const site& at, index_roles& r) {
@@ -258,7 +258,7 @@ constexpr bool find_roles(const workspace& w, const site& at, index_roles& r) {
   return dims.starts == 1 && dims.window(windows).extents[r.dim] == 1 &&
          has_starts(w, w.given[static_cast<std::size_t>(r.index)].term);
 }
-/// How each index is seen along the dimensions of what is looked up (or of the updates).
+/// The view of each index along the dimensions of the gathered rows (or of the updates).
 constexpr view along_results(const workspace& w, const site& at, const index_roles& r) {
   const view& index = w.all.views[w.given[static_cast<std::size_t>(r.index)].view];
   if (at.def().id != def<op::gather>.id && at.def().id != def<op::scatter>.id) return index;
@@ -272,8 +272,8 @@ constexpr view along_results(const workspace& w, const site& at, const index_rol
   return with_owners(index, dims.result_rank, [&](int d) { return to[d]; });
 }
 
-/// Is the start another one along a dimension along which other positions are seen, too? (No view
-/// shows positions along a diagonal.)
+/// True if the start differs along a dimension along which other positions are seen, too. (Views
+/// have no diagonals.)
 constexpr bool starts_along(const view& v, const view& start) {
   for (int i = 0; i < start.count; ++i)
     if (const digit& each = start.digits[i];
@@ -281,8 +281,8 @@ constexpr bool starts_along(const view& v, const view& start) {
       return true;
   return false;
 }
-/// Are all positions that a view shows along a dimension of the tensor other ones? (None goes
-/// around, and each step is longer than all smaller ones reach together.)
+/// True if all positions that a view shows along a dimension of the tensor are distinct: none wraps
+/// around, and each step is longer than all smaller ones together.
 constexpr bool tells_apart(const view& v, int dim) {
   if (outside::turns(v.beyond[dim])) return false;
   const auto length = [](const digit& d) { return d.stride < 0 ? -d.stride : d.stride; };
@@ -298,8 +298,8 @@ constexpr bool tells_apart(const view& v, int dim) {
   }
   return true;
 }
-/// Does a view tell its elements apart wherever the flags do (but for their start)? Where it shows
-/// the same elements several times, what the flags leave of them is not the same.
+/// True if a view distinguishes its elements wherever the flags do (except for their start). Flags
+/// may keep different parts of repeated elements.
 constexpr bool is_seen_along(const view& v, const view& flags) {
   for (int i = 0; i < flags.count; ++i) {
     const digit& each = flags.digits[i];
@@ -312,8 +312,8 @@ constexpr bool is_seen_along(const view& v, const view& flags) {
   }
   return true;
 }
-/// A term of its own for what is another one only of a piece; `start`: with the start of that. (Of
-/// what stands behind an end, too, something else may be left, unless it is nothing.)
+/// Adds a separate term for a value that equals another one only on a shard; `start`: its view,
+/// with the start of the shard. (Padding may also keep other contents, unless it is zero.)
 constexpr void add_guarded(workspace& w, value_id v, meanings::guard g, const view& start,
                            claim_list& to) {
   if (starts_along(w.all.views[g.of.view], start)) return;
@@ -328,7 +328,8 @@ constexpr void add_guarded(workspace& w, value_id v, meanings::guard g, const vi
   w.add(to, v, {t, g.seen, {}});
 }
 
-/// A scatter into an input that one device has, where others have the identity of the update.
+/// True for a scatter into an input that is on one device, while others have the identity of the
+/// update.
 constexpr bool starts_once(const workspace& w, const site& at, pending& input) {
   if (at.def().id != def<op::scatter>.id || w.chosen.size() != 3) return false;
   input = w.chosen[0].sums;
@@ -338,7 +339,7 @@ constexpr bool starts_once(const workspace& w, const site& at, pending& input) {
   return good;
 }
 
-/// One op on rows that devices have, and an index less their start.
+/// One op on sharded rows, with an index minus their start.
 class rows_law {
  public:
   constexpr rows_law(workspace& w, const site& at, claim_list& to) : w_(w), at_(at), to_(to) {}
@@ -353,17 +354,17 @@ class rows_law {
       return false;
     index_ = w_.all.views[index.view];
     if (index_.dims > 0 && index_.start[index_.dims - 1] != 0)
-      return no("the index is one of positions that start elsewhere");
+      return no("the index counts from a different start");
     rows_ = {};
     rows_.add(0, extent(at_), 1);
     for (int i = 0; i < index_.count; ++i) {
       const digit& each = index_.digits[i];
       if (each.dim != index_.dims - 1) continue;
-      if (each.owner >= 0) return no("the index is one of other pieces along a dimension");
+      if (each.owner >= 0) return no("the index belongs to other shards along a dimension");
       rows_.add(each.owner, each.extent, each.stride);
     }
     given_ = w_.given;
-    if (!find_updates()) return no("an update that is not of this piece is made");
+    if (!find_updates()) return no("an update outside of this shard is applied");
     operand_term y;
     std::int64_t last = max_elements;
     const bool clamped = is_clamped(w_.all, x_.of, y, last);
@@ -377,11 +378,11 @@ class rows_law {
   index_roles roles_;
   offset x_;
   view index_;
-  pending input_;  ///< of a scatter: see op_law
+  pending input_;  ///< for a scatter; see op_law
   piece rows_;
   vec<operand_term> given_;
-  int updates_ = -1;      ///< of a scatter: the operand
-  bool guarded_ = false;  ///< are they zeros elsewhere?
+  int updates_ = -1;      ///< for a scatter: the operand
+  bool guarded_ = false;  ///< true if they are zeros elsewhere
 
   constexpr bool no(std::string_view why) {
     w_.explain(most_near, concat(why));
@@ -391,7 +392,7 @@ class rows_law {
     const tensor_type& type = roles_.whole < 0 ? of.result_type(0) : of.operand_type(roles_.whole);
     return type.shape.extents[roles_.dim];
   }
-  /// What is scattered to other pieces is left out, or zeros are added somewhere.
+  /// Checks that updates for other shards are dropped, or add zeros somewhere.
   constexpr bool find_updates() {
     if (at_.def().id != def<op::scatter>.id) return true;
     updates_ = roles_.updates;
@@ -413,7 +414,7 @@ class rows_law {
     given = {is.of.term, w_.without_scalars({is.of.term, is.of.view, {}})};
     return guarded_;
   }
-  /// The source does the same with the index itself, or with what is clamped to be one.
+  /// Checks that the source has the same op with the index itself, or with a clamped index.
   constexpr bool meet(const operand_term& x, std::int64_t last, bool clamps = false) {
     const std::size_t at = static_cast<std::size_t>(roles_.index);
     const bool scalar = x_.of.view != operand_term::by_element;
@@ -428,10 +429,8 @@ class rows_law {
       if (all > offset::most) continue;
       const bool inside = clamps ? last == all - 1 || (last == most && last < all) : last < all;
       if (!inside && (updates_ < 0 || guarded_)) {
-        w_.explain(
-            most_near,
-            concat("an index may lie outside of the source's ", all,
-                   " rows: it is to be clamped before the start of the piece is subtracted"));
+        w_.explain(most_near, concat("an index may be outside of the source's ", all,
+                                     " rows; clamp it before subtracting the start of the shard"));
         continue;
       }
       op_law law(w_.all, w_.room, t, w_.map(), at_, given_);
@@ -451,7 +450,7 @@ class rows_law {
     }
     return false;
   }
-  /// The index is one of the source's in a wider type.
+  /// True if the index is one of the source's in a wider type.
   constexpr bool meet_wider() {
     const term& wide = w_.all.terms[x_.of.term];
     const bool alone = x_.of.view != operand_term::by_element;  // one index for all
@@ -472,7 +471,7 @@ class rows_law {
   constexpr bool add_guard(int t, const view& result, const pending& sums, std::int64_t all) {
     if (sums.any() || w_.all.terms[t].shape.rank == max_rank) return false;
     if (rows_.least() < 0 || (roles_.reads && rows_.covered() < all)) {  // (padding is not named)
-      w_.explain(most_near, concat("the pieces do not make up the source's ", all, " rows"));
+      w_.explain(most_near, concat("the shards do not cover the source's ", all, " rows"));
       return false;
     }
     meanings::guard g;
@@ -488,8 +487,8 @@ class rows_law {
   }
 };
 
-/// Where two views show the same elements, only along other dimensions of the value: the dimension
-/// of `to` for each of `from`, or -1.
+/// Finds the dimension of `to` for each dimension of `from`, or -1, if two views show the same
+/// elements along different dimensions.
 constexpr bool find_turned(const view& from, const view& to, int* place) {
   view turned(to.rank, from.dims);
   for (int d = 0; d < from.rank; ++d) {
@@ -507,7 +506,7 @@ constexpr bool find_turned(const view& from, const view& to, int* place) {
     }
     if (mine < end && place[d] < 0) return false;
   }
-  for (int i = 0; i < to.count; ++i) {  // in the order of the owners there
+  for (int i = 0; i < to.count; ++i) {  // in the order of its owners
     const digit& each = to.digits[i];
     bool found = false;
     for (int d = 0; d < from.rank; ++d)
@@ -524,7 +523,7 @@ constexpr bool find_turned(const view& from, const view& to, int* place) {
     if (from.digits[i].owner < 0) turned.add(from.digits[i].owner, from.digits[i]);
   return turned == to;
 }
-/// How the index of what is looked up is seen along the dimensions that this has now.
+/// The view of a gathered row's index along the present dimensions.
 constexpr bool find_along(const workspace& w, const meanings::guard& is, const claim& kept,
                           view& along) {
   along = w.all.views[is.along];
@@ -550,7 +549,7 @@ constexpr bool find_along(const workspace& w, const meanings::guard& is, const c
   return true;
 }
 
-/// Zeros, or -0: what added to anything leaves it.
+/// True for zeros, or -0, which change nothing in a sum.
 constexpr bool is_nothing(const workspace& w, const claim& c) {
   std::int64_t bits = 0;
   const operand_term scalar =
@@ -560,7 +559,7 @@ constexpr bool is_nothing(const workspace& w, const claim& c) {
   return w.is_identity(c, combiner::add) || (real && std::bit_cast<double>(bits) == 0);
 }
 
-/// What a select of flags leaves of what is true only of a piece.
+/// Handles a select by flags of a value that is valid only on a shard.
 constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term& flags, bool hold,
                     const claim& kept, const claim& other, claim_list& to) {
   const int rank = p.type(p.op(o).result).shape.rank;
@@ -594,7 +593,7 @@ constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term&
   const bool as_before = other.seen() == is.elsewhere && other.scale == 1 && !other.sums.any();
   if (is.elsewhere.term < 0 ? !zeros : !as_before) return false;
   pending sums;
-  sums.add(is.axes, op::joins_pieces(w.all.terms[is.of.term].element));
+  sums.add(is.axes, op::shard_combiner(w.all.terms[is.of.term].element));
   const view found =
       kept.view == is.seen ? w.all.views[is.of.view] : without_start(w.all.views[kept.view]);
   for (int a = 0; a < 32; ++a)
@@ -602,8 +601,8 @@ constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term&
   w.add(to, p.op(o).result, is.of.term, found, sums);
   return true;
 }
-/// select(flags, x, 0), select(flags, 0, x) and convert(flags) * x. (Of what is no piece's, where
-/// nothing else is known.)
+/// Handles select(flags, x, 0), select(flags, 0, x) and convert(flags) * x. (For values that belong
+/// to no shard, if no other claim exists.)
 constexpr bool picks(workspace& w, const program& p, op_id o, claim_list& to) {
   if (w.defining || w.some_open || p.op(o).operand_count < 2) return false;
   const std::uint64_t id = p.op(o).def->id;

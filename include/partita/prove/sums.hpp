@@ -1,4 +1,4 @@
-/// What is pending of a result where it is of operands.
+/// Pending reductions of results whose operands are pending.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace partita::prove_detail {
 
-/// Are all numbers of a floating type numbers of another one?
+/// True if a floating type contains all numbers of another one.
 constexpr bool is_wider(dtype to, dtype from) {
   return is_floating(to) && is_floating(from) && size_of(to) > size_of(from);
 }
-/// The operands in which an op is linear, all together: as bits.
+/// The operands in which an op is jointly linear, as bits.
 constexpr std::uint32_t linear_together(const op_def& d) {
   switch (d.id) {
     case def<op::concatenate>.id:
@@ -21,15 +21,14 @@ constexpr std::uint32_t linear_together(const op_def& d) {
     case def<op::dynamic_update_slice>.id:
       return 3;
     case def<op::select>.id:
-    case def<op::case_of>.id:  // of what the branches give
+    case def<op::case_of>.id:  // of the branches' results
       return ~1u;
     default:
       return d.linear ? ~0u : 0;
   }
 }
 
-/// Whether some of many flags hold, as a number, is the greatest of their numbers; whether all do,
-/// the least.
+/// Turns flags into numbers: "any" is the maximum of their numbers, and "all" is the minimum.
 constexpr bool numbers_of_flags(const workspace& w, pending& sums) {
   sums = w.chosen[0].sums;
   if (sums.contains(bound_axis)) return false;
@@ -40,11 +39,11 @@ constexpr bool numbers_of_flags(const workspace& w, pending& sums) {
   return sums.combine == combiner::max || sums.combine == combiner::min;
 }
 
-/// What is pending of a result where it is of operands: sums of linear ops, of products in one
-/// factor, and numbers of flags.
+/// Finds the pending reduction of a result: sums of linear ops, products in one factor, and numbers
+/// of flags.
 constexpr bool joint_sums(const workspace& w, const program& p, op_id o, pending& sums) {
   const op_node& n = p.op(o);
-  std::uint32_t linear = 0;  // operands in which the op is linear, together
+  std::uint32_t linear = 0;  // operands in which the op is jointly linear
   bool product = false;
   bool any = false;
   for (const auto& c : w.chosen) any = any || c.sums.any();
@@ -60,7 +59,7 @@ constexpr bool joint_sums(const workspace& w, const program& p, op_id o, pending
       linear = 3;
       product = true;
       break;
-    case def<op::divide>.id:  // of integers it rounds
+    case def<op::divide>.id:  // for integers it rounds
       linear = is_floating(p.type(n.result).element) ? 1 : 0;
       product = true;
       break;
@@ -94,7 +93,7 @@ constexpr bool joint_sums(const workspace& w, const program& p, op_id o, pending
     const view& v = w.all.views[w.chosen[i].view];
     for (int a = 0; a < 32; ++a)
       if (sums.contains(a) && v.depends_on(a)) return false;
-    // (One element that nothing is known of may be another on each device.)
+    // (An unknown element may differ between devices.)
     if (sums.any() && v.count == 0 && !w.all.terms.is_positions(t) &&
         v.reaches_beyond(w.all.terms[t].shape))
       return false;
@@ -102,7 +101,7 @@ constexpr bool joint_sums(const workspace& w, const program& p, op_id o, pending
   return true;
 }
 
-/// The one factor that all operands have in which an op is linear together; zeros have any.
+/// The common factor of all operands in which an op is jointly linear; zeros have any factor.
 constexpr bool common_scale(workspace& w, std::uint32_t linear, double& scale) {
   bool found = false;
   for (std::size_t i = 0; i < w.chosen.size(); ++i) {
@@ -120,7 +119,7 @@ constexpr double unscale(workspace& w) {
   w.unscale();
   return 1;
 }
-/// The factor of what the op makes where it is of its operands: they lose it.
+/// Moves the common factor of the operands to the result.
 constexpr double joint_scale(workspace& w, const site& at) {
   double scale = 1;
   if (common_scale(w, linear_together(at.def()), scale)) return scale;

@@ -1,4 +1,4 @@
-/// Terms: what the values of a program mean, as functions of its inputs.
+/// Terms: the meaning of a program's values, as functions of its inputs.
 #pragma once
 
 #include <bit>
@@ -15,15 +15,15 @@
 
 namespace partita::prove_detail {
 
-/// An op of a program, with operands and results; or one result of an op with branches, as an op of
-/// the number of the branch and of what the branches give; or an op of no program (`as`).
+/// An op of a program with operands and results; or one result of an op with branches, as an op on
+/// the branch number and the branches' results; or an op outside of programs (`as`).
 struct site {
   const program* p = nullptr;
   op_id op = -1;
-  int branched = -1;     ///< this result of an op with branches
-  bool swapped = false;  ///< its two operands, of an op that commutes
+  int branched = -1;     ///< number of the result, for an op with branches
+  bool swapped = false;  ///< true if the two operands of a commutative op are swapped
   const op_node* of = nullptr;
-  const op_def* as = nullptr;  ///< of no program: without attributes
+  const op_def* as = nullptr;  ///< outside of programs: without attributes
 
   constexpr site() = default;
   constexpr explicit site(const op_def& d) : as(&d) {}
@@ -52,11 +52,11 @@ struct site {
   }
 
  private:
-  /// a < b is b > a: the directions eq, ne, lt, le, gt, ge of the operands in the other order.
+  /// a < b is b > a: the directions eq, ne, lt, le, gt, ge for swapped operands.
   static constexpr std::int64_t turned[] = {0, 1, 4, 5, 2, 3};
 };
 
-/// How a term has another one as its operand: seen so, or (of elementwise ops) element by element.
+/// A term as an operand of another one: by its view, or (for elementwise ops) element by element.
 struct operand_term {
   static constexpr int by_element = -1;
   int term = -1, view = by_element;
@@ -64,62 +64,61 @@ struct operand_term {
   friend constexpr bool operator==(const operand_term&, const operand_term&) = default;
 };
 
-/// Hashes of lists are polynomials in this, and spread at the end.
+/// Hashes of lists are polynomials in this number, mixed at the end.
 inline constexpr std::uint64_t hash_factor = 0x9e3779b97f4a7c15u;
 constexpr std::uint64_t mixed_hash(std::uint64_t h, std::uint64_t n) {
   h = (h + n) * hash_factor;
   return h ^ h >> 32;
 }
 
-/// Of what is made of positions alone: any number is one.
+/// The shape of results computed from positions alone, which exist for any number.
 inline constexpr shape all_positions{max_elements};
 
-/// So many times a term.
+/// A multiple of a term.
 struct scaled_term {
   operand_term of;
   double scale = 1;
 };
 
-/// A tensor. Equal terms are equal tensors; they are made of an op of a program, or stand for
-/// themselves.
+/// A tensor. Equal terms are equal tensors. A term is the result of an op, or a separate value.
 struct term {
-  // What is read most comes first: the tables of a large program are larger than caches.
+  // Frequently read members come first, because the tables of a large program exceed caches.
   dtype element = dtype::f32;
   bool by_element = false;
-  bool positions = false;  ///< element i is i, of any i
-  bool counted = false;    ///< an op made it of positions and numbers alone
+  bool positions = false;  ///< element i is i, for any i
+  bool counted = false;    ///< computed from positions and numbers alone
   bool number = false;
-  int own = -1;        ///< how the source's value sees it: repeated where its operands are
-  operand_term alias;  ///< what it is in another shape, see meanings::reshaped
-  int base = -1;       ///< it is `factor` times this one
+  int own = -1;                         ///< the source's view of it: repeated if its operands are
+  operand_term alias;                   ///< the reshaped term, see meanings::reshaped
+  int base = -1;                        ///< it is `factor` times this term
   int operands = 0, operand_count = 0;  ///< in the list of operands
-  int result = 0;                       ///< which of the results of its op it is
-  site at;                              ///< an op that makes it, if any does
+  int result = 0;                       ///< its number among the results of its op
+  site at;                              ///< an op that computes it, if any
   partita::shape shape;
   double factor = 1;              ///< see base
-  std::int64_t bits = 0;          ///< of a number: as the op `constant` has it
+  std::int64_t bits = 0;          ///< of a number: as in the op `constant`
   int factors = -1;               ///< row of the table of tile maps
-  int next = -1;                  ///< another one of the same op with operands of the same terms
-  int reshaped = -1;              ///< the last of the ways in which the source reshapes it
+  int next = -1;                  ///< another term of the same op with operands of the same terms
+  int reshaped = -1;              ///< the last of the source's reshapings of it
   value_id value = -1;            ///< see home
-  const program* home = nullptr;  ///< where a value stands that it is, for its name
+  const program* home = nullptr;  ///< the program with a value that it is, for its name
   int products = -1;              ///< see meanings::product
   int unsummed = -1;              ///< see meanings::unsummed
   int product_of = -1;            ///< the term that it is the products of, see meanings::product
   int guarded = -1;               ///< see meanings::guard
   int pieces_of = -1;             ///< see meanings::pieces_of
   int pieces = -1;                ///< the first of its `piece_terms`
-  int runs = -1;                  ///< the first of the `runs` that it runs along
-  int run = -1;                   ///< of what one of them makes: which one
+  int runs = -1;                  ///< the first of its `runs`
+  int run = -1;                   ///< for a result of one of them: its number
   int moved = -1;                 ///< see moved_piece
-  int listed = -1;                ///< its elements are known: see meanings::lists
+  int listed = -1;                ///< the list of its known elements, see meanings::lists
 };
 
 class term_table : segmented_vec<term> {
   using list = segmented_vec<term>;
 
  public:
-  using list::operator[];  // by one call, of what is read most
+  using list::operator[];  // one call, because it is read most
   constexpr int size() const { return static_cast<int>(list::size()); }
   constexpr const op_def& def(int t) const { return (*this)[t].at.def(); }
   constexpr bool is(int t, const op_def& d) const {
@@ -132,7 +131,7 @@ class term_table : segmented_vec<term> {
     list::reserve(n);
     index_.reserve(n);
   }
-  /// A term that is equal to no other one.
+  /// A term that equals no other one.
   constexpr int fresh(const tensor_type& type) {
     term t;
     t.element = type.element;
@@ -152,7 +151,7 @@ class term_table : segmented_vec<term> {
     });
     return known >= 0 ? known : add(t, hash);
   }
-  /// The number of all positions: element i is i, of any i.
+  /// The number of each position: element i is i, for any i.
   constexpr int positions(dtype element) {
     int& t = positions_[static_cast<int>(element)];
     if (t == 0) {
@@ -161,7 +160,7 @@ class term_table : segmented_vec<term> {
     }
     return t - 1;
   }
-  /// Positions modulo n: element i is i, of i below n; beyond, views of it wrap.
+  /// Positions modulo n: element i is i for i below n; views beyond n wrap around.
   constexpr int positions_modulo(dtype element, std::int64_t n) {
     for (int t : modulo_)
       if ((*this)[t].element == element && (*this)[t].shape.extents[0] == n) return t;
@@ -173,7 +172,7 @@ class term_table : segmented_vec<term> {
       if (each == t) return true;
     return false;
   }
-  /// What has no elements.
+  /// The term without elements.
   constexpr int nothing(dtype element) {
     int& t = nothing_[static_cast<int>(element)];
     if (t == 0) t = 1 + fresh({element, shape{0}});
@@ -185,14 +184,15 @@ class term_table : segmented_vec<term> {
     return of.positions || of.number || of.counted;
   }
 
-  /// The term that an op makes of these operands, or -1. `by_element`: else types count, too.
+  /// The term that an op computes from these operands, or -1. If not `by_element`, types count,
+  /// too.
   constexpr int find(const site& at, span<const operand_term> operands, bool by_element,
                      const tensor_type& type) const {
     const std::size_t hash = key(at, operands, type.element);
     return index_.find(hash,
                        [&](int t) { return same((*this)[t], at, operands, by_element, type); });
   }
-  /// The first of the terms that its results are; there is none yet.
+  /// Creates the terms of an op's results, and returns the first one. They must not exist yet.
   constexpr int make(const site& at, span<const operand_term> operands, bool by_element,
                      const tensor_type& type) {
     const int first = size(), begin = static_cast<int>(operands_.size());
@@ -216,8 +216,8 @@ class term_table : segmented_vec<term> {
     if (!by_element) add_candidate(first, operands);
     return first;
   }
-  /// The first term of this op with operands of these terms, in whatever shape, or -1; `next` are
-  /// the others.
+  /// The first term of this op with operands of these terms in any shape, or -1; `next` links the
+  /// others.
   constexpr int first_candidate(const op_def& d, span<const operand_term> operands) const {
     const int c = candidate_table_.find(candidate_key(d, operands), [&](int each) {
       return same_candidates(candidates_[each], d, operands);
@@ -231,7 +231,7 @@ class term_table : segmented_vec<term> {
   vec<int> candidates_;
   place_table candidate_table_;
   int positions_[32] = {}, nothing_[32] = {};
-  vec<int> modulo_;  ///< few: one for each number that positions are taken modulo
+  vec<int> modulo_;  ///< few: one for each modulus
 
   constexpr int add(const term& t, std::size_t hash) {
     list::push_back(t);
@@ -270,7 +270,7 @@ class term_table : segmented_vec<term> {
       if (t.at.operand_type(i) != at.operand_type(i)) return false;
     return t.shape == type.shape;
   }
-  /// What a tensor is a part of, or is in another shape.
+  /// The tensor that a term is a part of, or reshapes.
   constexpr int whole(int t) const {
     while ((*this)[t].alias.term >= 0) t = (*this)[t].alias.term;
     return t;
@@ -309,7 +309,7 @@ class term_table : segmented_vec<term> {
   }
 };
 
-/// Devices along some axes, each with a number: of the last axis the coordinate is the minor part.
+/// Devices along some axes, numbered with the last axis as the minor part.
 struct device_row {
   static constexpr std::int64_t most = 4096;
   int count = 0;
@@ -324,7 +324,7 @@ struct device_row {
     extent[count++] = n;
     devices = saturating_multiply(devices, n);
   }
-  /// How many devices the next one along the i-th axis is away.
+  /// The distance between neighbours along the i-th axis, in devices.
   constexpr std::int64_t step(int i) const {
     std::int64_t n = 1;
     for (int k = i + 1; k < count; ++k) n *= extent[k];
@@ -343,14 +343,14 @@ struct device_row {
   }
 };
 
-/// A term of its own for pieces of another one that start somewhere else on each device, by no
-/// equal steps: it has one more dimension for each that they are moved along, the devices' numbers.
+/// A separate term for shards of another one whose starts differ between devices by unequal steps.
+/// It has one more dimension, the device number, for each dimension along which they are shifted.
 struct moved_piece {
   struct move {
     int dim = -1;              ///< of the tensor
-    device_row row;            ///< in the order of the pieces
+    device_row row;            ///< in the order of the shards
     vec<std::int64_t> starts;  ///< by device
-    std::int64_t block = 0;  ///< nothing is said but of the block of the device's number; 0: of all
+    std::int64_t block = 0;    ///< only the block of the device's number is known; 0: all
   };
   int of = -1;  ///< the tensor
   vec<move> moves;
@@ -362,66 +362,66 @@ struct moved_piece {
   }
 };
 
-/// Terms, how values see them, and scalars that stand beyond the ends of tensors.
+/// The terms, the views of values on them, and the scalars that pad tensors.
 struct meanings {
   view_table views;
   term_table terms;
-  vec<operand_term> scalars;  ///< by number, see outside
+  vec<operand_term> scalars;  ///< by number; see outside
   place_table scalar_table;
 
-  /// How a program sees a tensor in another shape; where values are padded in that shape, they are
-  /// pieces of a term of its own.
+  /// A program's reshaped tensor. If values are padded in that shape, they are shards of a separate
+  /// term.
   struct reshaping {
     int of = -1;  ///< the tensor
     int view = -1;
     shape to;
-    int term = -1;  ///< once there is one
+    int term = -1;  ///< its term, if it exists
     int next = -1;  ///< another one of the same tensor
   };
   segmented_vec<reshaping> reshapings;
 
   struct piece_term {
-    int loop;  ///< of the op, that is cut
+    int loop;  ///< loop of the op that is sharded
     std::int64_t count;
     int first;
     int next;  ///< another one of the same term
   };
   segmented_vec<piece_term> piece_terms;  ///< see pieces_of
 
-  /// What runs along each of the pieces of a dimension, where a term runs along all of it.
+  /// A running sum along each shard of a dimension, where a term runs along all of it.
   struct running {
     int of, dim;
-    std::int64_t count, block;  ///< pieces; positions of a piece
-    int with = -1;              ///< along each piece
-    int without = -1;           ///< the same, without the element itself
-    int before = -1;  ///< what all before a piece makes; along the dimension, one for each piece
-    int next = -1;    ///< another one of the same term
+    std::int64_t count, block;  ///< shards; positions of a shard
+    int with = -1;              ///< inclusive, along each shard
+    int without = -1;           ///< exclusive, along each shard
+    int before = -1;            ///< total of everything before a shard; one position for each shard
+    int next = -1;              ///< another one of the same term
   };
   segmented_vec<running> runs;
 
-  /// A value that is another one only where an index lies in the piece that a device has, see
-  /// starts.hpp; there is a term for what it is everywhere.
+  /// A value that equals another one only if an index is in the device's shard; see starts.hpp.
+  /// Another term describes it everywhere.
   struct guard {
-    operand_term of;         ///< what it is there
-    operand_term elsewhere;  ///< what must stand elsewhere; term -1: zeros
-    int flags = -1;          ///< of zeros that stand there already: the flags that say where
-    bool hold = false;       ///< where these hold, else where they do not
-    int index = -1;          ///< of what is looked up or written: the index
-    int along = -1;          ///< how flags and index are seen along it
-    int seen = -1;           ///< how it sees its term
-    std::int64_t rows = 0;   ///< of the piece
-    std::uint32_t axes = 0;  ///< along which one device has it
+    operand_term of;         ///< the value there
+    operand_term elsewhere;  ///< required contents elsewhere; term -1: zeros
+    int flags = -1;          ///< for existing zeros: the flags that locate them
+    bool hold = false;       ///< true if it is there where these hold
+    int index = -1;          ///< index of the gather or scatter
+    int along = -1;          ///< view of flags and index along it
+    int seen = -1;           ///< its view of its term
+    std::int64_t rows = 0;   ///< rows of the shard
+    std::uint32_t axes = 0;  ///< axes along which one device has it
   };
   segmented_vec<guard> guards;
   segmented_vec<moved_piece> moved;
   segmented_vec<vec<std::int64_t>> lists;  ///< the elements of terms of rank 1
-  vec<operand_term> room;                  ///< of element_form
-  vec<vec<scaled_term>> spare;             ///< rooms of those that are done
+  vec<operand_term> room;                  ///< buffer of element_form
+  vec<vec<scaled_term>> spare;             ///< unused buffers
 
-  /// Is the op that is looked at the last one of its sum (or whatever it commutes in)? Then all of
-  /// that is taken together, as long as that is linear in the ops that were looked at.
+  /// True if the current op is the last one of its sum (or other commutative combination). The
+  /// whole sum is then normalized, as long as this is linear in the visited ops.
   bool ends_sum = false;
-  std::int64_t sums = 0, long_sums = 0;  ///< such ops so far, and the terms of long sums
+  std::int64_t sums = 0, long_sums = 0;  ///< number of such ops, and terms of long sums
 
   constexpr int known_reshaping(int t, int view, const shape& to) const {
     for (int i = terms[t].reshaped; i >= 0; i = reshapings[i].next)
@@ -441,11 +441,11 @@ struct meanings {
     return reshapings[i].term;
   }
 
-  /// How a tensor sees itself, or null: each of its elements is another one.
+  /// The view of a tensor on itself, or null if all its elements are distinct.
   constexpr const view* own(int t) const {
     return terms[t].own < 0 ? nullptr : &views[terms[t].own];
   }
-  /// What a contraction multiplies, by its loops, before it sums.
+  /// The products of a contraction, by its loops, before it sums.
   constexpr int product(int t, const factor_table& map) {
     if (const int known = terms[t].products; known >= 0) return known;
     tensor_type type{terms[t].element, {}};
@@ -456,8 +456,8 @@ struct meanings {
     terms[t].products = made;
     return made;
   }
-  /// The same of an op with windows: all of its result, for each position of the loops that it sums
-  /// over, which are the last dimensions.
+  /// The same for an op with windows: its result for each position of the loops that it sums over,
+  /// which are the last dimensions.
   constexpr int unsummed(int t, const shape& summed) {
     if (const int known = terms[t].unsummed; known >= 0) return known;
     tensor_type type{terms[t].element, terms[t].shape};
@@ -467,8 +467,8 @@ struct meanings {
     terms[t].unsummed = made;
     return made;
   }
-  /// What an op of so many results makes of each piece of one of the loops that it reduces: as many
-  /// terms, one dimension more for the pieces.
+  /// The results of an op for each shard of one of the loops that it reduces: one term for each
+  /// result, with one more dimension for the shards.
   constexpr int pieces_of(int t, int loop, std::int64_t count, int results) {
     for (int i = terms[t].pieces; i >= 0; i = piece_terms[i].next)
       if (piece_terms[i].count == count && piece_terms[i].loop == loop) return piece_terms[i].first;
@@ -508,7 +508,7 @@ struct meanings {
     const int run = terms[t].run;
     return run >= 0 && runs[run].before == t ? &runs[run] : nullptr;
   }
-  /// What a view says of a position beyond, where this scalar stands.
+  /// The code of a view for padding with this scalar.
   constexpr int beyond(const operand_term& scalar) {
     const auto key = [](const operand_term& s) {
       return hash_of(static_cast<std::uint64_t>(s.term) * 65536 +
@@ -522,9 +522,9 @@ struct meanings {
     }
     return static_cast<int>(outside::first_value) + number;
   }
-  /// Of i32, sums of a few positions do not wrap.
+  /// The limit of i32 positions, so that sums of a few do not wrap.
   static constexpr std::int64_t most_i32_position = std::int64_t{1} << 28;
-  /// A number: small integers are positions, so that they can be counted with.
+  /// A number. Small integers are positions, so that they can be used in calculations.
   constexpr operand_term number(std::int64_t bits, dtype element) {
     if (!is_integer(element) || bits >= max_elements || bits <= -max_elements ||
         (element == dtype::i32 && (bits > most_i32_position || bits < -most_i32_position)) ||
@@ -537,7 +537,7 @@ struct meanings {
   constexpr int identity_beyond(combiner combine, dtype element) {
     return beyond(number(identity_bits(combine, element), element));
   }
-  /// So many times a term.
+  /// A multiple of a term.
   constexpr int scaled(int t, double by) {
     if (by == 1) return t;
     const term of = terms[t];
@@ -564,7 +564,7 @@ struct meanings {
   constexpr operand_term scalar(const operand_term& value) const {
     return {value.term, views.find_scalar(views[value.view])};
   }
-  /// What a scalar is that lies beyond an end: what stands there.
+  /// Replaces a scalar that is outside of its tensor by the scalar that pads the tensor.
   constexpr operand_term filling(operand_term scalar) const {
     for (bool found = scalar.view >= 0; found;) {
       found = false;
@@ -581,7 +581,7 @@ struct meanings {
     }
     return scalar;
   }
-  /// Is a scalar a known number? Gives its bits, as those of the op `constant`.
+  /// True if a scalar is a known number. Returns its bits as in the op `constant`.
   constexpr bool is_number(const operand_term& scalar, std::int64_t& bits) const {
     const term& t = terms[scalar.term];
     bits = t.bits;
@@ -591,7 +591,7 @@ struct meanings {
                                   : v.start[0];
     return v.count == 0;
   }
-  /// Does the identity of a combiner stand there?
+  /// True if the padding is the identity of a combiner.
   constexpr bool is_identity(std::int64_t beyond, combiner combine, dtype element) const {
     std::int64_t bits = 0;
     return beyond >= outside::first_value &&

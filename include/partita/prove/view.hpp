@@ -1,4 +1,4 @@
-/// Views: which elements of a tensor a value holds, on every device.
+/// Views: the elements of a tensor that a value holds on every device.
 #pragma once
 
 #include <cstdint>
@@ -13,53 +13,54 @@
 
 namespace partita::prove_detail {
 
-/// A number of several values that a position is summed from: so many steps of so many elements of
-/// a dimension of the tensor.
+/// A counter that contributes to a position: `extent` steps of `stride` elements along a dimension
+/// of the tensor.
 ///
-/// Its owner counts: a dimension of the value, whose index is made of its digits, major to minor,
-/// or the coordinate of a device along an axis (of an iteration along a loop). Not one with default
-/// values: arrays of digits are not set before they are used.
+/// Its owner provides the count: a dimension of the value, whose index consists of its digits,
+/// major to minor; or the coordinate of a device along an axis (or of an iteration along a loop).
+/// Not default-initialized, because arrays of digits are written before they are read.
 struct digit {
-  std::int16_t owner;  ///< a dimension of the value, or what on_axis gives
-  std::int16_t dim;    ///< of the tensor, or no_dim: the elements are the same for all its values
+  std::int16_t owner;  ///< a dimension of the value, or an axis as returned by on_axis
+  std::int16_t dim;    ///< of the tensor, or no_dim: the elements are the same for all counts
   std::int64_t extent, stride;
 
   friend constexpr bool operator==(const digit&, const digit&) = default;
 };
 constexpr std::int16_t on_axis(int axis) { return static_cast<std::int16_t>(-1 - axis); }
 constexpr int axis_of(const digit& d) { return -1 - d.owner; }
-/// The owner of digits that a value is reduced over: it is the sum (or what its combiner makes) of
-/// what the view shows for each of their numbers. Unlike an axis, it counts each digit for itself.
+/// The owner of digits that a value is reduced over: the value is the sum (or other combination) of
+/// the view's elements for each count. Unlike an axis, it counts each of its digits separately.
 inline constexpr int bound_axis = 31;
 
-/// Is it an axis, of which each digit is the whole coordinate?
+/// True for an axis, whose coordinate is the count of each of its digits.
 constexpr bool counts_all(int owner) { return owner < 0 && owner != on_axis(bound_axis); }
 
-/// What stands where positions lie outside of the tensor.
+/// The contents of positions outside of the tensor.
 ///
-/// Positions may also go around a padded tensor: they are taken modulo a number above the extent;
-/// of those behind the end a filling says what stands there.
+/// Positions may also wrap around a padded tensor: they are taken modulo a number above the extent,
+/// and a filling defines the contents after the end.
 struct outside {
   static constexpr std::int64_t unknown = 0;
-  static constexpr std::int64_t wraps = 1;  ///< what stands at the position modulo the extent
+  static constexpr std::int64_t wraps = 1;  ///< the contents at the position modulo the extent
   static constexpr std::int64_t first_value =
-      2;  ///< this and higher: a scalar, by number less this
+      2;  ///< this and higher: a scalar, by number minus this
 
-  /// Positions farther out are not followed: beside a filling, such a modulus fits in 64 bits.
+  /// Positions farther out are not supported, so that such a modulus fits in 64 bits next to a
+  /// filling.
   static constexpr std::int64_t farthest = std::int64_t{1} << 42;
   static constexpr std::int64_t around(std::int64_t modulus, std::int64_t filling) {
     return -(modulus * fillings + (filling < fillings ? filling : unknown));
   }
   static constexpr bool turns(std::int64_t beyond) { return beyond < 0 || beyond == wraps; }
-  /// What positions are taken modulo that turn.
+  /// The modulus of positions that wrap around.
   static constexpr std::int64_t modulus(std::int64_t beyond, std::int64_t extent) {
     return beyond < 0 ? -beyond / fillings : extent;
   }
-  /// The scalar (as above) behind the end, or unknown.
+  /// The scalar (as above) after the end, or unknown.
   static constexpr std::int64_t filling(std::int64_t beyond) {
     return beyond < 0 ? -beyond % fillings : beyond == wraps ? unknown : beyond;
   }
-  /// The same, but nothing is known of what stands behind the end.
+  /// The same with unknown contents after the end.
   static constexpr std::int64_t unfilled(std::int64_t beyond) {
     return beyond < 0 ? around(modulus(beyond, 0), unknown) : beyond == wraps ? wraps : unknown;
   }
@@ -74,20 +75,20 @@ inline constexpr int max_digits = 32;
 ///
 ///     start[D] + sum over the digits of D of stride * (their number in j or i),
 ///
-/// of every dimension D. Digits of extent 1 (and 0) are left out; a dimension of the value without
-/// digits repeats its elements, or has at most one. Digits stand by owner, dimensions first. Of
-/// elements outside of the tensor in some dimensions each of these says what stands there.
+/// of every dimension D. Digits of extent 1 (and 0) are omitted; a dimension of the value without
+/// digits repeats its elements, or has at most one. Digits are sorted by owner, dimensions first.
+/// For elements outside of the tensor in several dimensions, each of these determines the contents.
 struct view {
   int rank = 0;   ///< of the value
   int dims = 0;   ///< of the tensor
-  int count = 0;  ///< of digits; above max_digits: a view that is too complicated, and no claim
+  int count = 0;  ///< number of digits; above max_digits: too complicated, not a claim
   digit digits[max_digits];
   std::int64_t start[max_rank];
   std::int64_t beyond[max_rank];  ///< see outside
 
   constexpr view() {}
   constexpr view(const view& other) { *this = other; }
-  /// (Only what is set: constant evaluation refuses to copy more, and it is much.)
+  /// (Copies only initialized members: constant evaluation rejects others, and there are many.)
   constexpr view& operator=(const view& other) {
     rank = other.rank;
     dims = other.dims;
@@ -103,11 +104,11 @@ struct view {
   constexpr view(int value_rank, int tensor_rank) : rank(value_rank), dims(tensor_rank) {
     for (int d = 0; d < dims; ++d) start[d] = beyond[d] = 0;
   }
-  /// The whole tensor, as it is.
+  /// The global tensor, unchanged.
   constexpr explicit view(const shape& s) : view(s.rank, s.rank) {
     for (int d = 0; d < rank; ++d) add(d, d, s.extents[d], 1);
   }
-  /// What view(tensor) is.
+  /// True if it equals view(tensor).
   constexpr bool is_whole(const shape& tensor) const {
     if (rank != tensor.rank || dims != tensor.rank) return false;
     int next = 0;
@@ -124,8 +125,8 @@ struct view {
   constexpr bool good() const { return count <= max_digits; }
   constexpr void refuse() { count = max_digits + 1; }
 
-  /// Appends a digit, or makes the last one of the same owner larger (not of an axis, which all of
-  /// its digits count).
+  /// Appends a digit, or extends the last one of the same owner (not of an axis, all of whose
+  /// digits have the same count).
   constexpr void add(int owner, int dim, std::int64_t extent, std::int64_t stride) {
     if (extent <= 1 || count > max_digits) return;
     if (stride == 0) dim = no_dim;
@@ -143,7 +144,7 @@ struct view {
                        stride};
   }
   constexpr void add(int owner, const digit& d) { add(owner, d.dim, d.extent, d.stride); }
-  /// The digits of an owner: from `begin`, which is moved there, to the result.
+  /// The range of an owner's digits: from `begin`, which is updated, to the result.
   constexpr int find(int owner, int& begin) const {
     begin = 0;
     while (begin < count && digits[begin].owner != owner) ++begin;
@@ -155,13 +156,13 @@ struct view {
     int begin = 0;
     return find(owner, begin) > begin;
   }
-  /// Does it see several positions along a dimension of the tensor?
+  /// True if it shows several positions along a dimension of the tensor.
   constexpr bool sees_along(int dim) const {
     for (int i = 0; i < count; ++i)
       if (digits[i].dim == dim) return true;
     return false;
   }
-  /// Of how many elements of the tensor each one is the sum (or what else they are reduced to).
+  /// The number of elements of the tensor that are reduced to each element.
   constexpr std::int64_t reduced_elements() const {
     std::int64_t n = 1;
     for (int i = 0; i < count; ++i)
@@ -169,7 +170,7 @@ struct view {
         n = saturating_multiply(n, digits[i].extent);
     return n;
   }
-  /// Is the value reduced over positions along a dimension of the tensor?
+  /// True if the value is reduced over positions along a dimension of the tensor.
   constexpr bool is_reduced_along(int dim) const {
     for (int i = 0; i < count; ++i)
       if (digits[i].dim == dim && digits[i].owner == on_axis(bound_axis)) return true;
@@ -181,16 +182,16 @@ struct view {
     for (int i = end; i < count; ++i) digits[begin + i - end] = digits[i];
     if (good()) count -= end - begin;
   }
-  /// Does it differ from device to device (or from iteration to iteration) along an axis?
+  /// True if it differs between devices (or iterations) along an axis.
   constexpr bool depends_on(int axis) const { return has(on_axis(axis)); }
-  /// Has a dimension of the value only the same elements, over and over?
+  /// True if a dimension of the value repeats the same elements.
   constexpr bool repeats(int d) const {
     int begin = 0;
     for (const int end = find(d, begin); begin < end; ++begin)
       if (digits[begin].dim >= 0) return false;
     return true;
   }
-  /// The least and the greatest position along a dimension of the tensor.
+  /// The minimum and maximum position along a dimension of the tensor.
   constexpr void range(int dim, std::int64_t& least, std::int64_t& greatest) const {
     least = greatest = start[dim];
     for (int i = 0; i < count; ++i) {
@@ -204,8 +205,8 @@ struct view {
     range(dim, least, greatest);
     return least < 0 || greatest >= extent;
   }
-  /// Outside of a dimension now stands `fill`, also where other dimensions are outside: what is
-  /// said of those is true no more if it is something else. Gives whether that was so.
+  /// Sets the padding of a dimension to `fill`, also for elements that are outside in other
+  /// dimensions, too: a different padding of those becomes unknown. Returns true if none did.
   constexpr bool fill_beyond(int dim, std::int64_t fill, const shape& tensor) {
     bool only = true;
     for (int d = 0; d < dims; ++d) {
@@ -232,8 +233,8 @@ struct view {
       if (least[d] < 0 || greatest[d] >= tensor.extents[d]) return true;
     return false;
   }
-  /// Digits of axes in the order of the axes, so that equal views are the same; and nothing is said
-  /// of what is outside where nothing is.
+  /// Normalizes the view, so that equal views compare equal: digits of axes in the order of the
+  /// axes, and no padding where nothing is outside.
   constexpr void normalize(const shape& tensor) {
     for (int i = 1; i < count; ++i)
       for (int k = i; k > 0 && before(digits[k], digits[k - 1]); --k) {
@@ -284,7 +285,7 @@ struct view {
     if ((a.owner < 0) != (b.owner < 0)) return b.owner < 0;
     return a.owner < 0 ? a.owner > b.owner : a.owner < b.owner;
   }
-  /// A dimension that only repeats has no digits; neither has an axis that nothing depends on.
+  /// Removes the digits of repeated dimensions and of axes that nothing depends on.
   constexpr void drop_repeated() {
     int kept = 0;
     for (int i = 0; i < count; ++i) {
@@ -296,7 +297,7 @@ struct view {
     }
     if (good()) count = kept;
   }
-  /// Two digits that follow each other as one.
+  /// Merges two consecutive digits into one if possible.
   static constexpr bool joins(digit& major, const digit& minor) {
     if (major.owner != minor.owner || major.dim != minor.dim) return false;
     if (counts_all(major.owner)) {
@@ -310,8 +311,8 @@ struct view {
   }
 };
 
-/// Where a tensor is the same along a dimension, one position is as good as others. `own`: how it
-/// sees itself.
+/// Uses one position of a dimension in which a tensor repeats, where all are equal. `own`: the
+/// tensor's view of itself.
 constexpr bool see_once(view& v, const view& own, const shape& tensor) {
   bool any = false;
   for (int d = 0; d < v.dims; ++d) {
@@ -325,15 +326,15 @@ constexpr bool see_once(view& v, const view& own, const shape& tensor) {
   return any;
 }
 
-/// Are its positions numbers, of which none is outside? (What is not known of them cannot be said.)
+/// True if all of its positions are numbers inside of the tensor. (Unknown ones are not numbers.)
 constexpr bool counts_positions(const shape& tensor, int dim) {
   return tensor.extents[dim] == max_elements;
 }
-/// Does it see along a dimension what is there, or numbers?
+/// True if it shows elements or numbers along a dimension, without padding.
 constexpr bool lies_inside(const view& v, int dim, const shape& tensor) {
   return counts_positions(tensor, dim) || !v.reaches_beyond(dim, tensor.extents[dim]);
 }
-/// Does something else stand where positions below 0 would? (Of them, any number is one.)
+/// True if padding replaces positions below 0. (For positions, any number is valid.)
 constexpr bool fills_positions(const view& v, const shape& tensor) {
   for (int d = 0; d < v.dims; ++d)
     if (v.beyond[d] != outside::unknown && counts_positions(tensor, d) &&
@@ -347,7 +348,7 @@ class view_table : segmented_vec<view> {
   using list = segmented_vec<view>;
 
  public:
-  using list::operator[];  // by one call, of what is read most
+  using list::operator[];  // one call, because it is read most
   constexpr int number(const view& v) {
     const std::size_t hash = v.hash();
     if (const int known = find(v, hash); known >= 0) return known;
@@ -356,23 +357,23 @@ class view_table : segmented_vec<view> {
     reaches_.push_back(reach(v));
     index_.add(hash);
     const int added = static_cast<int>(list::size()) - 1;
-    if (v.count == 0 && v.rank > 0) {  // a scalar that is repeated: it, too
+    if (v.count == 0 && v.rank > 0) {  // a repeated scalar, too
       view scalar = v;
       scalar.rank = 0;
       number(scalar);
     }
     return added;
   }
-  /// What view::reaches_beyond says, of what is known since it has a number.
+  /// The cached result of view::reaches_beyond.
   constexpr bool reaches_beyond(int i, const shape& tensor) const {
     const reach& mine = reaches_.data()[i];
     bool beyond = mine.below;
     for (int d = 0; d < mine.dims; ++d) beyond = beyond || mine.greatest[d] >= tensor.extents[d];
     return beyond;
   }
-  /// Is nothing said of what stands beyond but that positions go around?
+  /// True if the only known padding is wraparound.
   constexpr bool is_unfilled(int i) const { return !reaches_.data()[i].filled; }
-  /// Of a view without digits: that of rank 0, or -1.
+  /// Finds a view without digits: that of rank 0, or -1.
   constexpr int find_scalar(const view& v) const {
     if (v.count > 0) return -1;
     view s = v;
@@ -381,11 +382,11 @@ class view_table : segmented_vec<view> {
   }
 
  private:
-  /// How far a view reaches in each dimension of the tensor.
+  /// The extent of a view beyond each dimension of the tensor.
   struct reach {
     int dims = 0;
-    bool below = false;   ///< of some dimension, elements below 0
-    bool filled = false;  ///< is it known of some what stands beyond?
+    bool below = false;   ///< true if some elements are below 0
+    bool filled = false;  ///< true if the padding is known in some dimension
     std::int64_t greatest[max_rank];
 
     constexpr reach() {}
@@ -412,7 +413,7 @@ class view_table : segmented_vec<view> {
       return *this;
     }
   };
-  static constexpr std::size_t usual = 128;  ///< of them: as many as kinds of layers give
+  static constexpr std::size_t usual = 128;  ///< the typical number for common kinds of layers
   vec<reach> reaches_;                       ///< by view
   hash_index index_;
 

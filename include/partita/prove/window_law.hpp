@@ -1,4 +1,4 @@
-/// The laws of windows: pieces of operands that overlap, and what stands beyond the ends.
+/// The laws of windows: overlapping shards of operands, and padding.
 #pragma once
 
 #include <partita/ir/halo.hpp>
@@ -6,15 +6,15 @@
 
 namespace partita::prove_detail {
 
-/// Of loops over positions that see neighbours.
+/// The law of loops over positions that see neighbours.
 ///
-/// Law       halo_context: which range of its operands each piece of the result needs
+/// Law       halo_context: the range of the operands that each shard of the result needs
 class window_law : public law_operands {
  public:
   using law_operands::law_operands;
 
  protected:
-  /// The number of a piece, of coordinates along axes: major to minor.
+  /// The number of a shard, from coordinates along axes, major to minor.
   struct coordinates {
     int count = 0;
     digit axes[piece::most] = {};
@@ -25,7 +25,7 @@ class window_law : public law_operands {
     bool possible, apart;
     int alone;
   };
-  /// The piece of the results, where those of the operands overlap.
+  /// Finds the shard of the results if those of the operands overlap.
   constexpr bool halo_piece(int f, piece& found) {
     const int to = dim_of(f, -1);
     found = piece();
@@ -33,12 +33,12 @@ class window_law : public law_operands {
     for (int k = 0; k < source_.operand_count(); ++k) {
       const int d = dim_of(f, k);
       if (d == no_dim) continue;
-      if (k >= max_halo_operands) return no("operand ", k, " is cut");
+      if (k >= max_halo_operands) return no("operand ", k, " is sharded");
       const piece& mine = pieces_[k * max_rank + d];
       if (!mine.free && along.count == 0 && !find_coordinates(mine, along))
-        return no("dimension ", d, " of operand ", k, " is no row of pieces");
+        return no("dimension ", d, " of operand ", k, " is not a sequence of shards");
     }
-    // As in the source, or with what was padded: then all extents have grown in one ratio.
+    // Either as in the source, or padded: then all extents have grown by one ratio.
     const std::int64_t extent = loop_extent(f);
     const vec<std::int64_t> kept = attrs_;
     if (cut_piece(f, along, extent, found)) return true;
@@ -46,7 +46,7 @@ class window_law : public law_operands {
                                             : grown_window(f, along.pieces);
     attrs_ = kept;
     if (grown > extent && cut_piece(f, along, grown, found)) return true;
-    // Or each by itself.
+    // Or each has grown separately.
     const int d = to == no_dim && source_.operand_count() > 1 ? dim_of(f, 1) : no_dim;
     if (to == no_dim && d == no_dim) return false;
     attrs_ = kept;
@@ -60,14 +60,14 @@ class window_law : public law_operands {
       taps_counted_ |= std::uint64_t{1} << f;
     return true;
   }
-  /// Are the positions of a loop that is reduced those of what is cut, of which there are no more
-  /// than there were?
+  /// True if the positions of a reduced loop are those of the sharded tensor, and their number is
+  /// at most that in the source.
   constexpr bool counts_taps(int f) const { return f < 64 && (taps_counted_ >> f & 1) != 0; }
   constexpr std::int64_t loop_extent(int f) const {
     const int to = dim_of(f, -1);
     return to == no_dim ? at(f).size : result_type(0).shape.extents[to];
   }
-  /// How many positions a loop has that is reduced, if what is reduced has grown; else 0.
+  /// The number of positions of a reduced loop whose tensor has grown, or 0.
   constexpr std::int64_t grown_window(int f, std::int64_t pieces) const {
     const int d = source_.operand_count() < 2 ? no_dim : dim_of(f, 1);
     if (d == no_dim) return 0;
@@ -76,8 +76,7 @@ class window_law : public law_operands {
         saturating_multiply(saturating_multiply(local_extent(1, d), pieces), at(f).size);
     return size == 0 || all % size != 0 ? 0 : all / size;
   }
-  /// The same, where the loop has `grown` positions; `apart`: of what is cut, the others having
-  /// grown by themselves.
+  /// The same for a loop with `grown` positions; `apart`: the other extents have grown separately.
   constexpr bool cut_piece(int f, const coordinates& along, std::int64_t grown, piece& found,
                            bool apart = false) {
     const int to = dim_of(f, -1);
@@ -97,19 +96,19 @@ class window_law : public law_operands {
         if (const piece& mine = pieces_[k * max_rank + d];
             mine.free ? local_extent(k, d) != c.operand_extent(k)
                       : !mine.whole(c.operand_extent(k)))
-          return no("dimension ", d, " of operand ", k, " is needed whole");
+          return no("dimension ", d, " of operand ", k, " must be unsharded");
       }
       if (to != no_dim && local_.result_type(0).shape.extents[to] != grown)
-        return no("the result has another extent");
+        return no("the result has a different extent");
       found.add(0, grown, 1);
       return true;
     }
     source_.def().halo(c);
-    if (!c.possible) return no("it cannot be cut into ", along.pieces, " pieces");
+    if (!c.possible) return no("it cannot be split into ", along.pieces, " shards");
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
       if (c.operand_dims[k] != no_dim && !holds(c, k, along)) return false;
-    if (to == no_dim) {  // each piece of what is reduced once
-      if (grown % along.pieces != 0) return no("it cannot be cut into ", along.pieces, " pieces");
+    if (to == no_dim) {  // each shard of the reduced tensor once
+      if (grown % along.pieces != 0) return no("it cannot be split into ", along.pieces, " shards");
       found.add(0, grown / along.pieces, 1);
       add_axes(found, along, grown / along.pieces);
       return true;
@@ -117,7 +116,7 @@ class window_law : public law_operands {
     if (c.made == 0) {
       if (grown % along.pieces != 0 ||
           local_.result_type(0).shape.extents[to] != grown / along.pieces)
-        return no("the result has another extent");
+        return no("the result has a different extent");
       found.add(0, grown / along.pieces, 1);
       add_axes(found, along, grown / along.pieces);
     } else {
@@ -125,7 +124,7 @@ class window_law : public law_operands {
     }
     return true;
   }
-  /// What the op says of more positions, as it is in the source.
+  /// How the extents of the op grow with more positions, according to the source.
   constexpr growth growth_of(int f) const {
     vec<tensor_type> types;
     for (int k = 0; k < source_.operand_count(); ++k) types.push_back(operand_type(k));
@@ -136,14 +135,14 @@ class window_law : public law_operands {
     source_.def().stretch(c);
     return {c.possible, c.apart, c.alone};
   }
-  /// The op with more positions, which operands hold what it leaves out at.
+  /// Builds the op with more positions. Operands hold the values that it skips.
   constexpr bool stretched(int f, halo_context& c, vec<tensor_type>& types, tensor_type& result,
                            const coordinates& along, std::int64_t grown, bool apart) {
     const std::int64_t extent = loop_extent(f);
     const std::int64_t pieces = c.pieces;
     const growth before = growth_of(f);
     if (!before.possible || (apart && !before.apart))
-      return no("it cannot be done with more positions");
+      return no("it does not extend to more positions");
     const bool by_itself = apart && before.alone == 1 && c.result_dim != no_dim;
     if (by_itself && !grow_apart(c, types, along, grown)) return false;
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
@@ -153,11 +152,12 @@ class window_law : public law_operands {
         const bool taps = c.result_dim == no_dim && k == 1;
         if (!taps && pieces != 1) continue;
         const std::int64_t here = taps ? grown : local_extent(k, c.operand_dims[k]);
-        if (here < size) return no("operand ", k, " is needed whole");
+        if (here < size) return no("operand ", k, " must be unsharded");
         size = here;
         continue;
       }
-      if (extent == 0 || size * grown % extent != 0) return no("extents have grown apart");
+      if (extent == 0 || size * grown % extent != 0)
+        return no("extents do not grow by the same factor");
       size = size / greatest_common_divisor(size, extent) * grown /
              (extent / greatest_common_divisor(size, extent));
     }
@@ -166,18 +166,18 @@ class window_law : public law_operands {
     c.grown = true;
     source_.def().stretch(c);
     if (!c.possible || (apart && !c.apart) || c.becomes != nullptr)
-      return no("it cannot be done with more positions");
+      return no("it does not extend to more positions");
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
       if (c.operand_dims[k] == no_dim || c.ranges[k].fill == combiner::stack) continue;
       const piece& mine = pieces_[k * max_rank + c.operand_dims[k]];
       if (is_no_larger(k, c.operand_dims[k], c.operand_extent(k))) continue;
       if (!stands_beyond(mine.beyond, c.ranges[k], k))
-        return no("behind the end of operand ", k, " stands something else");
+        return no("the padding of operand ", k, " has other values");
     }
     c.pieces = pieces;
     return true;
   }
-  /// The first operand and the result have grown alike, the second one by itself.
+  /// True if the first operand and the result have grown alike, and the second one separately.
   constexpr bool grow_apart(const halo_context& c, vec<tensor_type>& types,
                             const coordinates& along, std::int64_t grown) {
     for (int k = 0; k < 2; ++k) {
@@ -185,18 +185,18 @@ class window_law : public law_operands {
       coordinates mine;
       if (d == no_dim || !find_coordinates(pieces_[k * max_rank + d], mine) ||
           mine.pieces != along.pieces)
-        return no("operand ", k, " is not cut as the other one");
+        return no("operand ", k, " is not sharded like the other one");
       const std::int64_t all = k == 0            ? grown
                                : mine.count == 0 ? local_extent(k, d)
                                                  : saturating_multiply(mine.step, mine.pieces);
       std::int64_t& size = types[k].shape.extents[d];
-      if (all < size) return no("operand ", k, " is needed whole");
+      if (all < size) return no("operand ", k, " must be unsharded");
       size = all;
     }
     return true;
   }
-  /// Does an operand of which so many elements are seen hold nothing behind the end? (What is the
-  /// same everywhere is so there, too.)
+  /// True if an operand with this number of visible elements has no padding. (A repeated value
+  /// repeats in its padding, too.)
   constexpr bool is_no_larger(int k, int d, std::int64_t seen) const {
     const piece& mine = pieces_[k * max_rank + d];
     const std::int64_t extent = operand_type(k).shape.extents[d];
@@ -229,11 +229,11 @@ class window_law : public law_operands {
     for (std::size_t i = 0; i < list.size(); ++i)
       to.add(list[i].owner, list[i].extent, list[i].stride);
   }
-  /// Does an operand hold the pieces that an iteration needs?
+  /// True if an operand holds the shards that an iteration needs.
   constexpr bool holds(const halo_context& c, int k, const coordinates& along) {
     const halo_range& r = c.ranges[k];
     if (r.inside) return holds_inside(c, k, along);
-    if (is_moved(k, c.operand_dims[k]) != nullptr) return no("operand ", k, " is moved");
+    if (is_moved(k, c.operand_dims[k]) != nullptr) return no("operand ", k, " is shifted");
     piece want;
     want.start = r.first;
     want.add(0, r.length, 1);
@@ -241,15 +241,15 @@ class window_law : public law_operands {
     const piece& given = pieces_[k * max_rank + c.operand_dims[k]];
     if (given.free ? local_extent(k, c.operand_dims[k]) != r.length : !given.same_digits(want))
       return no("dimension ", c.operand_dims[k], " of operand ", k,
-                " does not hold the pieces and neighbours that are needed");
+                " does not hold the shards and neighbours that are needed");
     const std::int64_t extent = c.operand_extent(k), last = r.first + (along.pieces - 1) * r.step;
     const bool below = r.first < 0 || last < 0;
     const bool above = r.first + r.length > extent || last + r.length > extent;
     if ((below || above) && !r.any && !stands_beyond(given.beyond, r, k))
-      return no("beyond the ends of operand ", k, " stands something else");
+      return no("the padding at the ends of operand ", k, " has other values");
     return true;
   }
-  // Pieces that would reach beyond an end are moved until they do not.
+  // Shards that would be out of bounds are shifted inside.
 
   constexpr const moved_piece::move* is_moved(int k, int d) const {
     if (moved.size() == 0 || moved[k] < 0) return nullptr;
@@ -265,7 +265,7 @@ class window_law : public law_operands {
     for (int i = 0; i < along.count; ++i) row.add(axis_of(along.axes[i]), along.axes[i].extent);
     return row;
   }
-  /// Where the piece of an operand starts on a device of a row. False: other axes tell, too.
+  /// The start of an operand's shard on a device of a row. False if it depends on other axes, too.
   constexpr bool start_of(int k, int d, const device_row& row, std::int64_t device,
                           std::int64_t& start) const {
     const piece& given = pieces_[k * max_rank + d];
@@ -292,7 +292,7 @@ class window_law : public law_operands {
     const int d = c.operand_dims[k];
     const piece& given = pieces_[k * max_rank + d];
     if (const auto* m = is_moved(k, d); m != nullptr && m->block > 0)
-      return no("of operand ", k, " only a block is known");
+      return no("only a block of operand ", k, " is known");
     piece here;
     for (int i = 0; i < given.count; ++i)
       if (given.digits[i].owner >= 0) here.add(0, given.digits[i].extent, given.digits[i].stride);
@@ -302,11 +302,11 @@ class window_law : public law_operands {
       std::int64_t start = 0;
       if (!start_of(k, d, row, i, start) || start != r.start(i, c.operand_extent(k)))
         return no("dimension ", d, " of operand ", k,
-                  " does not hold the pieces, moved inside, that are needed");
+                  " does not hold the shards, shifted inside, that are needed");
     }
     return true;
   }
-  /// The result is right where its piece is.
+  /// Checks that the result is valid within its shard.
   constexpr bool made_around(const halo_context& c, const coordinates& along, std::int64_t grown,
                              piece& found) {
     const int to = c.result_dim;
@@ -317,10 +317,10 @@ class window_law : public law_operands {
     if (grown % along.pieces != 0 || grown < result_type(0).shape.extents[to] ||
         (c.ranges[0].inside && grown > result_type(0).shape.extents[to]) ||
         source_.result_count() != 1)
-      return no("pieces that are moved inside");
+      return no("shards that are shifted inside");
     for (std::int64_t i = 0; i < along.pieces; ++i) {
       const std::int64_t start = c.ranges[0].start(i, c.operand_extent(0));
-      if (start % c.unit != 0) return no("pieces that are moved inside");
+      if (start % c.unit != 0) return no("shards that are shifted inside");
       m.starts.push_back(start / c.unit);
     }
     results_moved.push_back(m);

@@ -1,4 +1,4 @@
-/// What is known of values, in words.
+/// Describes claims in messages.
 #pragma once
 
 #include <partita/ir/print.hpp>
@@ -8,7 +8,7 @@
 
 namespace partita::prove_detail {
 
-/// An axis of the mesh, or the number of a loop around.
+/// An axis of the mesh, or the number of an enclosing loop.
 constexpr void print_coordinate(text& out, int axis, const mesh& m) {
   if (axis == bound_axis)
     out << "a part of it";
@@ -32,8 +32,8 @@ constexpr void print_term(text& out, const meanings& all, int t) {
     out << "a value that enters a loop";
 }
 
-/// The digits of one dimension of a tensor: `{"B"}` where the axes cut it into blocks, else where
-/// they start.
+/// The positions of one dimension of a tensor: `{"B"}` if the axes cut it into blocks, otherwise
+/// the start.
 constexpr void print_positions(text& out, const view& v, int dim, const shape& tensor,
                                const mesh& m) {
   std::int64_t rest = tensor.extents[dim];
@@ -76,7 +76,7 @@ constexpr void print_positions(text& out, const view& v, int dim, const shape& t
   }
 }
 
-/// `"B", "M"`
+/// The axes of a pending sum: `"B", "M"`.
 constexpr void print_axes(text& out, const pending& sums, const mesh& m) {
   bool first = true;
   for (int a = 0; a < 32; ++a) {
@@ -87,7 +87,7 @@ constexpr void print_axes(text& out, const pending& sums, const mesh& m) {
   }
 }
 
-/// `"x" [{"B"}, {}], to be summed over "M"`.
+/// A claim: `"x" [{"B"}, {}], to be summed over "M"`.
 constexpr void print_claim(text& out, const meanings& all, const claim& c, const mesh& m) {
   if (c.scale != 1) {
     print_number(out, c.scale);
@@ -107,8 +107,8 @@ constexpr void print_claim(text& out, const meanings& all, const claim& c, const
   print_axes(out, c.sums, m);
 }
 
-/// What a value needs that is to be reduced over devices: `an all_reduce <@max> <"M"> is missing`.
-/// (Nothing, if other parts are pending, too.)
+/// The reduction that a pending value needs: `an all_reduce <@max> <"M"> is missing`. Empty if
+/// other reductions are pending, too.
 constexpr text missing_reduction(const claim& c, std::string_view of, const mesh& m) {
   if (!c.sums.any() || c.sums.axes >> max_axes != 0) return {};
   text axes;
@@ -121,7 +121,7 @@ constexpr text missing_reduction(const claim& c, std::string_view of, const mesh
 constexpr std::string_view code_of_lost(const workspace& work) {
   return has_laws(*work.lost_in->op(work.lost).def) ? "Q003" : "Q009";
 }
-/// The first local op of which nothing is known, and what is known of its operands.
+/// The first local op without a claim, and the claims about its operands.
 constexpr text describe_lost(const workspace& work, const mesh& m) {
   const program& p = *work.lost_in;
   const value_names names(p);
@@ -141,7 +141,7 @@ constexpr text describe_lost(const workspace& work, const mesh& m) {
   return out;
 }
 
-/// Where the limit of steps was reached.
+/// The op at which the limit of steps was reached.
 constexpr text describe_stop(const workspace& work) {
   return concat("prove: more than ", work.most_steps, " steps, the limit, at ",
                 op_text(*work.in, work.at), " of the ", work.defining ? "source" : "local program");

@@ -1,4 +1,4 @@
-/// Indices that the program itself makes, and that are clamped since nothing is there.
+/// Constant indices that are out of bounds, so that the op clamps them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace partita {
 
 namespace report_detail {
 
-/// The least and the greatest element of an integer constant.
+/// Minimum and maximum element of an integer constant.
 struct constant_range {
   bool known = false;
   std::int64_t least = 0, greatest = 0;
@@ -23,12 +23,12 @@ struct constant_range {
   }
 };
 
-/// Finds them: constants, literals and iotas, also converted, moved and joined.
+/// Finds clamped indices: constants, literals and iotas, also after conversions, moves and joins.
 class clamped_finder {
  public:
   constexpr explicit clamped_finder(int limit) : limit_(limit) {}
 
-  /// The notes, of which the first `limit` are made, and how many there are.
+  /// Up to `limit` notes; `count` is the number of clamped indices, including those without a note.
   vec<text> notes;
   int count = 0;
 
@@ -62,7 +62,7 @@ class clamped_finder {
       r.take(type.shape[static_cast<int>(p.attrs(o)[0])] - 1);
     } else if (id == def<op::convert>.id || id == def<op::broadcast_in_dim>.id ||
                id == def<op::reshape>.id || id == def<op::transpose>.id) {
-      // (A conversion to a type that does not hold the number is none of an index.)
+      // (A conversion to a type that cannot hold the number does not occur in an index.)
       r = ranges[p.operand(o, 0)];
     } else if (id == def<op::concatenate>.id) {
       for (value_id v : p.operands(o)) {
@@ -90,7 +90,8 @@ class clamped_finder {
     const op::gather_dims dims(p.attrs(o), x, p.type(p.operand(o, 1)).shape);
     if (!dims.fault.empty()) return;
     const auto sizes = p.attrs(o).subspan(dims.attrs_read);
-    // Of several numbers in an index it is not known which is which: the largest limit counts.
+    // An index vector keeps one range for all its entries. Compare it with the largest limit, so
+    // that no valid index is reported.
     std::int64_t limit = 0;
     int dim = 0;
     for (int i = 0; i < dims.starts; ++i) {
@@ -121,9 +122,9 @@ class clamped_finder {
 
 }  // namespace report_detail
 
-/// A line for each look-up and each box whose constant index lies outside of what it is of, and is
-/// clamped, as StableHLO's ops do: `gather %y: index 12 along dimension 0 of tensor<10x4xf32> is
-/// clamped to 9`. At most `limit` of them.
+/// Returns a line for each gather and each box (dynamic slice or update) whose constant index is
+/// out of bounds. Such an index is clamped, as the StableHLO ops do: `gather %y: index 12 along
+/// dimension 0 of tensor<10x4xf32> is clamped to 9`. At most `limit` lines.
 constexpr vec<text> clamped_indices(const program& p, int limit = 12) {
   report_detail::clamped_finder finder(limit);
   finder.look(p, true);

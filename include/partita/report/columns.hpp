@@ -1,4 +1,4 @@
-/// Lines of text in columns.
+/// Text in aligned columns.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@
 
 namespace partita::report_detail {
 
-/// Rows of cells; all but the last column are as wide as their widest cell, numbers stand right.
+/// Rows of cells. Each column except the last is as wide as its widest cell; numbers are
+/// right-aligned.
 class columns {
  public:
   constexpr columns& cell(const text& t, bool right = false) {

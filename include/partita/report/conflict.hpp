@@ -1,4 +1,4 @@
-/// Conflicts, and what would settle them, as text for people.
+/// Conflicts and the actions that would settle them, as text.
 #pragma once
 
 #include <string_view>
@@ -13,7 +13,7 @@ namespace partita {
 
 namespace report_detail {
 
-/// `#tile<0>` or `#sum`: what becomes of the op's result.
+/// Prints `#tile<0>` or `#sum`: how the tile map entry `f` shards the op's result.
 constexpr void print_entry(text& out, const core_program& c, op_id o, int f) {
   const int dim = c.map.at(o, f).result_dim;
   if (dim != no_dim)
@@ -22,7 +22,7 @@ constexpr void print_entry(text& out, const core_program& c, op_id o, int f) {
     out << "#sum";
 }
 
-/// The tactic that had the last part in evidence for a loop of an op over an axis.
+/// The last tactic that contributed to the evidence for a loop of an op over an axis.
 constexpr int tactic_of(const core_program& c, op_id o, const evidence& e, int axis) {
   int tactic = 0;
   const auto look = [&](op_id other) {
@@ -49,11 +49,12 @@ constexpr void print_evidence(text& out, const core_program& c, const value_name
   out << " by " << c.describe_tactic(tactic_of(c, o, e, axis));
 }
 
-/// Have two sub-axes something in common?
+/// True if the two sub-axes overlap.
 constexpr bool overlap(const sub_axis& a, const sub_axis& b) {
   return a == b || (a.axis == b.axis && a.pre < b.end() && b.pre < a.end());
 }
-/// The loop of an op over an axis, or the major one over its parts; null if a part has none.
+/// The loop of an op over an axis, or over the major part of the axis; null if the op has no loop
+/// over one of its parts.
 constexpr const loop* loop_over(const core_program& c, op_id o, const sub_axis& s) {
   const loop* first = nullptr;
   for (int a : c.mesh.parts_of(s)) {
@@ -66,8 +67,9 @@ constexpr const loop* loop_over(const core_program& c, op_id o, const sub_axis& 
 
 }  // namespace report_detail
 
-/// One line: the op, the axis, the entries that match, where the evidence comes from, and the
-/// tactic that had the last part in it; and where the model wrote the op, if `scopes` tell.
+/// Describes a conflict in one line: the op, the axis, the matching tile map entries, the origin of
+/// the evidence, and the last tactic that contributed to it. With `scopes`, also where the model
+/// wrote the op.
 constexpr text describe_conflict(const core_program& c, const value_names& names, const conflict& k,
                                  const scope_list& scopes = {}) {
   text out;
@@ -90,15 +92,15 @@ constexpr text describe_conflict(const core_program& c, const value_names& names
 
 namespace report_detail {
 
-/// Finds what settles the conflicts of a program, each once.
+/// Finds the actions that settle the conflicts of a program, once for each conflict.
 class settler {
  public:
   static constexpr int unlimited = 0x7fffffff;
-  /// At most `most_tried` conflicts are tried to settle.
+  /// Searches for actions for at most `most_tried` conflicts.
   constexpr explicit settler(const partitioned& p, int most_tried = unlimited)
       : p_(p), c_(p.core), most_tried_(most_tried) {}
 
-  /// Or nothing, where nothing helps.
+  /// Returns how conflict `k` was or would be settled; empty if no candidate settles it.
   constexpr text operator()(const conflict& k) {
     text out;
     if (const loop* now = loop_over(c_, k.op, k.where()); now != nullptr) {
@@ -106,13 +108,13 @@ class settler {
       print_entry(out, c_, k.op, now->factor);
       return out;
     }
-    if (!is_left(k)) return out << "settled by a later tactic: whole";
+    if (!is_left(k)) return out << "settled by a later tactic: replicated";
     if (c_.p.is(k.op, op_role::tiling) || c_.inserted(k.op) != padding_record::kind::none)
       return out;  // an op of the actions, not of the source
     for (const auto& each : known_)
       if (each.of == k) return each.how;
     if (static_cast<int>(known_.size()) >= most_tried_)
-      return out << "what would settle it is tried for " << most_tried_ << " conflicts only";
+      return out << "actions that settle it are searched for " << most_tried_ << " conflicts only";
     known_.push_back({k, try_all(k)});
     return known_.back().how;
   }
@@ -126,10 +128,11 @@ class settler {
   const core_program& c_;
   int most_tried_;
   vec<settled> known_;
-  core_program fresh_;          ///< without actions; made when it is needed
-  vec<int> tiles_, next_tile_;  ///< by value: the first `tile` of it, and behind each the next one
+  core_program fresh_;  ///< the program without actions; built on first use
+  /// By value: the index of its first `tile` action. By action: the next `tile` of the same value.
+  vec<int> tiles_, next_tile_;
 
-  /// Is a part of the axis of a conflict left open at its op?
+  /// True if the conflict still leaves some part of its axis open at its op.
   constexpr bool is_left(const conflict& k) const {
     bool left = false;
     c_.conflicts.for_each_of(
@@ -178,7 +181,7 @@ class settler {
       out << " as an earlier tactic (";
       const loop* l = loop_over(tried, k.op, k.where());
       if (l == nullptr || l->factor == any_factor)
-        out << "whole";
+        out << "replicated";
       else
         print_entry(out, tried, k.op, l->factor);
       out << ')';
@@ -191,7 +194,8 @@ class settler {
     return out;
   }
 
-  /// An action as the user writes it: a tactic, and in the model a tag where the value has no name.
+  /// Prints an action as the user writes it: a tactic, and a tag in the model if the value has no
+  /// name.
   constexpr void print_advice(text& out, const action& a, const value_names& names) const {
     const syntax s = c_.advice();
     text name = c_.describe(a.value);
@@ -219,8 +223,9 @@ class settler {
                                               : "");
   }
 
-  /// The `tile` action that evidence of a conflict goes back to: from its operand, or from the uses
-  /// of its result, to ops that are sliced along the axis, until one that an action has tiled.
+  /// Finds the `tile` action that caused the evidence of a conflict. The search starts at the
+  /// operand, or at the uses of the result, and follows ops that are sliced along the axis until it
+  /// reaches one that an action tiled.
   constexpr const action* origin_of(const conflict& k, const evidence& e) const {
     vec<char> seen(c_.p.ops.size(), 0);
     vec<op_id> list;
@@ -241,20 +246,21 @@ class settler {
       const op_id o = list[i];
       const op_node& n = c_.p.op(o);
       if (n.result_count == 0) continue;
-      if (c_.made(n.result).dim_of(axis) >= 0)
+      if (c_.produced_layout(n.result).dim_of(axis) >= 0)
         for (int a = tiles_[c_.source_of(n.result)]; a >= 0; a = next_tile_[a])
           if (overlap(c_.named.at(c_.actions[a].axis), k.where())) return &c_.actions[a];
       for (int j = 0; j < n.operand_count; ++j)
-        if (c_.required(o, j).dim_of(axis) >= 0) visit(c_.p.producer(c_.p.operand(o, j)));
+        if (c_.required_layout(o, j).dim_of(axis) >= 0) visit(c_.p.producer(c_.p.operand(o, j)));
       for (int r = 0; r < n.result_count; ++r)
         for (const auto& u : c_.uses(n.result + r))
-          if (c_.required(u.op, u.operand).dim_of(axis) >= 0) visit(u.op);
+          if (c_.required_layout(u.op, u.operand).dim_of(axis) >= 0) visit(u.op);
     }
     return nullptr;
   }
 
-  /// Applies one more action before all those of the schedule, to a program `c` without actions;
-  /// has the op then no conflict over the axis, and does every action still what it did?
+  /// Applies `first` and then all actions of the schedule to `c`, a program without actions.
+  /// Returns true if the op then has no conflict over the axis and every action still has its
+  /// effect.
   constexpr bool try_first(const conflict& k, const action& first, core_program& c) const {
     const auto apply = [&](const action& a) {
       failure f;
@@ -275,14 +281,15 @@ class settler {
 
 }  // namespace report_detail
 
-/// What settles a conflict: the later tactic that did, or the actions that would.
+/// Returns what settles a conflict: the later tactic that did, or the actions that would.
 ///
-/// Tried are, as a tactic before all others: the `tile` that either evidence goes back to, alone
-/// (so the order of tactics decides), and `atomic` on either operand or on the result. Each one
-/// Each named action was applied to a fresh program and left no conflict there; the resulting
-/// layout of the op follows it. They are written as tactics, in the syntax of the schedule; a value
-/// without a name gets a `tag` in the model. Empty if none of them helps. Cost: up to four times
-/// that of the schedule.
+/// The candidates are the `tile` action that caused either piece of evidence and `atomic` on either
+/// operand or on the result. Each is applied alone, before all other tactics, so that the order of
+/// tactics decides. Every action in the text was applied to a fresh program and left no conflict
+/// there; the op's layout then follows that action. The text uses tactics in the syntax of the
+/// schedule; a value without a name gets a `tag` in the model. Empty if no candidate helps.
+///
+/// Cost      up to four times that of the schedule
 constexpr text settle(const partitioned& p, const conflict& k) {
   return report_detail::settler(p)(k);
 }

@@ -1,4 +1,4 @@
-/// What changed from one schedule to another, as text for people.
+/// Differences between two schedules of a program, as text.
 #pragma once
 
 #include <concepts>
@@ -30,7 +30,7 @@ constexpr text place_text(const schedule_detail::kept_value& v, const mesh& m) {
   print_layout(out, v.sharding, v.global.rank, m);
   return out << ' ' << tensor_type{v.element, v.local};
 }
-/// `all_gather <"B"> %w1 128 bytes x1 Z3: matmul(%x, %w1) needs it whole: ...`
+/// `all_gather <"B"> %w1 128 bytes x1 Z3: matmul(%x, %w1) needs it unsharded: ...`
 template <class Summary>
 constexpr text collective_text(const Summary& s, int i) {
   const schedule_detail::kept_collective& n = s.lists().collectives[i];
@@ -38,8 +38,8 @@ constexpr text collective_text(const Summary& s, int i) {
                 s.view(s.lists().tactics[n.tactic].name), ": ", s.view(n.why));
 }
 
-/// The inputs, or the outputs, that lie otherwise or are in one of the programs only: values
-/// [a_begin, a_end) of a and [b_begin, b_end) of b.
+/// Prints the inputs or outputs whose layout differs or that only one program has: values [a_begin,
+/// a_end) of a and [b_begin, b_end) of b.
 template <class A, class B>
 constexpr void diff_values(text& out, std::string_view what, const A& a, int a_begin, int a_end,
                            const B& b, int b_begin, int b_end, int limit) {
@@ -75,7 +75,7 @@ constexpr void diff_collectives(text& out, const collectives& a, const collectiv
   diff_number(out, "permute", a.permute, b.permute);
 }
 
-/// The text of `diff`, of summaries that have words for their collectives.
+/// The text of `diff`, for two summaries that have reasons for their collectives.
 template <class A, class B>
 constexpr text difference(const A& a, const B& b, int limit) {
   text out;
@@ -90,7 +90,7 @@ constexpr text difference(const A& a, const B& b, int limit) {
   const auto figure = [&](const schedule_detail::figure_text& f) {
     if (!f.name.empty()) diff_number(out, f.name, a.*f.member, b.*f.member);
   };
-  // The bytes that are sent stand behind the numbers of collectives.
+  // The bytes sent follow the counts of collectives.
   const std::int64_t figures::*sent = &figures::collective_bytes;
   for (bool first : {true, false})
     for (const auto& f : schedule_detail::figure_texts)
@@ -141,11 +141,10 @@ namespace separate {
 text diff(const partitioned& a, const partitioned& b, int limit);
 }
 
-/// What differs between two partitioned programs, `a -> b`: mesh, schedule, collectives by kind,
-/// flops and bytes per device, layouts of inputs and outputs, and the collectives of each behind
-/// those that both begin with, without those that both end with. At most `limit` inputs, outputs
-/// and collectives of each; the others are counted. Without a difference the text is "no
-/// difference".
+/// Lists the differences between two partitioned programs, `a -> b`: mesh, schedule, collectives by
+/// kind, flops and bytes per device, and layouts of inputs and outputs. Of the collectives it omits
+/// the common prefix and the common suffix. It prints at most `limit` inputs, outputs and
+/// collectives of each program and counts the rest. Equal programs give "no difference".
 constexpr text diff(const partitioned& a, const partitioned& b, int limit = 8) {
   PARTITA_RETURN(report_detail::diff_text(a, b, limit), separate::diff(a, b, limit));
 }
@@ -159,7 +158,7 @@ struct compared {
 };
 }  // namespace report_detail
 
-/// The same text for the programs that two thunks return, made by the compiler; `check` and
+/// The same text for the programs that two thunks return, computed at compile time. `check` and
 /// `explain` share the evaluation of each thunk.
 template <auto A, auto B, summary_limits First = summary_limits{}>
 requires std::convertible_to<decltype(A()), const partitioned&>

@@ -1,4 +1,4 @@
-/// The requested precision of ops, which the CPU ignores.
+/// Ops with a requested precision or accuracy, which the CPU ignores.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace partita {
 
 namespace report_detail {
 
-/// Counts the ops with a precision, an algorithm or an accuracy, and collects the distinct ones.
+/// Counts the ops with a precision, an algorithm or an accuracy, and collects the distinct forms.
 class exactness_finder {
  public:
   int count = 0;
@@ -36,8 +36,8 @@ class exactness_finder {
 
 }  // namespace report_detail
 
-/// The note about ops whose precision or accuracy the program sets; empty if there are none:
-/// `3 ops say how exactly they are computed (dot_general precision=[highest, highest]); emitted
+/// Returns a note about ops whose precision or accuracy the program sets; empty if no op has one:
+/// `3 ops set their precision or accuracy (dot_general precision=[highest, highest]); emitted
 /// modules keep it, the CPU computes in the precision of the element types`.
 ///
 /// Cost      linear in ops
@@ -47,11 +47,11 @@ constexpr text ignored_exactness(const program& p, int limit = 4) {
   text out;
   if (finder.count == 0) return out;
   out << finder.count
-      << (finder.count == 1 ? " op says how exactly it is computed ("
-                            : " ops say how exactly they are computed (");
+      << (finder.count == 1 ? " op sets its precision or accuracy ("
+                            : " ops set their precision or accuracy (");
   for (std::size_t i = 0; i < finder.forms.size(); ++i) {
     if (static_cast<int>(i) == limit) {
-      out << ", and " << finder.forms.size() - i << " other ways";
+      out << ", and " << finder.forms.size() - i << " other forms";
       break;
     }
     out << (i > 0 ? ", " : "") << finder.forms[i];

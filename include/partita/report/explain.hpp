@@ -1,4 +1,4 @@
-/// Why each collective is there, and what is replicated by default, as text for people.
+/// Reasons for each collective, and values replicated by default, as text.
 #pragma once
 
 #include <concepts>
@@ -12,11 +12,11 @@ namespace partita {
 
 namespace report_detail {
 
-/// The first `N` characters of a text, without a heap.
+/// The first `N` characters of a text, stored without heap memory.
 template <std::size_t N>
 struct text_buffer {
   char chars[N] = {};
-  std::size_t size = 0;  ///< of the whole text
+  std::size_t size = 0;  ///< of the full text
   constexpr explicit text_buffer(const text& t) : size(t.size()) {
     for (std::size_t i = 0; i < size && i < N; ++i) chars[i] = t.view()[i];
   }
@@ -24,7 +24,8 @@ struct text_buffer {
 template <class Make, std::size_t N>
 inline constexpr text_buffer<N> text_made{Make{}()};
 
-/// A text that was made by the compiler. One evaluation; a second, with room, only for a long one.
+/// A text computed at compile time. Takes one evaluation, and a second with a larger buffer only if
+/// the text is long.
 template <class Make>
 constexpr std::string_view kept_text() {
   constexpr std::size_t room = 8192, size = text_made<Make, room>.size;
@@ -38,7 +39,7 @@ constexpr std::string_view kept_text() {
 
 namespace report_detail {
 
-/// The text of `explain`, of a summary that has words for its collectives.
+/// The text of `explain`, for a summary that has reasons for its collectives.
 template <class Summary>
 constexpr text explanation(const Summary& s) {
   text out;
@@ -91,28 +92,30 @@ namespace separate {
 text explain(const partitioned& p);
 }
 
-/// One line per collective of the device-local program, in its order: kind and axes, value, bytes
-/// that a device sends (see bytes_sent), the number of runs, the last tactic that changed it, and
-/// the reason. Then the number of runs of each kind, the number of collectives as written (if loops
-/// run some more often), and the bytes that a device sends. Their sum is `cost::collective_bytes`;
-/// of branches, the one that sends most counts. Then the messages that a device sends along each
-/// axis. Last come notes: dead code that was removed, loops of unknown length, counted as one
-/// iteration, and for each `while` why it is not a `scan`.
+/// Prints one line per collective of the device-local program, in program order: kind and axes,
+/// value, bytes that a device sends (see bytes_sent), the number of runs, the last tactic that
+/// changed it, and the reason.
 ///
-/// Of a program with a mistake it is "error: " and its message.
+/// Then come the number of runs of each kind, the number of collectives as written (if loops run
+/// some more often), and the bytes that a device sends. Their sum is `cost::collective_bytes`; of
+/// the branches of a conditional, the one that sends the most bytes counts. Next come the messages
+/// that a device sends along each axis. Notes come last: removed dead code, loops of unknown length
+/// (counted as one iteration), and for each `while` why it is not a `scan`.
+///
+/// Errors    those of the program, as the text "error: " and the message
 constexpr text explain(const partitioned& p) {
   PARTITA_RETURN(report_detail::explained_text(p), separate::explain(p));
 }
 
-/// The device-local program, in the paper's notation; of a program with a mistake "error: " and its
-/// message.
+/// Prints the device-local program in the paper's notation; for a program with an error, "error: "
+/// and its message.
 constexpr text print(const partitioned& p) {
   return p.error ? concat("error: ", p.error.message, '\n') : print(p.device);
 }
 
 namespace report_detail {
-/// `list`: values replicated by default; `source`: what `core` was made of; `where(value)`: words
-/// in front of its axes.
+/// Prints the values in `list`, which are replicated by default. `core` was built from `source`.
+/// `where(value)` returns the words to print before the value's axes.
 template <class List, class Where>
 constexpr text replicated_text(const core_program& core, const program& source, const List& list,
                                int limit, const Where& where) {
@@ -158,15 +161,15 @@ namespace separate {
 text print_replicated(const partitioned& p, int limit);
 }
 
-/// What is replicated by default (see replicated_value), largest first: bytes on one device times
-/// copies, the value, its op and type, the axes. At most `limit` lines; the rest is counted and
-/// summed.
+/// Prints the values replicated by default (see replicated_value), largest first: bytes on one
+/// device times copies, the value, its op and type, the axes. At most `limit` lines; the rest is
+/// counted and summed.
 constexpr text print_replicated(const partitioned& p, int limit = 20) {
   PARTITA_RETURN(report_detail::replicated_text(p, limit), separate::print_replicated(p, limit));
 }
 
 namespace report_detail {
-/// The evaluation of a thunk that `check` shares, with words for all its collectives.
+/// The evaluation of a thunk that `check` shares, with reasons for all its collectives.
 template <auto Thunk, summary_limits First>
 constexpr const auto& explained_summary() {
   constexpr auto& first = schedule_detail::complete_evaluation<Thunk, First>();
@@ -184,8 +187,9 @@ struct explained {
 };
 }  // namespace report_detail
 
-/// The same text of the program that `Thunk` returns, made by the compiler; `check` and `diff`
-/// share the evaluation of the thunk. (Of more than 256 collectives it takes another one.)
+/// The same text for the program that `Thunk` returns, computed at compile time. `check` and `diff`
+/// share the evaluation of the thunk. (A program with more than 256 collectives needs another
+/// evaluation.)
 template <auto Thunk, summary_limits First = summary_limits{}>
 requires std::convertible_to<decltype(Thunk()), const partitioned&>
 constexpr std::string_view explain() {

@@ -1,4 +1,4 @@
-/// All that is known of a partitioned program, as one page of HTML that needs nothing else.
+/// A self-contained HTML page about a partitioned program.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class html_page : page_writer {
   std::int64_t capacity_ = 0;
   vec<tactic_figures> rows_;
 
-  // ---- Parts of the page, in their order --------------------------------------------------------
+  // ---- Sections of the page, in order -----------------------------------------------------------
 
   void head() {
     text below = concat("mesh ", p_.mesh().whole());
@@ -97,9 +97,8 @@ class html_page : page_writer {
          : fits         ? "good"
                         : "bad");
     tile(bytes_text(p_.cost.collective_bytes), "sent by a device", messages());
-    tile(
-        grouped(p_.collectives.total()), "collectives",
-        concat(grouped(static_cast<std::int64_t>(p_.notes.size())), " in the text of the program"));
+    tile(grouped(p_.collectives.total()), "collectives",
+         concat(grouped(static_cast<std::int64_t>(p_.notes.size())), " as written"));
     out_ << "</div>\n";
     notes(p_.removed, p_.cost.unknown);
     if (simulated_ == nullptr && on_.device.memory > 0)
@@ -126,9 +125,9 @@ class html_page : page_writer {
       if (r.left_out == 0) row(t, r);
     t.print(out_, false);
     for (const auto& r : rows_)
-      if (r.left_out > 0) note(concat(r.left_out, " tactics before the last one are left out."));
-    folded("What each tactic did", report(p_));
-    if (p_.passes.rewrite_more()) folded("What passes did", report_passes(p_));
+      if (r.left_out > 0) note(concat(r.left_out, " tactics before the last one are omitted."));
+    folded("Effects of each tactic", report(p_));
+    if (p_.passes.rewrite_more()) folded("Effects of passes", report_passes(p_));
   }
   void row(html_table& t, const tactic_figures& r) {
     t.words(r.name, 40);
@@ -150,7 +149,7 @@ class html_page : page_writer {
                        [](const tactic_report& t) { return t.search.evaluations > 0; });
   }
   void searches() {
-    section("searches", "The course of searches");
+    section("searches", "Course of the searches");
     for (const tactic_report& t : p_.tactics) {
       if (t.search.evaluations == 0) continue;
       note(concat("Tactic ", shortened(t.name.view(), 200), ':'));
@@ -162,8 +161,8 @@ class html_page : page_writer {
     picture(timeline_picture(p_.device, on_, {.overlap = !p_.overlap.any()}).draw(),
             "Timeline of one step");
     note(
-        "Collectives run beside kernels that do not wait for them. What is too short to be seen "
-        "is drawn together with its neighbours.");
+        "Collectives run beside kernels that do not wait for them. Ops too short to see are drawn "
+        "together with their neighbours.");
   }
   void memory() {
     section("memory", "Memory over the program");
@@ -188,7 +187,7 @@ class html_page : page_writer {
       add(p_.output(i), p_.core.p.outputs[i].value, true);
     return list;
   }
-  /// The tactics, or their propagation, that slice a value.
+  /// The names of the tactics that slice a value, directly or by propagation.
   text tactics_of(value_id id) const {
     const op_id o = p_.core.p.producer(id);
     vec<int> seen;
@@ -216,12 +215,12 @@ class html_page : page_writer {
     }
     draw_shardings(all, largest_first(whole, static_cast<int>(all.size())));
     html_table t("table-values", {{"value"},
-                                  {"is"},
+                                  {"kind"},
                                   {"type"},
                                   {"sharding"},
-                                  {"by"},
+                                  {"tactics"},
                                   {"on each device"},
-                                  {"bytes there", true}});
+                                  {"bytes on each device", true}});
     for (const int i : largest_first(local, options_.rows)) {
       const sharded_value& v = all[i].v;
       t.code(name_text(v.name)).words(all[i].output ? "output" : "input");
@@ -232,7 +231,7 @@ class html_page : page_writer {
     t.print(out_, true);
     left_out(t.rows(), all.size(), "values");
   }
-  /// Of values that lie alike the largest one.
+  /// Draws one picture for each sharding: that of the largest value that has it.
   void draw_shardings(const vec<value>& all, const vec<int>& order) {
     vec<text> drawn;
     int more = 0;
@@ -249,14 +248,14 @@ class html_page : page_writer {
       picture(sharding_picture(v, p_.mesh()).draw(), block_map(v, p_.mesh()).title());
     }
     out_ << "</div>\n";
-    note(concat(
-        "One picture for each type and sharding, of the largest value that has it",
-        more > 0 ? concat("; of more than ", options_.pictures, " the largest ones.") : text(".")));
+    note(concat("One picture for each type and sharding, of the largest value that has it",
+                more > 0 ? concat("; only the ", options_.pictures, " largest ones are drawn.")
+                         : text(".")));
   }
 
   void collectives() {
-    section("collectives", "Collectives, and why each is there");
-    if (p_.notes.empty()) return note("There are none.");
+    section("collectives", "Collectives and their reasons");
+    if (p_.notes.empty()) return note("No collectives.");
     sums();
     schedule_detail::explainer words(p_);
     vec<std::int64_t> sizes;
@@ -264,11 +263,11 @@ class html_page : page_writer {
       sizes.push_back(saturating_multiply(n.bytes_sent(p_.mesh()), n.times));
     html_table t("table-collectives", {{"collective"},
                                        {"value"},
-                                       {"sent each time", true},
-                                       {"times", true},
-                                       {"sent in all", true},
+                                       {"sent per run", true},
+                                       {"runs", true},
+                                       {"sent in total", true},
                                        {"tactic"},
-                                       {"why"}});
+                                       {"reason"}});
     for (const int i : largest_first(sizes, options_.rows)) {
       const collective_note& n = p_.notes[i];
       text what, value, why;
@@ -301,7 +300,7 @@ class html_page : page_writer {
     note(messages());
   }
   void replicated() {
-    section("replicated", "Replicated although nobody asked for it");
+    section("replicated", "Replicated by default");
     out_ << "<pre>" << markup(print_replicated(p_, 40), true) << "</pre>\n";
   }
   void programs() {
@@ -310,37 +309,40 @@ class html_page : page_writer {
     d.local.labels = p_.source.labels;
     folded(concat("The program of each device, ", grouped(d.local.op_count()), " ops"),
            partita::print(d));
-    folded(concat("The program as it was written, ", grouped(p_.source.op_count()), " ops"),
+    folded(concat("The source program, ", grouped(p_.source.op_count()), " ops"),
            partita::print(p_.source));
   }
 };
 
 }  // namespace report_detail
 
-/// A page of HTML: figures, tactics side by side, how searches for tactics went, the timeline and
-/// memory over the program, how inputs and outputs lie, each collective and why it is there, what
-/// is replicated by default, and the texts of the programs. It needs no other file and no network,
-/// and can be read on light and on dark ground. Names may hold any characters.
+/// Returns an HTML page with figures, tactics side by side, the course of each search for tactics,
+/// the timeline and memory over the program, layouts of inputs and outputs, each collective with
+/// its reason, values replicated by default, and the texts of the programs. The page needs no other
+/// file and no network, and suits light and dark mode. Names may contain any characters.
 ///
-/// Without a machine, or with one whose figures do not suffice, it has no times. Of programs of any
-/// size the page stays below some megabytes: tables, texts and pictures end, and say so. Of a
-/// program with a mistake it is "error: " and its message. Cost: see print_simulation.
+/// Without a machine, or if its figures are invalid for the mesh, the page has no times. The page
+/// is limited to a few megabytes for programs of any size: tables, texts and pictures are cut, and
+/// the page says where.
+///
+/// Errors    those of the program, as the text "error: " and the message
+/// Cost      see print_simulation
 template <std::same_as<partitioned> Partitioned>
 text html_page(const Partitioned& p, const machine& on = {}, const page_options& options = {}) {
   if (p.error) return concat("error: ", p.error.message, '\n');
   return report_detail::html_page(p, on, options).print();
 }
 
-/// The same, as a file.
+/// Writes html_page to a file.
 ///
-/// Errors    N004 it cannot be written; that of the program, if it has one
+/// Errors    N004 the file cannot be written; those of the program
 template <std::same_as<partitioned> Partitioned>
 void write_html(const Partitioned& p, const machine& on, const std::string& path,
                 const page_options& options = {}) {
   if (p.error) throw error(p.error.message);
   run_detail::write_file(path, html_page(p, on, options));
 }
-/// Without a machine: no times.
+/// The same without a machine, so without times.
 template <std::same_as<partitioned> Partitioned>
 void write_html(const Partitioned& p, const std::string& path, const page_options& options = {}) {
   write_html(p, machine(), path, options);

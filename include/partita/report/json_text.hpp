@@ -1,4 +1,4 @@
-/// Any characters as strings of JSON.
+/// Texts with arbitrary bytes as JSON strings.
 ///
 /// Source    RFC 8259, section 7
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace partita::report_detail {
 
-/// In quotes. A byte that is of no character is written as that of its number.
+/// Prints `s` in quotes. An invalid byte is escaped as the character with its value.
 constexpr void print_json_string(text& out, std::string_view s) {
   constexpr std::string_view digits = "0123456789abcdef";
   out << '"';

@@ -1,4 +1,4 @@
-/// Any characters as text of XML and HTML, and numbers as pictures need them.
+/// Texts with arbitrary bytes as XML and HTML, and numbers as SVG needs them.
 ///
 /// Source    XML 1.0, section 2.2: the characters that a document may hold
 #pragma once
@@ -12,7 +12,8 @@
 
 namespace partita::report_detail {
 
-/// The bytes of the UTF-8 character that `s` begins with, if XML may hold it, else 0.
+/// The size in bytes of the UTF-8 character that `s` begins with; 0 if it is invalid or not allowed
+/// in XML.
 constexpr std::size_t character_size(std::string_view s) {
   std::uint32_t code = 0;
   const std::size_t size = utf8_size(s, code);
@@ -20,7 +21,7 @@ constexpr std::size_t character_size(std::string_view s) {
   return control || code == 0xfffe || code == 0xffff ? 0 : size;
 }
 
-/// Appends a character, or what stands for a byte that is none: `\x1b`.
+/// Appends a character; an invalid byte is written as `\x1b`.
 constexpr void print_markup(text& out, std::string_view character) {
   const char c = character[0];
   if (character_size(character) == 0)
@@ -38,7 +39,7 @@ constexpr void print_markup(text& out, std::string_view character) {
   else
     out << character;
 }
-/// Calls f(character) for each, where a byte that is none stands for itself.
+/// Calls f(character) for each character of `s`; an invalid byte counts as one character.
 template <class F>
 constexpr void for_each_character(std::string_view s, const F& f) {
   while (!s.empty()) {
@@ -47,7 +48,7 @@ constexpr void for_each_character(std::string_view s, const F& f) {
     s.remove_prefix(bytes);
   }
 }
-/// Text of an element or, in double quotes, of an attribute; line ends stay where `lines`.
+/// Escapes text for an element or a double-quoted attribute. Keeps line ends if `lines`.
 constexpr text markup(std::string_view s, bool lines = false) {
   text out;
   for_each_character(s, [&](std::string_view c) {
@@ -59,15 +60,16 @@ constexpr text markup(std::string_view s, bool lines = false) {
   return out;
 }
 
-/// How many characters a text has.
+/// The number of characters of a text.
 constexpr std::size_t characters(std::string_view s) {
   std::size_t n = 0;
   for_each_character(s, [&](std::string_view) { ++n; });
   return n;
 }
-/// Of a long text the beginning and the end, with `…` between them: names differ in either.
+/// Shortens a long text to its beginning and end with `…` between them, since names can differ in
+/// either.
 constexpr text shortened(std::string_view s, std::size_t most) {
-  // (Four bytes are a character at least: of very long texts the middle is not looked at.)
+  // (A character has at most four bytes, so the middle of a very long text need not be decoded.)
   const std::size_t all = s.size() > 8 * most ? most + 1 : characters(s);
   if (all <= most) return s;
   const std::size_t head = most / 2, tail = most - head - 1;
@@ -102,7 +104,8 @@ constexpr void print_coordinate(text& out, double v) {
 namespace partita {
 
 namespace report_detail {
-/// To three digits, in the first unit that suits; each is `base` times the one before it.
+/// Formats `n` with three digits, in the first unit that suits; each unit is `base` times the
+/// previous one.
 template <std::size_t N>
 constexpr text scaled_text(std::int64_t n, int base, const std::string_view (&units)[N]) {
   if (n < base) return concat(n, units[0]);
@@ -121,18 +124,18 @@ constexpr text scaled_text(std::int64_t n, int base, const std::string_view (&un
 }
 }  // namespace report_detail
 
-/// Bytes to three digits, in a unit that suits them: `5.42 MiB`.
+/// Formats a number of bytes with three digits, in a unit that suits: `5.42 MiB`.
 constexpr text bytes_text(std::int64_t bytes) {
   constexpr std::string_view units[] = {" bytes", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
   return report_detail::scaled_text(bytes, 1024, units);
 }
-/// Floating-point operations likewise: `131 TFLOP`.
+/// Formats a number of floating-point operations with three digits: `131 TFLOP`.
 constexpr text flop_text(std::int64_t flops) {
   constexpr std::string_view units[] = {" FLOP",  " kFLOP", " MFLOP", " GFLOP",
                                         " TFLOP", " PFLOP", " EFLOP"};
   return report_detail::scaled_text(flops, 1000, units);
 }
-/// A number with its digits in groups of three: `1,234,567`.
+/// Formats a number with its digits in groups of three: `1,234,567`.
 constexpr text grouped(std::int64_t n) {
   const text digits = concat(n);
   const std::string_view all = digits;

@@ -1,4 +1,4 @@
-/// What lies in memory at the peak, as text for people.
+/// Memory contents at the peak, as text.
 #pragma once
 
 #include <concepts>
@@ -10,8 +10,10 @@
 
 namespace partita {
 
-/// Bytes by what they hold, the op that runs then, and the largest values there, as the
-/// device-local program names them.
+/// Prints the memory at its peak: bytes by what they hold, the op that runs then, and the `most`
+/// largest values with their names in the device-local program.
+///
+/// Errors    those of the program, as the text "error: " and the message
 template <std::same_as<partitioned> Partitioned>
 constexpr text print_peak(const Partitioned& p, int most = 10) {
   text out;
@@ -39,9 +41,8 @@ constexpr text print_peak(const Partitioned& p, int most = 10) {
   line("of nested programs", peak.nested);
   kinds.print(out, "  ");
   if (!peak.knows_derivatives)
-    out << "  (the module does not return next states and another result: what in it is an "
-           "activation "
-           "or a gradient is not known, and counts as temporary)\n";
+    out << "  (the module does not return next states and another result, so activations and "
+           "gradients are unknown and count as temporary)\n";
   if (peak.largest.empty()) return out;
   out << "largest values there:\n";
   for (const resident& r : peak.largest)

@@ -1,4 +1,4 @@
-/// Memory of a device over the program, as SVG.
+/// Memory of a device over the course of the program, as SVG.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class memory_picture {
  public:
   constexpr memory_picture(const device_program& d, std::int64_t capacity)
       : p_(d.local), course_(d), peak_(peak_of(d, most_values)), capacity_(capacity) {
-    // A capacity that is far away would press the rest down.
+    // Drawing a capacity far above the peak would flatten the curve.
     draws_capacity_ = capacity > 0 && capacity / 2 <= peak_.bytes;
     const std::int64_t top = draws_capacity_ && capacity > peak_.bytes ? capacity : peak_.bytes;
     end_ = static_cast<double>(top < 1 ? 1 : top) * 1.04;
@@ -77,7 +77,7 @@ class memory_picture {
            << percent_text(static_cast<double>(peak_.bytes) / static_cast<double>(capacity_))
            << " are used";
     else
-      says << ": it does not fit, " << bytes_text(peak_.bytes - capacity_) << " are missing";
+      says << ": it does not fit, " << bytes_text(peak_.bytes - capacity_) << " more are needed";
     picture_.label(0, 46, says, fits ? "soft" : "warn");
   }
   constexpr void axes() {
@@ -97,7 +97,7 @@ class memory_picture {
     picture_.label(left_ + width_ / 2, top_ + height_ + 32, "ops of the device's program, in order",
                    "small soft", svg::anchor::middle);
   }
-  /// Of each column of ops the one with most in memory, so that the peak is there.
+  /// The op with the most memory of each column of ops, so that the peak is drawn.
   constexpr vec<op_id> columns() const {
     const op_id ops = course_.ops(), count = ops < most_columns ? ops : most_columns;
     vec<op_id> list;
@@ -185,11 +185,11 @@ class memory_picture {
 
 }  // namespace report_detail
 
-/// Live memory of a device over the ops of its program, stacked by what it holds (memory_kind),
-/// with the peak, what lies there, and its largest values. `capacity`: bytes that a device has, or
-/// 0 if it is not known.
+/// Draws the live memory of a device over the ops of its program, stacked by content (memory_kind),
+/// with the peak, its contents, and its largest values. `capacity` is the memory of a device in
+/// bytes, or 0 if unknown.
 ///
-/// Cost: linear in ops; the picture's size does not grow with them.
+/// Cost      linear in ops; the size of the picture does not grow with them
 constexpr text memory_svg(const device_program& d, std::int64_t capacity = 0) {
   return report_detail::memory_picture(d, capacity).draw().document("Memory over the program");
 }

@@ -1,4 +1,4 @@
-/// Pages of HTML that need nothing else: what they are made of.
+/// Building blocks of self-contained HTML pages.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 
 namespace partita {
 
-/// What a page is called, and how much it shows at most; what is left out it counts.
+/// Title and size limits of a page. It states the number of rows, pictures or lines that it omits.
 struct page_options {
   std::string_view title = "A partitioned program";
-  int rows = 1000;   ///< of a table: the largest ones
-  int pictures = 9;  ///< of shardings that differ: of the largest values
-  std::size_t text_bytes = std::size_t{1} << 18;  ///< of a text: its beginning
+  int rows = 1000;   ///< maximum per table; the largest are kept
+  int pictures = 9;  ///< maximum number of distinct shardings, those of the largest values
+  std::size_t text_bytes = std::size_t{1} << 18;  ///< maximum per text; its beginning is kept
 };
 
 namespace report_detail {
@@ -32,7 +32,7 @@ class html_table {
   constexpr html_table(std::string_view id, const vec<column>& columns)
       : id_(id), columns_(columns) {}
 
-  /// Of what is long the beginning and the end, and more of it on demand.
+  /// Adds a cell with text. Long text is shortened in the middle; its tooltip shows more.
   constexpr html_table& words(std::string_view s, std::size_t most = 240) {
     begin(title(s, most)) << markup(shortened(s, most)) << "</td>";
     return *this;
@@ -41,7 +41,7 @@ class html_table {
     begin(title(s, most)) << "<code>" << markup(shortened(s, most)) << "</code></td>";
     return *this;
   }
-  /// Sorted by `value`.
+  /// Adds a cell that shows `shown` and sorts by `value`.
   constexpr html_table& number(std::int64_t value, std::string_view shown) {
     begin(concat(" class=\"n\" data-v=\"", value, '"')) << markup(shown) << "</td>";
     return *this;
@@ -54,7 +54,7 @@ class html_table {
   }
   constexpr int rows() const { return rows_; }
 
-  /// `filter`: with a field that selects rows.
+  /// Prints the table; with `filter`, a field above it selects rows.
   constexpr void print(text& out, bool filter) const {
     if (filter)
       out << "<p><input type=\"search\" data-table=\"" << id_
@@ -86,7 +86,7 @@ class html_table {
   }
 };
 
-/// The numbers of the largest elements, at most `most`, largest first, of as large ones the first.
+/// The indices of the `most` largest elements, largest first; equal elements keep their order.
 inline vec<int> largest_first(const vec<std::int64_t>& sizes, int most) {
   vec<int> list;
   for (int i = 0; i < static_cast<int>(sizes.size()); ++i) list.push_back(i);
@@ -96,10 +96,10 @@ inline vec<int> largest_first(const vec<std::int64_t>& sizes, int most) {
   return list;
 }
 
-/// The frame of a page, and what its sections hold.
+/// Base class of the pages: frame, sections and their contents.
 class page_writer {
  protected:
-  /// A section of the page, and what the menu calls it.
+  /// The anchor of a section and its name in the menu.
   struct menu_entry {
     std::string_view id, name;
   };
@@ -108,7 +108,7 @@ class page_writer {
 
   explicit page_writer(const page_options& options) : options_(options) {}
 
-  /// `below`: the line below the title.
+  /// Starts the page. `below` is the line below the title.
   void begin(std::string_view below, const vec<menu_entry>& menu) {
     out_ << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
             "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>"
@@ -127,7 +127,7 @@ class page_writer {
     out_ << "<h2 id=\"" << id << "\">" << title << "</h2>\n";
   }
   void note(std::string_view words) { out_ << "<p class=\"soft\">" << markup(words) << "</p>\n"; }
-  /// Notes about dead code that was removed and about loops of unknown length.
+  /// Prints notes about removed dead code and about loops of unknown length.
   void notes(const dead_code& removed, const unknown_loops& unknown) {
     text lines;
     schedule_detail::print_notes(lines, removed, unknown);
@@ -139,9 +139,10 @@ class page_writer {
   void left_out(int shown, std::size_t all, std::string_view what) {
     if (static_cast<std::size_t>(shown) < all)
       note(concat("The ", grouped(shown), " largest of ", grouped(static_cast<std::int64_t>(all)),
-                  ' ', what, "; the others are left out."));
+                  ' ', what, "; the others are omitted."));
   }
-  /// Closed; of a long text the beginning.
+  /// Prints a text in an element that is initially closed. Only the beginning of a long text is
+  /// printed.
   void folded(std::string_view title, std::string_view all) {
     std::string_view shown = all.substr(0, options_.text_bytes);
     if (shown.size() < all.size()) shown = shown.substr(0, shown.rfind('\n') + 1);
@@ -151,7 +152,7 @@ class page_writer {
           std::count(all.begin() + static_cast<std::ptrdiff_t>(shown.size()), all.end(), '\n');
       out_ << "... " << grouped(lines) << " more lines, "
            << bytes_text(static_cast<std::int64_t>(all.size() - shown.size()))
-           << ", are left out here\n";
+           << ", are omitted here\n";
     }
     out_ << "</pre></details>\n";
   }

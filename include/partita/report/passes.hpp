@@ -1,4 +1,4 @@
-/// What the passes over collectives did, as text for people.
+/// Effects of the passes over collectives, as text.
 #pragma once
 
 #include <concepts>
@@ -7,10 +7,10 @@
 
 namespace partita {
 
-/// Per pass that is on: how much it changed, collectives and peak memory before and after. Where a
-/// pass left the collectives as they were, they are shown once.
+/// Prints for each pass that is on: the number of changes, and collectives and peak memory before
+/// and after. If the collectives did not change, they are printed once.
 ///
-/// Cost: four lowerings, and one with what lets collectives run beside kernels.
+/// Cost      four lowerings, and one more if collectives overlap with kernels
 template <std::same_as<partitioned> Partitioned>
 constexpr text report_passes(const Partitioned& p) {
   text out;

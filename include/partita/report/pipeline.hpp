@@ -1,4 +1,4 @@
-/// The timeline of a pipeline as text: a row for each mesh.
+/// The timeline of a pipeline as text, with one row per mesh.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace partita {
 
 namespace report_detail {
 
-/// Columns for a second, as many as let each call show its name.
+/// The number of columns per second that lets every call show its name.
 constexpr double columns_per_second(const call_graph& g, const mesh_lists& lists,
                                     const timeline& t) {
   double wanted = 0;
@@ -32,13 +32,13 @@ class timeline_row {
  public:
   constexpr timeline_row(text& out, double scale) : out_(out), scale_(scale) {}
 
-  /// The name of a call, from its begin on.
+  /// Prints the name of a call at its start time.
   constexpr void name(std::string_view call, double begin) {
     go_to(column(begin));
     out_ << call;
     at_ += call.size();
   }
-  /// A letter for all of its time.
+  /// Repeats a letter for the duration of a call.
   constexpr void fill(char letter, double begin, double end) {
     go_to(column(begin));
     for (const std::size_t last = column(end); at_ < last; ++at_) out_ << letter;
@@ -59,15 +59,16 @@ class timeline_row {
 
 }  // namespace report_detail
 
-/// One row for each mesh, time to the right: a call begins where its name stands.
+/// Prints one row per mesh, with time to the right. The name of a call starts at the call's start
+/// time.
 ///
 ///     m0 | F0 F1 F2       B0    B1    B2
 ///     m1 |    F0 F1    B0 F2 B1    B2
 ///     m2 |       F0 B0 F1 B1 F2 B2
 ///
-/// Where names need more than `width` columns of time, the letters of calls stand for as long as
-/// these run (`FFFFBBBB`); shorter ones than a column are not seen. `names`: of the meshes, else
-/// their numbers.
+/// If names need more than `width` columns, each call is drawn as its letter for its duration
+/// (`FFFFBBBB`), and calls shorter than a column are invisible. `names` are those of the meshes; by
+/// default their numbers are used.
 constexpr text print_timeline(const call_graph& g, const mesh_lists& lists, const timeline& t,
                               span<const std::string_view> names = {}, int width = 200) {
   double scale = report_detail::columns_per_second(g, lists, t);

@@ -1,4 +1,4 @@
-/// What changed from one pipeline to another, as text for people.
+/// Differences between two pipelines, as text.
 #pragma once
 
 #include <concepts>
@@ -15,29 +15,29 @@ namespace partita {
 
 namespace report_detail {
 
-/// A name and what is said of it: two lists of these are compared by name. Of long `entries` those
-/// are shown where the lists begin to differ.
-struct said_of {
+/// A name and its text; two lists of these are compared by name. If `entries`, the text is a list
+/// of entries and a difference is shown from the first entry that differs.
+struct named_facts {
   text name, words;
   bool entries = false;
 };
-/// How many characters of both are the same, up to the begin of an entry.
+/// The length of the common prefix of a and b, rounded down to the start of an entry.
 constexpr std::size_t same_entries(std::string_view a, std::string_view b) {
   std::size_t same = 0;
   for (std::size_t i = 0; i < a.size() && i < b.size() && a[i] == b[i]; ++i)
     if (a[i] == ' ') same = i + 1;
   return same;
 }
-/// About so many characters of entries, behind the first `same` ones.
-constexpr text entries_behind(std::string_view all, std::size_t same, std::size_t most) {
+/// About `most` characters of entries after the first `same` characters.
+constexpr text entries_after(std::string_view all, std::size_t same, std::size_t most) {
   if (all.size() <= most) return all;
   return concat(same > 0 ? "... " : "", first_entries(all.substr(same), most));
 }
 
-/// What is compared of a pipeline.
+/// The facts of a pipeline that `diff` compares.
 class pipeline_facts {
  public:
-  vec<said_of> meshes, inputs, outputs;
+  vec<named_facts> meshes, inputs, outputs;
   vec<text> transfers, collectives;
   partita::collectives all;
   pipeline_figures figures;
@@ -80,7 +80,7 @@ class pipeline_facts {
     print_layout(out << ' ', l, type.shape.rank, p_.meshes[mesh]);
     return out << ' ' << tensor_type{type.element, l.local(type.shape, p_.meshes[mesh])};
   }
-  /// Figures of a mesh, one behind the other.
+  /// Adds the figures of mesh `m`.
   constexpr void add_mesh(int m, const schedule_detail::bytes_by_kind& sent) {
     const mesh_figures& f = figures.meshes[m];
     const text name = name_text(p_.topology.name(m));
@@ -112,15 +112,15 @@ class pipeline_facts {
 constexpr void diff_words(text& out, std::string_view what, const text& a, const text& b) {
   if (!(a == b)) out << what << ": " << a << " -> " << b << '\n';
 }
-/// What is said otherwise, or of names that one of the lists has alone, at most `limit` of them.
-constexpr void diff_said(text& out, std::string_view kind, const vec<said_of>& a,
-                         const vec<said_of>& b, int limit) {
+/// Prints the names whose texts differ or that only one list has, at most `limit` of them.
+constexpr void diff_facts(text& out, std::string_view kind, const vec<named_facts>& a,
+                          const vec<named_facts>& b, int limit) {
   name_table theirs(b.size());
   for (std::size_t j = 0; j < b.size(); ++j) theirs.insert(b[j].name, static_cast<int>(j));
   vec<char> found(b.size(), 0);
   const text none = "none";
   int changed = 0;
-  const auto line = [&](const said_of& of, const text& before, const text& after) {
+  const auto line = [&](const named_facts& of, const text& before, const text& after) {
     if (before == after || changed++ >= limit) return;
     if (kind.empty())
       out << of.name;
@@ -129,12 +129,12 @@ constexpr void diff_said(text& out, std::string_view kind, const vec<said_of>& a
     constexpr std::size_t most = 60;
     const std::size_t same = same_entries(before, after);
     if (of.entries)
-      out << ": " << entries_behind(before, same, most) << " -> "
-          << entries_behind(after, same, most) << '\n';
+      out << ": " << entries_after(before, same, most) << " -> " << entries_after(after, same, most)
+          << '\n';
     else
       out << ": " << before << " -> " << after << '\n';
   };
-  for (const said_of& each : a) {
+  for (const named_facts& each : a) {
     const int j = theirs.find(each.name);
     if (j >= 0) found[j] = 1;
     line(each, each.words, j < 0 ? none : b[j].words);
@@ -144,7 +144,7 @@ constexpr void diff_said(text& out, std::string_view kind, const vec<said_of>& a
   if (changed > limit)
     out << "and " << changed - limit << " more " << (kind.empty() ? "figure" : kind) << "s\n";
 }
-/// Lines of a that b has not, as often as it has them, at most `limit` of them.
+/// Prints the lines of a that b does not have, with multiplicity, at most `limit` of them.
 constexpr void print_alone(text& out, char sign, const vec<text>& a, const vec<text>& b,
                            int limit) {
   name_table theirs(b.size());
@@ -178,9 +178,9 @@ constexpr text difference(const pipeline_facts& a, const pipeline_facts& b, int 
               static_cast<std::int64_t>(q.transfers.size()));
   diff_number(out, "messages", a.figures.messages, b.figures.messages);
   diff_number(out, "bytes of messages", a.figures.message_bytes, b.figures.message_bytes);
-  diff_said(out, "", a.meshes, b.meshes, 1 << 30);
-  diff_said(out, "input", a.inputs, b.inputs, limit);
-  diff_said(out, "output", a.outputs, b.outputs, limit);
+  diff_facts(out, "", a.meshes, b.meshes, 1 << 30);
+  diff_facts(out, "input", a.inputs, b.inputs, limit);
+  diff_facts(out, "output", a.outputs, b.outputs, limit);
   diff_lines(out, "transfers that only one has", a.transfers, b.transfers, limit);
   diff_lines(out, "collectives that only one has", a.collectives, b.collectives, limit);
   if (out.empty()) out << "no difference\n";
@@ -189,13 +189,19 @@ constexpr text difference(const pipeline_facts& a, const pipeline_facts& b, int 
 
 }  // namespace report_detail
 
-/// What differs between two pipelines, `a -> b`: topology, schedule, stages and microbatches,
-/// collectives of a step by kind, transfers and their bytes; of each mesh its stages, what it runs,
-/// its collectives, the bytes that a device sends and holds; places of inputs and outputs; and the
-/// transfers and collectives that one of them has alone. At most `limit` inputs, outputs,
-/// transfers and collectives of each; the others are counted. Without a difference the text is "no
-/// difference"; of a pipeline with a mistake it is "error: " and its message.
+/// Lists the differences between two pipelines, `a -> b`:
 ///
+///   - topology, schedule, stages and microbatches
+///   - collectives of a step by kind, transfers and their bytes
+///   - for each mesh: its stages, the order of its calls, its collectives, the bytes that a device
+///   sends and holds
+///   - layouts of inputs and outputs
+///   - the transfers and collectives that only one of them has
+///
+/// Prints at most `limit` inputs, outputs, transfers and collectives of each pipeline and counts
+/// the rest. Equal pipelines give "no difference".
+///
+/// Errors    those of the pipelines, as the text "error: " and the message
 /// Cost      that of memory_of, and linear in what is compared
 constexpr text diff(const pipelined& a, const pipelined& b, int limit = 8) {
   for (const pipelined* p : {&a, &b})
@@ -211,7 +217,7 @@ struct compared_pipelines {
 };
 }  // namespace report_detail
 
-/// The same text for the pipelines that two thunks return, made by the compiler.
+/// The same text for the pipelines that two thunks return, computed at compile time.
 template <auto A, auto B>
 requires std::same_as<decltype(A()), pipelined>
 constexpr std::string_view diff() {

@@ -1,5 +1,5 @@
-/// Why collectives and transfers of a pipeline are there, where a value of it is, and what it
-/// replicates by default, as text for people.
+/// Reasons for the collectives and transfers of a pipeline, locations of its values, and values
+/// replicated by default, as text.
 #pragma once
 
 #include <concepts>
@@ -20,7 +20,8 @@ namespace partita {
 
 namespace report_detail {
 
-/// `made by forward of stage 0, taken by forward of stage 1`: which units have to do with a value.
+/// The units that produce and use a value: `computed by forward of stage 0, used by forward of
+/// stage 1`.
 class value_flow {
  public:
   constexpr explicit value_flow(const pipelined& p) : p_(p), made_by_(p.source.ops.size(), -1) {
@@ -32,9 +33,9 @@ class value_flow {
     }
     mpmd_detail::for_each_taker(p, [&](value_id v, int u) { takers_[v].push_back(u); });
   }
-  /// The first unit that makes a value, or -1.
+  /// The first unit that computes a value, or -1.
   constexpr int maker(value_id v) const { return made_by_[p_.source.producer(v)]; }
-  /// Units that take a value from elsewhere, on one mesh or (-1) on all.
+  /// The units on a mesh (or on all meshes, for -1) that use a value computed elsewhere.
   constexpr text takers(value_id v, int mesh) const {
     text out;
     for (const int u : takers_[v])
@@ -49,16 +50,17 @@ class value_flow {
   vec<vec<int>> takers_;  ///< by value
 };
 
-/// What there is of each value: inputs, outputs, transfers, and collectives by its name in texts.
+/// An index from a value to its inputs, outputs and transfers, and from its printed name to its
+/// collectives.
 ///
-/// Cost: linear in the pipeline.
+/// Cost      linear in the pipeline
 class value_index {
  public:
-  /// Of a collective, by unit and number.
+  /// A collective: its unit and its index there.
   struct place {
     int unit = -1, note = -1;
   };
-  /// `name_of(note)`: its value in texts.
+  /// `name_of(note)` returns the printed name of the collective's value.
   template <class NameOf>
   constexpr value_index(const pipelined& p, const NameOf& name_of)
       : inputs(by_value(p, p.source.inputs, [](value_id v) { return v; })),
@@ -85,7 +87,7 @@ class value_index {
   vec<text> names_;  ///< by collective
   vec<place> places_;
   vec<int> next_, heads_;
-  name_table first_;  ///< by name: in `heads_`
+  name_table first_;  ///< by name; the first entry of each list in `heads_`
 
   template <class List, class Value>
   static constexpr mpmd_detail::grouping by_value(const pipelined& p, const List& list,
@@ -102,7 +104,7 @@ class value_index {
   }
 };
 
-/// The texts of `explain`, of a pipeline.
+/// Builds the texts of `explain` for a pipeline.
 class pipeline_explainer {
  public:
   constexpr explicit pipeline_explainer(const pipelined& p)
@@ -122,7 +124,7 @@ class pipeline_explainer {
     schedule_detail::print_while_notes(out, p_.source);
     return out;
   }
-  /// Mesh, function, what, value, bytes, how often, tactic, why.
+  /// The cells mesh, function, kind and axes, value, bytes, number of runs, tactic, reason.
   constexpr vec<text> collective_cells(const pipeline_unit& u, const collective_note& n) {
     text what, value, why;
     words_.what(what, n);
@@ -137,7 +139,7 @@ class pipeline_explainer {
             text(p_.tactics[n.tactic].name),
             why};
   }
-  /// From where to where, value, bytes, how often, how it lies, for whom.
+  /// The cells source and target mesh, value, bytes, number of runs, layout, users.
   constexpr vec<text> transfer_cells(int i) const {
     const transfer& t = p_.transfers[i];
     const bool inside = t.after >= 0 && p_.units[t.after].inside;
@@ -149,7 +151,7 @@ class pipeline_explainer {
             lies(i),
             concat("for ", to.empty() ? "the caller" : to.view())};
   }
-  /// All that is said of the values that a name selects.
+  /// Describes the values that a name selects.
   constexpr text of(std::string_view name) {
     text out;
     const vec<value_id> found = values_of(name);
@@ -186,7 +188,7 @@ class pipeline_explainer {
     print_figure(out, n);
     return out << " bytes";
   }
-  /// The cell with bytes and the one behind it stand right.
+  /// Prints a row; the cell with bytes and the next one are right-aligned.
   static constexpr void row(columns& lines, const vec<text>& cells, int bytes) {
     for (int i = 0; i < static_cast<int>(cells.size()); ++i)
       lines.cell(cells[i], i == bytes || i == bytes + 1);
@@ -198,7 +200,7 @@ class pipeline_explainer {
   constexpr void collective_line(columns& lines, const pipeline_unit& u, const collective_note& n) {
     row(lines, collective_cells(u, n), 4);
   }
-  /// How often each kind runs on a mesh.
+  /// The number of runs of each kind on a mesh.
   constexpr collectives runs(int mesh) const {
     collectives all;
     for (const auto& u : p_.units)
@@ -207,7 +209,8 @@ class pipeline_explainer {
           all.count(n.kind, saturating_multiply(n.times, calls_of(p_, u)));
     return all;
   }
-  /// How often each kind runs on each mesh, and the bytes that a device of it sends so.
+  /// Prints the number of runs of each kind on each mesh, and the bytes that a device of the mesh
+  /// sends for it.
   constexpr void sums(text& out) const {
     columns rows;
     const vec<schedule_detail::bytes_by_kind> sent = sent_by_mesh(p_);
@@ -244,17 +247,18 @@ class pipeline_explainer {
     lines.print(out, "  ");
   }
   constexpr void transfer_line(columns& lines, int i) const { row(lines, transfer_cells(i), 2); }
-  /// `[{"B"}, {}]`, and how it lies where it is taken, if that is another way or in other pieces.
+  /// The layout that a transfer sends, `[{"B"}, {}]`; also states whether the receiver uses another
+  /// layout or block shape.
   constexpr text lies(int i) const {
     const transfer& t = p_.transfers[i];
     const transfer_layout& l = p_.sent_as[i];
     const int rank = p_.source.type(t.value).shape.rank;
     text out;
-    if (!is_sharded()) return out << "whole";
+    if (!is_sharded()) return out << "unsharded";
     print_layout(out, l.from, rank, p_.meshes[t.from]);
     if (!(l.from == l.to)) print_layout(out << " to ", l.to, rank, p_.meshes[t.to]);
     const bool recut = !(piece(t.value, l.from, t.from) == piece(t.value, l.to, t.to));
-    return recut ? out << ", cut anew" : out;
+    return recut ? out << ", resharded" : out;
   }
   constexpr tensor_type piece(value_id v, const layout& l, int mesh) const {
     const tensor_type& whole = p_.values().type(p_.slot_of[v]);
@@ -267,7 +271,8 @@ class pipeline_explainer {
     return schedule_detail::selects(wanted, name) ||
            (schedule_detail::is_pattern(wanted) && schedule_detail::selects_pattern(wanted, name));
   }
-  /// Inputs and outputs of a name or below it, else the value that texts call so.
+  /// The inputs and outputs that have a name or are below it; if no such port exists, the value
+  /// that is printed with this name.
   constexpr vec<value_id> values_of(std::string_view wanted) const {
     if (!wanted.empty() && wanted[0] == '%') wanted.remove_prefix(1);
     vec<value_id> found;
@@ -288,7 +293,7 @@ class pipeline_explainer {
       if (p_.source.input_name(i) == name) return i;
     return -1;
   }
-  /// Errors    O149 there is no value of this name
+  /// Errors    O149 the pipeline has no value of this name
   constexpr failure no_such_value(std::string_view wanted) const {
     vec<std::string_view> known;
     for (int i = 0; i < p_.source.input_count(); ++i) known.push_back(p_.source.input_name(i));
@@ -296,25 +301,25 @@ class pipeline_explainer {
       if (find_input(p_.source.output_name(i)) < 0) known.push_back(p_.source.output_name(i));
     failure f;
     f.record("O149", "explain: the pipeline has no value \"", wanted,
-             "\"; give an input, an output, or a name that print(pipeline) shows; ",
+             "\"; give an input, an output, or a name in the printed pipeline; ",
              known_names(wanted, known));
     return f;
   }
   constexpr void value(text& out, value_id v, const value_index& index) {
     const op_id o = p_.source.producer(v);
     out << name(v) << " : " << p_.source.type(v);
-    if (p_.inside[o] != 0) out << ", of each of " << p_.microbatches << " microbatches";
+    if (p_.inside[o] != 0) out << ", for each of " << p_.microbatches << " microbatches";
     out << '\n';
     for (const int i : index.inputs[v])
       place(out << "input ", p_.source.input_name(i), v, p_.input_layout[i], p_.input_mesh[i]);
     made(out, v);
     for (const int i : index.outputs[v])
       place(out << "output ", p_.source.output_name(i), v, p_.output_layout[i], p_.output_mesh[i]);
-    if (const text to = flow_.takers(v, -1); !to.empty()) out << "taken by " << to << '\n';
+    if (const text to = flow_.takers(v, -1); !to.empty()) out << "used by " << to << '\n';
     transfers(out, index.transfers[v]);
     collectives_of(out, v, index);
   }
-  /// `input "w1" on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device`
+  /// Prints `input "w1" on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device`.
   constexpr void place(text& out, std::string_view name, value_id v, const layout& l, int mesh) {
     print_quoted(out, name);
     out << " on " << name_text(mesh_name(mesh));
@@ -331,12 +336,12 @@ class pipeline_explainer {
     const int u = flow_.maker(v);
     if (u < 0 || p_.source.is(p_.source.producer(v), op_role::parameter)) return;
     const int mesh = p_.units[u].piece.mesh;
-    out << "made by " << mpmd_detail::unit_kind(p_.units[u]) << " on "
+    out << "computed by " << mpmd_detail::unit_kind(p_.units[u]) << " on "
         << name_text(mesh_name(mesh));
-    if (is_sharded()) pieces(out, v, p_.core.made(p_.slot_of[v]), mesh);
+    if (is_sharded()) pieces(out, v, p_.core.produced_layout(p_.slot_of[v]), mesh);
     for (const unit_value& given : p_.units[u].gives)
       if (given.slot == p_.slot_of[v] && !given.terms.empty())
-        print_axis_set(out << ", a term of a sum over ", given.terms, p_.core.mesh);
+        print_axis_set(out << ", a partial sum over ", given.terms, p_.core.mesh);
     out << '\n';
   }
   constexpr void collectives_of(text& out, value_id v, const value_index& index) {
@@ -353,23 +358,24 @@ class pipeline_explainer {
 
 }  // namespace report_detail
 
-/// One line for each collective of a pipeline's functions: mesh, function, kind and axes, value,
-/// bytes that a device sends, the number of runs in a step, the last tactic that changed it, and
-/// the reason. Then the transfers between meshes, in bytes of global values, with their layouts and
-/// receivers. Then the number of runs of each kind on each mesh, and the bytes that a device of it
-/// sends. Last come notes: dead code that was removed, and loops of unknown length, counted as one
+/// Prints one line for each collective of a pipeline's functions: mesh, function, kind and axes,
+/// value, bytes that a device sends, the number of runs in a step, the last tactic that changed it,
+/// and the reason. Then come the transfers between meshes with the bytes of their global values,
+/// layouts and receivers. Then, for each mesh, the number of runs of each kind and the bytes that a
+/// device sends. Notes come last: removed dead code, and loops of unknown length, counted as one
 /// iteration.
 ///
-/// Of a pipeline with a mistake it is "error: " and its message.
+/// Errors    those of the pipeline, as the text "error: " and the message
 constexpr text explain(const pipelined& p) {
   if (p.error) return concat("error: ", p.error.message, '\n');
   return report_detail::pipeline_explainer(p).all();
 }
-/// Of the inputs and outputs that a name (or a pattern) selects, or of the value that is printed
-/// so: the stage and the mesh that make it, how it lies, who takes it, its transfers and
+/// Describes the inputs and outputs that a name or pattern selects, or the value that is printed
+/// with this name: the stage and mesh that compute it, its layout, its users, its transfers and its
 /// collectives.
 ///
-/// Errors    O149 there is none, as a text that begins with "error: "
+/// Errors    O149 no value matches; those of the pipeline. Both are the text "error: " and the
+///           message
 constexpr text explain(const pipelined& p, std::string_view name) {
   if (p.error) return concat("error: ", p.error.message, '\n');
   return report_detail::pipeline_explainer(p).of(name);
@@ -382,16 +388,16 @@ struct explained_pipeline {
 };
 }  // namespace report_detail
 
-/// The same text of the pipeline that `Thunk` returns, made by the compiler.
+/// The same text for the pipeline that `Thunk` returns, computed at compile time.
 template <auto Thunk>
 requires std::same_as<decltype(Thunk()), pipelined>
 constexpr std::string_view explain() {
   return report_detail::kept_text<report_detail::explained_pipeline<Thunk>>();
 }
 
-/// What the meshes of a pipeline replicate by default (see replicated_on_mesh), largest first:
-/// bytes on one device times copies, the value, its op and type, the mesh and its axes. At most
-/// `limit` lines; the rest is counted and summed.
+/// Prints the values that the meshes of a pipeline replicate by default (see replicated_on_mesh),
+/// largest first: bytes on one device times copies, the value, its op and type, the mesh and its
+/// axes. At most `limit` lines; the rest is counted and summed.
 constexpr text print_replicated(const pipelined& p, int limit = 20) {
   if (p.error) return concat("error: ", p.error.message, '\n');
   return report_detail::replicated_text(

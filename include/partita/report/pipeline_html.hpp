@@ -1,4 +1,4 @@
-/// All that is known of a pipeline, as one page of HTML that needs nothing else.
+/// A self-contained HTML page about a pipeline.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class pipeline_page : page_writer {
     units();
     transfers();
     section("programs", "Programs");
-    folded("Units, what is sent between them, and what each mesh runs", partita::print(p_));
+    folded("Units, transfers, and the calls of each mesh", partita::print(p_));
     return end("Written by Partita. Times are simulated.");
   }
 
@@ -54,7 +54,7 @@ class pipeline_page : page_writer {
     tile(percent_text(t_.times.bubble_of_total()), "bubble",
          concat(percent_text(t_.times.bubble_of_ideal()), " of the ideal time"));
     tile(percent_text(t_.mfu), "model FLOPs utilization",
-         concat(percent_text(t_.hfu), " with what is computed again"));
+         concat(percent_text(t_.hfu), " with recomputation"));
     tile(grouped(p_.microbatches), "microbatches",
          concat(p_.stages, p_.stages == 1 ? " stage on " : " stages on ", p_.topology.count(),
                 p_.topology.count() == 1 ? " mesh" : " meshes"));
@@ -75,7 +75,7 @@ class pipeline_page : page_writer {
             "Timeline of a pipeline");
   }
   void orders() {
-    section("orders", "What each mesh runs");
+    section("orders", "Calls of each mesh");
     const vec<int> most = most_in_flight(p_.calls, p_.order, p_.stages);
     vec<vec<int>> stages(static_cast<std::size_t>(p_.topology.count()), {});
     vec<int> mesh_of(static_cast<std::size_t>(p_.stages), -1);
@@ -137,7 +137,7 @@ class pipeline_page : page_writer {
   }
   void transfers() {
     section("transfers", "Transfers");
-    if (p_.transfers.empty()) return note("There are none.");
+    if (p_.transfers.empty()) return note("No transfers.");
     vec<int> times(p_.transfers.size(), 0);
     for (const message& m : t_.lists.messages) ++times[m.transfer];
     html_table t("table-transfers", {{"value"},
@@ -158,25 +158,26 @@ class pipeline_page : page_writer {
     }
     t.print(out_, true);
     left_out(t.rows(), p_.transfers.size(), "transfers");
-    note("An input that several meshes use is sent before the step begins: 0 times in it.");
+    note("An input that several meshes use is sent before the step begins, so it counts 0 times.");
   }
 };
 
 }  // namespace report_detail
 
-/// A page of HTML for a pipeline whose calls were simulated: its timeline, what each mesh runs, its
-/// units and what they take, what is sent, and the texts of its programs. It needs no other file.
+/// Returns an HTML page for a simulated pipeline: its timeline, the calls of each mesh, its units
+/// and their inputs, its transfers, and the texts of its programs. The page needs no other file.
+/// Long tables, texts and pictures are cut, and the page says where.
 ///
-/// Of a pipeline with a mistake it is "error: " and its message. Cost: linear in calls, units and
-/// transfers, but for sorting; tables, texts and the picture end, and say so.
+/// Errors    those of the simulation, as the text "error: " and the message
+/// Cost      linear in calls, units and transfers, except for sorting
 inline text html_page(const pipelined& p, const pipeline_time& t,
                       const page_options& options = {.title = "A pipeline"}) {
   if (t.error) return concat("error: ", t.error.message, '\n');
   return report_detail::pipeline_page(p, t, options).print();
 }
-/// The same, as a file.
+/// Writes html_page to a file.
 ///
-/// Errors    N004 it cannot be written; that of the pipeline, if it has one
+/// Errors    N004 the file cannot be written; those of the pipeline
 inline void write_html(const pipelined& p, const pipeline_time& t, const std::string& path,
                        const page_options& options = {.title = "A pipeline"}) {
   t.error.raise();

@@ -1,4 +1,4 @@
-/// The exported list of a pipeline as JSON, for a runtime.
+/// The exported calls of a pipeline as JSON, for a runtime.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class pipeline_json_writer {
   mpmd_detail::exported_names names_;
   text out_;
 
-  /// A list with an entry per line.
+  /// Prints a list with one entry per line.
   template <class Row>
   constexpr void rows(int count, const Row& row) {
     out_ << '[';
@@ -61,7 +61,7 @@ class pipeline_json_writer {
   }
   constexpr void quoted(std::string_view s) { print_json_string(out_, s); }
 
-  /// Axes in the order in which devices are numbered.
+  /// Prints a mesh with its axes in the order in which devices are numbered.
   constexpr void mesh(int m, std::int64_t first) {
     const partita::mesh& axes = p_.meshes[m].rank > 0 ? p_.meshes[m] : p_.topology.mesh_of(m);
     axis_list list_of_axes;
@@ -81,7 +81,7 @@ class pipeline_json_writer {
     out_ << ", \"" << key << "\": ";
     list(s.rank, [&](int d) { out_ << s[d]; });
   }
-  /// `["\"B\", \"M\"", ""]` is the layout `[{"B", "M"}, {}]`.
+  /// Prints `["\"B\", \"M\"", ""]` for the layout `[{"B", "M"}, {}]`.
   constexpr void layout(const partita::layout& l, int rank, const partita::mesh& m) {
     out_ << ", \"layout\": ";
     list(rank, [&](int d) {
@@ -171,27 +171,29 @@ class pipeline_json_writer {
 
 }  // namespace report_detail
 
-/// What print_calls shows as JSON, one entry per line:
+/// Returns the information that print_calls prints as JSON, one entry per line:
 ///
-///   meshes     name, axes as [name, size] (devices count along the last one first), devices
-///   (numbered from `first_device`) buffers    name, number of the mesh, element type, shape and
-///   that of a piece, for each
+///   meshes     name; axes as [name, size], where device numbers count along the last axis first;
+///              devices, numbered from `first_device`
+///   buffers    name; number of the mesh; element type; global shape and block shape; for each
 ///              dimension the axes that slice it, major to minor; `terms`: axes along which devices
-///              hold terms of a sum; a buffer that calls add to `starts_as_identity_of` "add";
-///              a `stack` has a slice for each microbatch
-///   functions  name; inputs that are `donated`; `aliases`: [input, output] in one place. Their
-///              code: write_stablehlo(pipelined, ...)
-///   steps      {"call", "function", "mesh", "microbatch" (of a call of several the first one, and
+///              hold partial sums; `starts_as_identity_of` "add" for a buffer that calls add to;
+///              `stack` for a buffer with a slice for each microbatch
+///   functions  name; the inputs that are `donated`; `aliases`: [input, output] pairs that share
+///              memory. write_stablehlo(pipelined, ...) writes their code
+///   steps      {"call", "function", "mesh", "microbatch" (the first one of a call for several, and
 ///              "last_microbatch"), "takes", "gives", "after", "reserved_bytes"}, where
 ///              an operand is a buffer, [stack, slice] or {"number": microbatch}; or
-///              {"copy": buffer, "to": buffer}, cut anew where layouts or sizes differ
+///              {"copy": buffer, "to": buffer}, which reshards if layouts or sizes differ
 ///   inputs, outputs  name, element type, shape, buffer
 ///
-/// Cost: linear in its length.
+/// Errors    those of the export, as the text "error: " and the message
+/// Cost      linear in the length of the text
 constexpr text pipeline_json(const pipelined& p, const exported_pipeline& e) {
   if (e.error) return concat("error: ", e.error.message, '\n');
   return report_detail::pipeline_json_writer(p, e).print();
 }
+/// The same for the calls that export_calls returns.
 constexpr text pipeline_json(const pipelined& p) { return pipeline_json(p, export_calls(p)); }
 
 }  // namespace partita

@@ -1,4 +1,4 @@
-/// What pictures and traces of pipelines say of calls: names, colours, times.
+/// Names, colours and times of calls in pictures and traces of pipelines.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace partita {
 
-/// How a pipeline is shown.
+/// Options for showing a pipeline.
 struct pipeline_view {
-  span<const std::string_view> names = {};  ///< of the meshes; else m0, m1, ...
-  bool seconds = true;  ///< are the times seconds? Else of a unit that nobody names.
+  span<const std::string_view> names = {};  ///< of the meshes; by default m0, m1, ...
+  bool seconds = true;  ///< true if times are seconds; otherwise the unit is not printed
 };
 
 namespace report_detail {
 
-/// A kind of call, and the colours of a mesh's first, third, ... and second, fourth, ... stage.
+/// Name of a kind of call, and the two colours that alternate between the stages of one mesh.
 struct call_look {
   std::string_view name, colors[2];
 };
@@ -40,7 +40,7 @@ constexpr int kind_of(const fragment_call& c) {
   if ((kinds & call_kinds::backward) != 0) return 1;
   return kinds == call_kinds::weight ? 2 : 3;
 }
-/// By stage: how many stages with lower numbers its mesh has.
+/// For each stage, the number of earlier stages on the same mesh.
 constexpr vec<int> rounds_of_stages(const call_graph& g) {
   vec<int> mesh, rounds, count(static_cast<std::size_t>(g.meshes), 0);
   for (const auto& c : g.calls) {
@@ -59,10 +59,10 @@ constexpr int microbatches_of(const call_graph& g) {
   return most + 1;
 }
 
-/// To three digits: `0.0125`, `21.3`, `1200`.
+/// Formats a number with three digits: `0.0125`, `21.3`, `1200`.
 constexpr text three_digits(double v) {
   if (!(v > 0 && v < 1e15)) return v > 0 ? "very long" : "0";
-  int shift = 0;  // the decimals that are shown
+  int shift = 0;  // the number of decimals shown
   for (; v < 99.95 && shift < 15; v *= 10) ++shift;
   std::int64_t digits = static_cast<std::int64_t>(v + 0.5), below = 1;
   for (; shift > 0 && digits % 10 == 0; digits /= 10) --shift;

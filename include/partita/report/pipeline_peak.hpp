@@ -1,4 +1,4 @@
-/// What lies in the memory of a pipeline's meshes at their peaks, as text for people.
+/// Memory contents of a pipeline's meshes at their peaks, as text.
 #pragma once
 
 #include <cstdint>
@@ -83,15 +83,16 @@ class pipeline_peaks {
 
 }  // namespace report_detail
 
-/// Of each mesh, when most lies on a device of it: which call runs then, bytes by what they are
-/// kept for, and the largest values there (of how many microbatches, whole type).
+/// Prints for each mesh the memory at its peak: the call that runs then, bytes by the reason they
+/// are kept, and the `most` largest values with the number of microbatches kept and the global
+/// type.
 ///
-/// Of a pipeline with a mistake it is "error: " and its message.
+/// Errors    those of the pipeline, as the text "error: " and the message
 constexpr text print_peak(const pipelined& p, const timeline& t, int most = 10) {
   if (p.error) return concat("error: ", p.error.message, '\n');
   return report_detail::pipeline_peaks(p, most).print(peaks_of(p, t));
 }
-/// The same where all calls take equally long.
+/// The same, assuming that all calls take equally long.
 constexpr text print_peak(const pipelined& p, int most = 10) {
   if (p.error) return concat("error: ", p.error.message, '\n');
   return report_detail::pipeline_peaks(p, most).print(peaks_of(p));

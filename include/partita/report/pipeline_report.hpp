@@ -1,4 +1,4 @@
-/// What a schedule did over several meshes, as text for people.
+/// Effects of a schedule over several meshes, as text.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ constexpr text counted(std::int64_t n, std::string_view one, std::string_view ma
   print_figure(out, n);
   return out << ' ' << (n == 1 ? one : many);
 }
-/// `F0 F1 ... 40 more`: at most so many characters of a list.
+/// Shortens a list to at most `most` characters: `F0 F1 ... 40 more`.
 constexpr text first_entries(std::string_view list, std::size_t most) {
   if (list.size() <= most) return list;
   std::size_t end = most;
@@ -29,7 +29,7 @@ constexpr text first_entries(std::string_view list, std::size_t most) {
   return concat(list.substr(0, end), " ... ", more, " more");
 }
 
-/// The lines behind those of the tactics.
+/// The lines that follow those of the tactics.
 class pipeline_lines {
  public:
   constexpr pipeline_lines(const pipelined& p, const pipeline_figures& all) : p_(p), all_(all) {}
@@ -67,9 +67,9 @@ class pipeline_lines {
   }
 };
 
-/// Names of arguments and results whose attributes the functions of a pipeline do not have; empty
-/// if there are none. (Donation is decided anew for each function; values in another memory stay
-/// there.)
+/// Returns a note that names the arguments and results whose attributes the functions of a pipeline
+/// drop; empty if they drop none. (Donation is decided again for each function; values in another
+/// memory stay there.)
 constexpr text attributes_left_out(const program& p) {
   text names;
   int count = 0;
@@ -82,19 +82,18 @@ constexpr text attributes_left_out(const program& p) {
   look(p.interface.outputs, [&](int k) { return p.output_name(k); });
   if (count == 0) return {};
   if (count > 4) names << " and " << count - 4 << " more";
-  return concat("functions of a pipeline do not have the attributes that the module gives to ",
-                names);
+  return concat("functions of a pipeline drop the module's attributes of ", names);
 }
 
 }  // namespace report_detail
 
-/// After each tactic: actions, collectives of a step, which inputs are sharded how, and on which
-/// mesh, conflicts, notes; then the pipeline: what it sends, and of each mesh the stages, what it
-/// runs, its collectives and memory. At most `limit` lines of each kind; what is left out is
-/// counted.
+/// Prints for each tactic: actions, collectives of a step, newly sharded inputs with their layout
+/// and mesh, conflicts, and notes. Then come the transfers of the pipeline, and for each mesh its
+/// stages, the order of its calls, its collectives and its memory. At most `limit` lines of each
+/// kind; the rest is counted.
 ///
-/// Of a pipeline with a mistake it is "error: " and its message. Cost: linear in ops, actions and
-/// calls, but for that of memory_of.
+/// Errors    those of the pipeline, as the text "error: " and the message
+/// Cost      linear in ops, actions and calls, except for memory_of
 constexpr text report(const pipelined& p, int limit = 12) {
   text out;
   if (p.error) return out << "error: " << p.error.message << '\n';
@@ -117,8 +116,9 @@ constexpr text report(const pipelined& p, int limit = 12) {
   return out;
 }
 
-/// What pipelines take on their meshes, a line for each: time of a step, and without a bubble, the
-/// bubble as a part of the step, peak of memory of the mesh that needs most, bytes of all messages.
+/// A table of pipelines, one line each: time of a step with and without the bubble, the bubble as a
+/// fraction of the step, the peak memory of the mesh that needs the most, and the bytes of all
+/// messages.
 class pipeline_table {
  public:
   constexpr pipeline_table() {
@@ -145,7 +145,7 @@ class pipeline_table {
   report_detail::columns rows_;
 };
 
-/// The timeline of a pipeline that was simulated, see print_timeline of its parts.
+/// Prints the timeline of a simulated pipeline; see print_timeline of its parts.
 constexpr text print_timeline(const pipelined& p, const pipeline_time& t, int width = 100) {
   if (t.error) return concat("error: ", t.error.message, '\n');
   const vec<std::string_view> names = p.topology.names();

@@ -9,13 +9,13 @@
 
 namespace partita::report_detail {
 
-/// How often a unit's function runs in a step.
+/// The number of times that a unit's function runs in a step.
 constexpr std::int64_t calls_of(const pipelined& p, const pipeline_unit& u) {
   return u.inside ? p.microbatches : 1;
 }
-/// By mesh: what one of its devices sends in a step, by kind.
+/// The bytes that one device of each mesh sends in a step, by kind of collective.
 ///
-/// Cost: linear in the ops of units.
+/// Cost      linear in the ops of units
 constexpr vec<schedule_detail::bytes_by_kind> sent_by_mesh(const pipelined& p) {
   vec<schedule_detail::bytes_by_kind> sent(static_cast<std::size_t>(p.topology.count()),
                                            schedule_detail::bytes_by_kind());

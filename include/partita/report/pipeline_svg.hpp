@@ -1,4 +1,4 @@
-/// The timeline of a pipeline, as SVG: a row for each mesh.
+/// The timeline of a pipeline, as SVG: one row per mesh.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@ namespace partita {
 
 namespace report_detail {
 
-/// A kind of box in a row.
+/// The kind and colour of a box in a row.
 struct box_look {
   int kind = 0;
   std::string_view color;
 };
 
-/// A row of boxes over time, which do not overlap. What is too short to be seen is drawn together
-/// with its neighbours: each kind as high as its part of their time, what is blank is a bubble.
+/// A row of boxes over time that do not overlap. Boxes too narrow to see are merged with their
+/// neighbours: each kind is drawn as high as its share of the merged time, and blank space is a
+/// bubble.
 class box_lane {
  public:
   constexpr box_lane(svg& picture, const svg::box& place, double total)
@@ -31,11 +32,11 @@ class box_lane {
   }
   bool merged = false;
 
-  /// `labels`: what may stand in the box, longest first.
+  /// Adds a box. `labels` are candidate labels, longest first.
   template <class Title>
   constexpr void take(const box_look& l, double begin, double end, span<const text> labels,
                       const Title& title) {
-    if (begin < reached_) begin = reached_;  // (of several links the one that was free first)
+    if (begin < reached_) begin = reached_;  // (of several links, the first one that is free)
     if (end <= begin) return;
     reached_ = end;
     if ((end - begin) * scale_ >= narrow) {
@@ -83,7 +84,7 @@ class box_lane {
   constexpr void draw(const box_look& l, double begin, double end, span<const text> labels,
                       std::string_view title) {
     const double x = place_.x + begin * scale_, width = (end - begin) * scale_;
-    const double gap = width > 8 ? 1 : 0.5;  // to the next one
+    const double gap = width > 8 ? 1 : 0.5;  // to the next box
     picture_.rectangle({x, place_.y, width - gap, place_.height}, {"", l.color, title});
     for (const text& each : labels) {
       if (svg::width_of(each, 11) + 3 > width) continue;
@@ -106,7 +107,7 @@ class box_lane {
   constexpr text shared_title() const {
     double busy = 0;
     for (const share& s : shares_) busy += s.time;
-    return concat(count_, " one after the other, busy ", percent_text(busy / (end_ - begin_)));
+    return concat(count_, " in sequence, busy ", percent_text(busy / (end_ - begin_)));
   }
 };
 
@@ -139,7 +140,7 @@ class pipeline_drawer {
   double y_ = 0;
   bool drawn_[call_look_count] = {}, second_[call_look_count] = {}, sent_[2] = {}, merged_ = false,
        sends_ = false;
-  vec<vec<int>> sent_by_;  ///< by mesh: messages, in the order of their times
+  vec<vec<int>> sent_by_;  ///< by mesh: messages in order of time
 
   constexpr text name(int mesh) const { return mesh_name(mesh, view_); }
   constexpr text time(double v) const { return view_time(v, view_); }
@@ -163,7 +164,7 @@ class pipeline_drawer {
       out << "bubble " << percent_text(t_.bubble_of_total()) << " of the time, "
           << percent_text(t_.bubble_of_ideal()) << " of the ideal " << time(t_.ideal());
     else
-      out << "nothing takes any time";
+      out << "the calls take no time";
     picture_.label(0, 30, out, "soft");
     if (t_.total > 0) picture_.label(left_ + width_ + 8, 30, "busy", "small soft");
     y_ = 44;
@@ -176,7 +177,7 @@ class pipeline_drawer {
     picture_.label(left_ - 8, y_ + 16, shortened(whole, 13), "small", svg::anchor::end, whole);
     const text busy = percent_text(t_.busy[m] / t_.total);
     picture_.label(left_ + width_ + 8, y_ + 16, busy, "small soft", svg::anchor::begin,
-                   "of the time it runs calls");
+                   "of the time spent in calls");
     calls(m);
     y_ += lane_ + 1;
     if (sends_)
@@ -209,7 +210,7 @@ class pipeline_drawer {
     return concat(call_text(g_.calls[call], true), " on ", name(g_.calls[call].mesh), ": ",
                   time(t_.end[call] - t_.begin[call]), " from ", time(t_.begin[call]), " on");
   }
-  /// What goes to meshes with higher numbers, or with lower ones.
+  /// Draws the messages of mesh `m` to meshes with higher numbers (`up`) or with lower ones.
   constexpr void messages(int m, bool up) {
     box_lane lane(picture_, {left_, y_, width_, link_}, t_.total);
     for (const int i : sent_by_[m]) {
@@ -226,7 +227,7 @@ class pipeline_drawer {
     y_ += link_ + 1;
   }
 
-  // ---- Below ------------------------------------------------------------------------------------
+  // ---- Below the rows ---------------------------------------------------------------------------
 
   constexpr void axis() {
     const double step = decimal_step(t_.total, 8);
@@ -260,22 +261,25 @@ class pipeline_drawer {
     if (sent_[1]) entry(back.color, "sent to an earlier mesh");
     if (!merged_) return;
     y_ += 20;
-    picture_.label(left_, y_,
-                   "What is too short to be seen is drawn together, as high as its part of the "
-                   "time.",
-                   "small soft");
+    picture_.label(
+        left_, y_,
+        "Calls too short to see are drawn together, each kind as high as its share of the "
+        "time.",
+        "small soft");
   }
 };
 
 }  // namespace report_detail
 
-/// One row for each mesh, time to the right: its calls in the colours of what they are (forward,
-/// backward, gradients of weights; darker: of a second stage on the mesh) with the numbers of their
-/// microbatches, below what it sends meanwhile; how much of the time each mesh works, and the
-/// bubble. Calls that are shorter than a few pixels are drawn together.
+/// Draws one row per mesh, with time to the right. Each call is a box with the number of its
+/// microbatch, coloured by kind (forward, backward, gradients of weights; darker for a second stage
+/// on the mesh). The messages that the mesh sends are below the calls. The picture also states the
+/// bubble and the fraction of the time that each mesh is busy. Calls shorter than a few pixels are
+/// drawn together.
 ///
-/// With a deadlock it is "error: " and its message. Cost: linear in calls, but for sorting
-/// messages; the picture's size does not grow with them.
+/// Errors    a deadlock, as the text "error: " and the message
+/// Cost      linear in calls, except for sorting messages; the size of the picture does not grow
+///           with them
 constexpr text pipeline_svg(const call_graph& g, const mesh_lists& lists, const timeline& t,
                             const pipeline_view& view = {}) {
   if (t.error) return concat("error: ", t.error.message, '\n');
@@ -283,7 +287,7 @@ constexpr text pipeline_svg(const call_graph& g, const mesh_lists& lists, const 
       .draw()
       .document("Timeline of a pipeline");
 }
-/// Of a pipeline whose calls were simulated.
+/// The same for a simulated pipeline.
 constexpr text pipeline_svg(const pipelined& p, const pipeline_time& t) {
   if (t.error) return concat("error: ", t.error.message, '\n');
   const vec<std::string_view> names = p.topology.names();

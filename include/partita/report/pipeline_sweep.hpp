@@ -1,4 +1,4 @@
-/// What if: pipelines on several systems of meshes, in the same table as programs on one mesh.
+/// Pipelines on several systems of meshes, in the same table as programs on one mesh.
 #pragma once
 
 #include <partita/mpmd/cluster_design.hpp>
@@ -11,7 +11,8 @@ namespace partita {
 
 namespace report_detail {
 
-/// The same meshes, where no memory is too small: what is missing is a figure.
+/// The same meshes with unlimited memory, so that missing memory is reported as a figure instead of
+/// an error.
 constexpr topology without_limits(const cluster_design& d) {
   topology t;
   for (int m = 0; m < d.cluster.count(); ++m) {
@@ -23,7 +24,7 @@ constexpr topology without_limits(const cluster_design& d) {
   }
   return t;
 }
-/// Memory of the mesh that has least left, and what is needed there.
+/// Records the memory of the mesh with the least memory left, and the peak there.
 constexpr void add_memory(sweep_row& row, const pipeline_figures& f, const cluster_design& d) {
   for (int m = 0; m < d.cluster.count(); ++m) {
     const std::int64_t peak = f.meshes[m].memory.peak;
@@ -33,7 +34,7 @@ constexpr void add_memory(sweep_row& row, const pipeline_figures& f, const clust
     row.peak_bytes = peak;
   }
 }
-/// By a device of the mesh whose devices send most.
+/// The number of bytes sent by a device of the mesh whose devices send the most.
 constexpr std::int64_t most_sent(const pipelined& p) {
   std::int64_t most = 0;
   for (const auto& sent : sent_by_mesh(p))
@@ -42,9 +43,9 @@ constexpr std::int64_t most_sent(const pipelined& p) {
 }
 }  // namespace report_detail
 
-/// What a schedule with a pipeline costs on meshes: for `sweep::add(p, name, tactics, design)`. The
-/// memory is that of the mesh that has least left. (The schedule says microbatches and order;
-/// pipeline_change makes tactics with others.)
+/// Fills the row of a pipelined schedule on several meshes, for `sweep::add(p, name, tactics,
+/// design)`. The memory is that of the mesh with the least memory left. (The schedule sets
+/// microbatches and order; pipeline_change varies them.)
 ///
 /// Errors    in the row: those of partition() on the topology and of simulate()
 template <class Schedule>

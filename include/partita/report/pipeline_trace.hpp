@@ -1,4 +1,4 @@
-/// The timeline of a pipeline as a file of trace events, which Perfetto and chrome://tracing open.
+/// The timeline of a pipeline as a file of trace events, for Perfetto and chrome://tracing.
 ///
 /// Source    the trace event format: complete events ("X") with times in microseconds, names and
 ///           places of processes and threads as metadata events ("M"), flows ("s", "t", "f")
@@ -18,14 +18,14 @@ namespace partita {
 
 namespace report_detail {
 
-/// A process for each mesh: its calls are thread 0, what it sends to mesh k is thread k + 1.
+/// Writes a process for each mesh. Its calls are thread 0; its messages to mesh k are thread k + 1.
 class pipeline_tracer {
  public:
   constexpr pipeline_tracer(const call_graph& g, const mesh_lists& lists, const timeline& t,
                             const pipeline_view& view)
       : g_(g), lists_(lists), t_(t), view_(view) {}
 
-  /// `value(message)`: what is sent, in words, or "".
+  /// `value(message)` describes the value that is sent, or returns "".
   template <class Value>
   constexpr text print(const Value& value) {
     out_ << "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
@@ -90,7 +90,7 @@ class pipeline_tracer {
     lasts(t_.end[i] - t_.begin[i]);
     out_ << ", \"args\": {\"stage\": " << c.stage << ", \"microbatch\": " << c.microbatch << "}}";
   }
-  /// As long as it occupies the link: of one link these follow each other.
+  /// Prints a message for the time that it occupies the link. Messages on one link do not overlap.
   constexpr void print_message(int i, std::string_view value) {
     const message& m = lists_.messages[i];
     const text name = concat("result of ", call_text(g_.calls[m.call], g_.with_stage));
@@ -108,7 +108,7 @@ class pipeline_tracer {
     flow('t', i, sender(i), receiver(i) + 1, t_.sent[i]);
     flow('f', i, receiver(i), 0, t_.begin[m.user]);
   }
-  /// An arrow from event to event: those around these times.
+  /// Prints one end of an arrow between events, at a time within the event.
   constexpr void flow(char kind, int i, int process, int thread, double seconds) {
     begin(kind, process, thread, "transfer") << ", \"cat\": \"transfer\", \"id\": " << i;
     if (kind == 'f') out_ << ", \"bp\": \"e\"";
@@ -118,17 +118,19 @@ class pipeline_tracer {
 
 }  // namespace report_detail
 
-/// When a pipeline's calls run, as JSON: a process for each mesh with its calls, and a thread for
-/// each mesh that it sends to; an arrow for each message, from the call that makes it to the one
-/// that waits for it. Times that are no seconds (pipeline_view) stand as if they were.
+/// Returns the times of a pipeline's calls as JSON: a process for each mesh with its calls, a
+/// thread for each mesh that it sends to, and an arrow for each message from the call that computes
+/// it to the call that waits for it. If the times are not in seconds (pipeline_view), they are
+/// written as if they were.
 ///
-/// With a deadlock it is "error: " and its message. Cost: linear in calls and messages.
+/// Errors    a deadlock, as the text "error: " and the message
+/// Cost      linear in calls and messages
 constexpr text trace_events(const call_graph& g, const mesh_lists& lists, const timeline& t,
                             const pipeline_view& view = {}) {
   if (t.error) return concat("error: ", t.error.message, '\n');
   return report_detail::pipeline_tracer(g, lists, t, view).print([](int) { return text(); });
 }
-/// Of a pipeline whose calls were simulated; messages tell their values and types.
+/// The same for a simulated pipeline; messages also have their values and types.
 constexpr text trace_events(const pipelined& p, const pipeline_time& t) {
   if (t.error) return concat("error: ", t.error.message, '\n');
   const vec<std::string_view> names = p.topology.names();

@@ -1,4 +1,4 @@
-/// What a schedule did, as text for people.
+/// Effects of a schedule, as text.
 #pragma once
 
 #include <string_view>
@@ -15,7 +15,7 @@ namespace partita {
 
 namespace report_detail {
 
-/// Layout of a value after the tactics up to `tactic`.
+/// The layout of a value after the tactics up to `tactic`.
 constexpr layout layout_after(const core_program& c, value_id v, int tactic) {
   layout l;
   const op_id o = c.p.producer(v);
@@ -27,7 +27,7 @@ constexpr layout layout_after(const core_program& c, value_id v, int tactic) {
   return l;
 }
 
-/// The inputs whose loops tactics made, by tactic, each once and in their order.
+/// For each tactic, the inputs in which it created a loop, each once and in order.
 constexpr vec<vec<value_id>> inputs_by_tactic(const core_program& c, std::size_t tactics) {
   vec<vec<value_id>> list(tactics, vec<value_id>());
   for (value_id v : c.p.inputs)
@@ -36,7 +36,7 @@ constexpr vec<vec<value_id>> inputs_by_tactic(const core_program& c, std::size_t
   return list;
 }
 
-/// `12 flop, 34 bytes read and written, arguments 56 bytes, ...`
+/// Prints `12 flop, 34 bytes read and written, arguments 56 bytes, ...`.
 constexpr void print_sizes(text& out, const figures& all) {
   bool first = true;
   for (const auto& f : schedule_detail::figure_texts) {
@@ -48,14 +48,14 @@ constexpr void print_sizes(text& out, const figures& all) {
   }
 }
 
-/// Where an input is laid out: a mesh, and its name if there are several.
+/// The mesh on which an input is, and the name of the mesh if there are several.
 struct place_of_input {
   const mesh* on = nullptr;
   std::string_view name;
 };
 
-/// What each tactic did. `place(value)`: where an input is, as place_of_input; `settle(conflict)`:
-/// what settles it, or nothing.
+/// Prints the effects of each tactic. `place(value)` returns the place_of_input of an input;
+/// `settle(conflict)` returns how to settle a conflict, or an empty text.
 template <class Place, class Settle>
 constexpr void print_tactics(text& out, const core_program& core, const vec<tactic_report>& tactics,
                              const value_names& source_names, const scope_list& scopes, int limit,
@@ -115,9 +115,10 @@ constexpr void print_tactics(text& out, const core_program& core, const vec<tact
   }
 }
 
-/// What it would save to share more gathers, those of neighbours or all, and what it would cost.
+/// Prints the collectives and bytes that sharing more gathers would save (those of neighbouring
+/// uses or all), and the memory that it would cost.
 ///
-/// Cost: two lowerings, if something is gathered more than once
+/// Cost      two lowerings, if something is gathered more than once
 constexpr void print_sharing(text& out, const partitioned& p) {
   if (p.passes.shared() == shared_uses::all || p.overlap.any() || p.collectives.all_gather < 2)
     return;
@@ -136,20 +137,20 @@ constexpr void print_sharing(text& out, const partitioned& p) {
   }
 }
 
-/// Is there a lookup of cut rows, or an update whose batch is cut?
+/// True if there is a gather from a table with sharded rows, or a scatter into such a table.
 constexpr bool looks_up_cut_rows(const core_program& c) {
   for (op_id o : c.order) {
     const op_node& n = c.p.ops[o];
     const bool gathers = n.def->id == def<op::gather>.id;
     if (!gathers && n.def->id != def<op::scatter>.id) continue;
-    if (c.view().made(c.p.operand(o, 0)).count > 0) return true;
+    if (c.view().produced_layout(c.p.operand(o, 0)).count > 0) return true;
   }
   return false;
 }
-/// What a device would send less if the rows of lookups stayed where they are, where that is not
-/// asked for.
+/// Prints the bytes that keeping the table rows of gathers and scatters in place would save, if
+/// that pass is off.
 ///
-/// Cost: a propagation and a lowering, if there is such a lookup
+/// Cost      a propagation and a lowering, if there is such a gather or scatter
 constexpr void print_stationary_rows(text& out, const partitioned& p) {
   if (p.passes.stationary_rows || p.error || p.tactics.empty() || p.overlap.any() ||
       p.collectives.total() == 0 || !looks_up_cut_rows(p.core))
@@ -208,13 +209,16 @@ namespace separate {
 text report(const partitioned& p, int limit);
 }
 
-/// After each tactic: actions, collectives (if loops have some, also as written), sharded inputs
-/// with their layouts, conflicts and notes; and the collectives after passes that changed them,
-/// which are those that `explain` lists. At most `limit` lines of each kind are printed, the rest
-/// is counted. Below a conflict are the actions that settle it; they are tried for at most `limit`
-/// remaining conflicts. At the end are the work, traffic and memory of a device, the changes that
-/// sharing gathers would make, and those of lookups whose rows stay in place. Cost: linear in ops,
-/// actions and the length of the report.
+/// Prints for each tactic: actions, collectives (also as written, if loops contain some), newly
+/// sharded inputs with their layouts, conflicts, and notes. Below a conflict are the actions that
+/// settle it; they are searched for at most `limit` unsettled conflicts. If passes changed the
+/// collectives, those after the passes follow; `explain` lists them.
+///
+/// At the end are the work, traffic and memory of a device, the effect of sharing gathers, and the
+/// effect of keeping rows of lookups in place. At most `limit` lines of each kind are printed; the
+/// rest is counted.
+///
+/// Cost      linear in ops, actions and the length of the report
 constexpr text report(const partitioned& p, int limit = 12) {
   PARTITA_RETURN(report_detail::reported(p, limit), separate::report(p, limit));
 }

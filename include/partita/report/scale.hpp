@@ -1,4 +1,4 @@
-/// Axes of pictures: where their marks are, and the colours of what is shown.
+/// Axes of pictures: positions of their marks, and the colours of what is shown.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace partita::report_detail {
 
-/// The distance of marks that are at most `most` below `end`: 1, 2 or 5 times a power of ten.
+/// The distance between marks for at most `most` marks up to `end`: 1, 2 or 5 times a power of ten.
 constexpr double decimal_step(double end, int most) {
   if (!(end > 0 && end < 1e300)) return 1;
   double step = 1;
@@ -19,13 +19,13 @@ constexpr double decimal_step(double end, int most) {
     for (const double times : {1., 2., 5.})
       if (step * times * most >= end) return step * times;
 }
-/// The same, a power of two: of bytes.
+/// The same as a power of two, for bytes.
 constexpr double binary_step(double end, int most) {
   double step = 1;
   while (step * most < end) step *= 2;
   return step;
 }
-/// `64 GiB` of `64.0 GiB`: at a mark.
+/// Removes trailing zeros: `64 GiB` from `64.0 GiB`.
 constexpr text round_text(std::string_view s) {
   const std::size_t point = s.find('.'), unit = s.find(' ');
   if (point == s.npos) return s;
@@ -34,7 +34,7 @@ constexpr text round_text(std::string_view s) {
   return concat(s.substr(0, end), s.substr(unit));
 }
 
-// Colours that are told apart on light and on dark ground.
+// Colours that are distinguishable on light and on dark backgrounds.
 
 constexpr std::string_view color_of(memory_kind k) {
   constexpr std::string_view colors[] = {"#4e79a7", "#76b7b2", "#9c9490", "#f28e2b",

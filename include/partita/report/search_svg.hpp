@@ -25,7 +25,7 @@ class search_picture {
     }
     if (r.evaluations > end_) end_ = r.evaluations;
     if (!(most_ > 0) || !std::isfinite(most_)) most_ = 1;
-    // What exceeds memory costs far more than what fits.
+    // A program that exceeds the memory costs far more than one that fits.
     logarithmic_ = least_ > 0 && most_ > 20 * least_;
   }
 
@@ -94,10 +94,10 @@ class search_picture {
       picture_.label(x_of(static_cast<std::int64_t>(v)), top_ + height_ + 16,
                      grouped(static_cast<std::int64_t>(v)), "small soft", svg::anchor::middle);
     picture_.label(left_ + width_ / 2, top_ + height_ + 32,
-                   "the least time of a step so far, as the search estimates it, over evaluations",
-                   "small soft", svg::anchor::middle);
+                   "lowest estimated time of a step so far, by number of evaluations", "small soft",
+                   svg::anchor::middle);
   }
-  /// The least cost so far is that of the last improvement.
+  /// Draws the lowest cost so far, which is that of the latest improvement.
   void steps() {
     if (r_.log.empty()) return;
     double x = x_of(r_.log[0].evaluations), y = y_of(r_.log[0].cost);
@@ -125,10 +125,10 @@ class search_picture {
 
 }  // namespace report_detail
 
-/// The least cost that a search had found by number of evaluations, as it estimates costs, with the
-/// bound below which no partitioning along its axes can be; above that what is simulated before and
-/// behind it. Where costs differ by more than a factor of 20 (what exceeds memory costs more) their
-/// logarithms are drawn.
+/// Draws the lowest estimated cost that a search had found over the number of evaluations, and the
+/// lower bound for every partitioning along its axes. The title has the simulated times before and
+/// after the search. If costs differ by more than a factor of 20 (exceeding the memory costs more),
+/// the scale is logarithmic.
 inline text search_svg(const search_course& r) {
   return report_detail::search_picture(r).draw().document("Course of a search");
 }

@@ -1,4 +1,4 @@
-/// Which device holds which block of a value, as a picture in text.
+/// Mapping of a value's blocks to devices, as a picture in text.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace report_detail {
 
 using schedule_detail::block_map;
 
-/// Pictures are for people: of more devices than this they only tell how many.
+/// The maximum number of devices in a picture; for more, only the number of blocks is printed.
 inline constexpr std::int64_t most_devices_shown = 4096;
 
 }  // namespace report_detail
 
-/// A line for each block: its elements by dimension, and the devices that hold it (several:
-/// replicas). Of values that are cut along one or two dimensions a table, with a block in each
-/// cell. Device (i0, i1, ...) has the number that row-major order gives it.
+/// Prints a line for each block: its elements in each dimension, and the devices that hold it
+/// (several devices hold replicas). Values sharded along one or two dimensions are printed as a
+/// table with a block in each cell. Device (i0, i1, ...) has its number in row-major order.
 constexpr text print_sharding(const sharded_value& s, const mesh& m) {
   const report_detail::block_map map(s, m);
   text out = map.title();
@@ -56,15 +56,15 @@ constexpr text print_sharding(const sharded_value& s, const mesh& m) {
   table.print(out, "  ");
   return out;
 }
-/// An input, tag or output of a partitioned program (see sharding_of).
+/// The same for an input, tag or output of a partitioned program (see sharding_of).
 ///
-/// Errors    P007 there is none
+/// Errors    P007 no input, tag or output has this name
 constexpr text print_sharding(const partitioned& p, std::string_view name) {
   return print_sharding(sharding_of(p, name), p.mesh());
 }
 
-/// How a value lies on the mesh, as a picture in text: which device holds which block, replicas and
-/// padding. Of a tree ("params") one picture for each value that lies below the name.
+/// Draws the layout of a value on the mesh in text: the device that holds each block, replicas and
+/// padding. For a tree ("params"), one picture for each value below the name.
 ///
 /// Errors    P007 no input, tag or output has this name
 constexpr text show(const partitioned& p, std::string_view name) {

@@ -1,4 +1,4 @@
-/// Which device holds which block of a value, as SVG.
+/// Mapping of a value's blocks to devices, as SVG.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace partita {
 
 namespace report_detail {
 
-/// A direction of the picture, to the right or down: the dimensions that are cut into pieces along
-/// it, outermost first. Pieces of inner ones stand inside of those of outer ones.
+/// A direction of the picture, to the right or down, with the dimensions that are sharded along it,
+/// outermost first. Blocks of inner dimensions are drawn inside those of outer ones.
 ///
-/// Of many pieces the first ones and the last one are drawn.
+/// If there are too many blocks, the first ones and the last one are drawn.
 struct direction {
   struct level {
     int dim = 0;
     std::int64_t pieces = 1, drawn = 1;
-    double stride = 0, size = 0;  ///< of a piece, of all of them, in pixels
+    double stride = 0, size = 0;  ///< of one block and of all of them, in pixels
 
     constexpr std::int64_t piece(std::int64_t i) const { return i + 1 == drawn ? pieces - 1 : i; }
     constexpr bool left_out() const { return drawn < pieces; }
@@ -30,7 +30,7 @@ struct direction {
   static constexpr double gap = 18;
   vec<level> levels;
 
-  /// `cell`: the size of what is innermost.
+  /// Computes the sizes; `cell` is the size of the innermost block.
   constexpr void measure(double cell) {
     double between = 0, inner = cell;
     for (std::size_t i = levels.size(); i-- > 0; between += 8) {
@@ -41,7 +41,7 @@ struct direction {
     }
   }
   constexpr double size(double cell) const { return levels.empty() ? cell : levels[0].size; }
-  /// Calls f(level, place, index by level) for each piece of each level that is drawn.
+  /// Calls f(level, place, index by level) for each block of each level that is drawn.
   template <class F>
   constexpr void for_each(const F& f) const {
     std::int64_t index[max_rank] = {};
@@ -106,17 +106,17 @@ class sharding_picture {
   direction right_, down_;
   svg picture_;
   double left_ = 0, top_ = 0, cell_width_ = 0;
-  std::int64_t names_ = 1;  ///< of devices, in a line
+  std::int64_t names_ = 1;  ///< number of device names in a line
   bool padded_ = false;
 
-  /// As many of each dimension as there is room for.
+  /// Chooses the number of blocks to draw in each dimension, within the available room.
   constexpr void choose_drawn() {
     std::int64_t cells = 1;
     vec<direction::level*> all;
     for (direction* d : {&right_, &down_})
       for (std::size_t i = d->levels.size(); i-- > 0;) all.push_back(&d->levels[i]);
     for (auto* l : all) {
-      l->drawn = 2;  // a cut dimension has two pieces or more
+      l->drawn = 2;  // a sharded dimension has at least two blocks
       cells *= 2;
     }
     for (bool more = true; more;) {
@@ -152,7 +152,8 @@ class sharding_picture {
     const text of = map_.range(l.dim, piece);
     return cut_.size() > 2 ? concat('d', l.dim, ' ', of) : of;
   }
-  /// The labels of the first pieces and of the last one: the others are not longer.
+  /// The width of the widest label. The first blocks and the last two suffice, since no other label
+  /// is longer.
   constexpr double widest(const direction& d) const {
     double most = 0;
     for (const auto& l : d.levels)
@@ -162,7 +163,7 @@ class sharding_picture {
       }
     return most;
   }
-  /// Room for the names of one device to four in a line.
+  /// Chooses the size of a cell so that one to four device names fit in a line.
   constexpr void choose_cell() {
     const auto digits = static_cast<double>(characters(concat(mesh_.devices() - 1)));
     const double name = 6.8 * (digits + 1);
@@ -207,12 +208,12 @@ class sharding_picture {
     for (const int dim : cut_)
       picture_.label(0, y += line_,
                      concat(is_right(dim) ? "→" : "↓", " dimension ", dim, ": ",
-                            grouped(map_.pieces(dim)), " pieces along ", axes_of(dim)),
+                            grouped(map_.pieces(dim)), " blocks along ", axes_of(dim)),
                      "soft small");
     const std::int64_t copies = map_.copies();
     if (copies > 1)
       picture_.label(0, y += line_,
-                     concat(cut_.empty() ? "whole on all " : "each block on ", grouped(copies),
+                     concat(cut_.empty() ? "replicated on all " : "each block on ", grouped(copies),
                             " devices along ", free_axes()),
                      "soft small");
     top_ = y + 8 + line_ * static_cast<double>(right_.levels.size()) + 4;
@@ -267,7 +268,7 @@ class sharding_picture {
     if (map_.copies() > most_names) out << " ... (" << map_.copies() << ')';
     return out;
   }
-  /// Two lines; of many devices the first ones and how many there are.
+  /// Prints device names in two lines; if there are too many, the first ones and the number of all.
   constexpr void names(const svg::box& b, const vec<std::int64_t>& list, bool chosen) {
     const std::string_view kind = chosen ? "code on" : "code";
     const double x = b.x + b.width / 2, y = b.y + b.height / 2 + 4;
@@ -283,7 +284,7 @@ class sharding_picture {
     if (map_.copies() <= 2 * names_) return line(y + 7, static_cast<std::size_t>(names_));
     picture_.label(x, y + 7, concat("… of ", grouped(map_.copies())), kind, svg::anchor::middle);
   }
-  /// The part of a block that lies behind the end of the value.
+  /// The fraction of a block that is padding.
   constexpr double behind(int dim, std::int64_t piece) const {
     const std::int64_t from = map_.begin(dim, piece), to = map_.end(dim, piece),
                        whole = s_.global_shape[dim];
@@ -321,24 +322,25 @@ class sharding_picture {
         if (l.left_out())
           picture_.label(
               0, y += line_,
-              concat("drawn: ", l.drawn, " of ", grouped(l.pieces), " pieces of dimension ", l.dim),
+              concat("drawn: ", l.drawn, " of ", grouped(l.pieces), " blocks of dimension ", l.dim),
               "soft small");
   }
 };
 
 }  // namespace report_detail
 
-/// Each block of a value, with the devices that hold it (several: replicas). The last dimension
-/// that is cut goes to the right, the one before it down, those before them again, as a grid of
-/// grids. Of many pieces the first ones and the last are drawn, which the picture says; padding is
-/// hollow. Device (i0, i1, ...) has the number that row-major order gives it.
+/// Draws each block of a value with the devices that hold it (several devices hold replicas). The
+/// last sharded dimension runs to the right, the one before it down; earlier ones alternate in the
+/// same way, as a grid of grids. If there are too many blocks, the first ones and the last one are
+/// drawn, and the picture says so; padding is hollow. Device (i0, i1, ...) has its number in
+/// row-major order.
 ///
-/// Cost: that of what is drawn, at most some hundred blocks, however many devices there are.
+/// Cost      linear in what is drawn: at most a few hundred blocks for any number of devices
 constexpr text sharding_svg(const sharded_value& s, const mesh& m) {
   return report_detail::sharding_picture(s, m).draw().document(
       report_detail::block_map(s, m).title());
 }
-/// An input or output of a partitioned program.
+/// The same for an input or output of a partitioned program.
 constexpr text sharding_svg(const partitioned& p, std::string_view name) {
   for (int i = 0; i < p.source.input_count(); ++i)
     if (p.source.input_name(i) == name) return sharding_svg(p.input(i), p.mesh());

@@ -1,4 +1,4 @@
-/// What each tactic does to time and memory on a machine, as text for people.
+/// Time and memory of a program after each tactic, as text.
 #pragma once
 
 #include <concepts>
@@ -11,7 +11,7 @@
 
 namespace partita {
 
-/// A time in seconds to three digits, in a unit that suits it: `12.3 ms`.
+/// Formats a time in seconds with three digits, in a unit that suits: `12.3 ms`.
 constexpr text time_text(double seconds) {
   constexpr struct {
     std::string_view name;
@@ -31,7 +31,7 @@ constexpr text time_text(double seconds) {
   if (decimals > 0) out << rounded % 10;
   return out << ' ' << units[u].name;
 }
-/// A part as per cent, with one decimal: `41.2 %`.
+/// Formats a fraction as a percentage with one decimal: `41.2 %`.
 constexpr text percent_text(double part) {
   const auto permille = static_cast<std::int64_t>(part * 1000 + 0.5);
   return concat(permille / 10, '.', permille % 10, " %");
@@ -51,12 +51,13 @@ constexpr void simulation_row(columns& rows, std::string_view name, const partit
 
 }  // namespace report_detail
 
-/// A line for each tactic about the program after it: time of a step if kernels and collectives run
-/// in turn, time if collectives run beside kernels (overlapped), time in kernels and in
-/// collectives, model FLOPs utilization, peak of memory, bytes that a device sends, and whether it
-/// fits.
+/// Prints a line about the program after each tactic: the time of a step if kernels and collectives
+/// run in turn, the time if they overlap, time in kernels and in collectives, model FLOPs
+/// utilization, peak memory, bytes that a device sends, and whether the program fits.
 ///
-/// Cost: for each tactic a propagation, a lowering and two simulations.
+/// Errors    those of the program, and D001 or D002 for an unusable machine, as the text "error: "
+///           and the message
+/// Cost      for each tactic a propagation, a lowering and two simulations
 template <std::same_as<partitioned> Partitioned>
 constexpr text print_simulation(const Partitioned& p, const machine& on) {
   text out;

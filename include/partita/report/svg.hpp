@@ -10,8 +10,8 @@ namespace partita {
 
 namespace report_detail {
 
-/// What is drawn in which colours, on light and on dark ground: classes of elements. (No CSS
-/// variables: not every program that shows SVG has them.)
+/// The colours of the element classes, in light and in dark mode. (Not every program that shows SVG
+/// supports CSS variables.)
 inline constexpr std::string_view picture_style =
     ".p text{font:12px system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;fill:#1f2328}"
     ".p .soft{fill:#59636e}.p .small{font-size:11px}.p .head{font-weight:600}"
@@ -30,15 +30,16 @@ inline constexpr std::string_view picture_style =
 
 }  // namespace report_detail
 
-/// A picture: elements of SVG one over the other. Positions are in pixels, from the left and from
-/// above. Texts may hold any characters; those that XML has no place for are shown as `\x1b`.
+/// A picture: SVG elements, each drawn over the previous ones. Positions are in pixels from the
+/// left and from the top. Texts may contain any characters; those that XML does not allow are shown
+/// as `\x1b`.
 class svg {
  public:
   enum class anchor { begin, middle, end };
   struct box {
     double x = 0, y = 0, width = 0, height = 0;
   };
-  /// Classes of the picture's style, or a colour, and a title that is shown on demand.
+  /// Classes of the picture's style or a colour, and a tooltip.
   struct look {
     std::string_view kind = "", fill = "";
     std::string_view title = "";
@@ -63,7 +64,7 @@ class svg {
     body_ << '"';
     finish({kind}, "path");
   }
-  /// `y` is that of the line on which the letters stand.
+  /// Adds a text. `y` is the position of its baseline.
   constexpr void label(double x, double y, std::string_view words, std::string_view kind = "",
                        anchor at = anchor::begin, std::string_view title = "") {
     reach(at == anchor::begin ? x + width_of(words) : x, y + 4);
@@ -77,7 +78,7 @@ class svg {
     if (!title.empty()) body_ << "<title>" << report_detail::markup(title) << "</title>";
     body_ << report_detail::markup(words) << "</text>\n";
   }
-  /// The area between two lines: points(i, x, above, below) for i in [0, count).
+  /// Adds the area between two lines: points(i, x, above, below) for i in [0, count).
   template <class Points>
   constexpr void area(int count, const look& l, const Points& points) {
     body_ << "<path d=\"";
@@ -91,7 +92,7 @@ class svg {
         };
         const place_type here = at(0);
         reach(here.x, here.y);
-        // In the middle of a level line nothing is to be said.
+        // A point within a horizontal line can be omitted.
         if (k > 0 && k + 1 < count && at(-1).y == here.y && at(1).y == here.y) continue;
         body_ << (side == 0 && k == 0 ? 'M' : 'L');
         point(here.x, here.y);
@@ -99,7 +100,7 @@ class svg {
     body_ << "Z\"";
     finish(l, "path");
   }
-  /// Takes another picture over, at a place.
+  /// Adds another picture at a position.
   constexpr void add(const svg& other, double x, double y) {
     reach(x + other.width_, y + other.height_);
     body_ << "<g transform=\"translate(";
@@ -110,7 +111,7 @@ class svg {
   constexpr double width() const { return width_; }
   constexpr double height() const { return height_; }
 
-  /// How wide a text will be, about: there are no fonts here.
+  /// The approximate width of a text, since fonts are not available here.
   static constexpr double width_of(std::string_view words, double size = 12) {
     double units = 0;
     report_detail::for_each_character(
@@ -118,11 +119,11 @@ class svg {
     return units * size;
   }
 
-  /// As part of a page of HTML that has the style.
+  /// The picture as an element of an HTML page that includes the style.
   constexpr text element(std::string_view title) const {
     return concat(begin(title, ""), body_, "</svg>\n");
   }
-  /// As a file.
+  /// The picture as a file.
   constexpr text document(std::string_view title) const {
     text out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
     out << begin(title, " xmlns=\"http://www.w3.org/2000/svg\"");

@@ -1,4 +1,4 @@
-/// What if: a program under schedules on several systems.
+/// A program under several schedules on several systems, in one table.
 #pragma once
 
 #include <concepts>
@@ -14,24 +14,24 @@
 
 namespace partita {
 
-/// What a schedule costs on a design.
+/// The cost of a schedule on a design.
 struct sweep_row {
   text design, schedule;
   std::int64_t devices = 0, peak_bytes = 0, memory = 0, bytes_sent = 0;
-  double time = 0;        ///< seconds of a step, one thing after the other
-  double overlapped = 0;  ///< where collectives run beside kernels
+  double time = 0;        ///< seconds per step if kernels and collectives run in turn
+  double overlapped = 0;  ///< seconds per step if collectives run beside kernels
   double mfu = 0;
-  bool pipelined = false;          ///< over several meshes: what follows is said
-  double bubble = 0;               ///< as a part of the time
-  std::int64_t message_bytes = 0;  ///< between meshes, of whole values
-  int unknown_loops = 0;           ///< of unknown length, counted as one iteration
-  failure error;                   ///< why there is nothing to compare
+  bool pipelined = false;          ///< runs over several meshes, so that the next two figures apply
+  double bubble = 0;               ///< fraction of the time
+  std::int64_t message_bytes = 0;  ///< between meshes, of global values
+  int unknown_loops = 0;           ///< loops of unknown length, counted as one iteration
+  failure error;                   ///< the reason for missing figures
 
   constexpr bool fits() const { return !error && peak_bytes <= memory; }
 };
 
 namespace report_detail {
-/// What f gives; a mistake, which at run time is thrown, is kept.
+/// Returns what `make` returns. An error thrown at run time is stored in `f`.
 template <class Result, class F>
 constexpr Result attempted(failure& f, const F& make) {
   if (std::is_constant_evaluated()) return make();
@@ -44,8 +44,8 @@ constexpr Result attempted(failure& f, const F& make) {
 }
 }  // namespace report_detail
 
-/// Designs and schedules side by side; the best is the fastest that fits, collectives beside
-/// kernels.
+/// A table of designs and schedules. The best row is the fastest one that fits, with collectives
+/// beside kernels.
 ///
 /// ```
 /// pt::sweep table;
@@ -56,7 +56,7 @@ class sweep {
  public:
   vec<sweep_row> rows;
 
-  /// A mistake of the schedule on this design is the row's.
+  /// Adds a row. An error of the schedule on this design is stored in the row.
   template <class Schedule>
   constexpr void add(const program& p, std::string_view name, const Schedule& tactics,
                      const design& d, const partition_options& options = {}) {
@@ -69,7 +69,7 @@ class sweep {
     if (!row.error) fill(row, p, tactics, d, options);
     rows.push_back(row);
   }
-  /// The same on another kind of design, see pipeline_sweep.hpp.
+  /// The same for another kind of design; see pipeline_sweep.hpp.
   template <class Schedule, class Design>
   requires(!std::convertible_to<const Design&, const design&>) constexpr void add(
       const program& p, std::string_view name, const Schedule& tactics, const Design& d,
@@ -80,13 +80,14 @@ class sweep {
     fill_row(row, p, tactics, d, options);
     rows.push_back(row);
   }
-  /// The number of the best row, or -1 if none fits.
+  /// The index of the best row, or -1 if none fits.
   constexpr int best() const {
     int found = -1;
     for (int i = 0; i < static_cast<int>(rows.size()); ++i)
       if (rows[i].fits() && (found < 0 || rows[i].overlapped < rows[found].overlapped)) found = i;
     return found;
   }
+  /// Returns the rows as a table with aligned columns, and notes about loops of unknown length.
   constexpr text print() const {
     report_detail::columns table;
     const int first = best();
@@ -112,7 +113,7 @@ class sweep {
       table.cell(percent_text(r.mfu), true).number(r.peak_bytes).number(r.bytes_sent);
       if (piped) table.number(r.message_bytes);
       if (!r.fits())
-        table.cell(concat("does not fit, ", r.peak_bytes - r.memory, " bytes are missing"));
+        table.cell(concat("does not fit, ", r.peak_bytes - r.memory, " more bytes are needed"));
       else
         table.cell(i == first ? "fits, the fastest" : "fits");
       table.end_row();
@@ -127,7 +128,7 @@ class sweep {
           << (loops == 1 ? " loop" : " loops") << " of unknown length\n";
     return out;
   }
-  /// Times in seconds.
+  /// Returns the rows as CSV, with times in seconds.
   constexpr text csv() const {
     const bool piped = any_pipelined();
     text out = "design,schedule,devices,seconds,overlapped_seconds,mfu,";

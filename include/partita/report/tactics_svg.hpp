@@ -1,4 +1,4 @@
-/// What each tactic does to time, memory and collectives, side by side, as SVG.
+/// Time, memory and collectives after each tactic, side by side, as SVG.
 #pragma once
 
 #include <concepts>
@@ -18,7 +18,7 @@ namespace report_detail {
 /// The figures of a program after one of its tactics.
 struct tactic_figures {
   text name;
-  int left_out = 0;  ///< stands for so many tactics, and has no figures
+  int left_out = 0;  ///< if positive: the row replaces this number of tactics and has no figures
   partita::cost cost;
   partita::collectives collectives;
   int conflicts = 0;
@@ -40,9 +40,10 @@ struct tactic_figures {
   }
 };
 
-/// Of each tactic; of many the first ones and the last, with how many are left out between them.
+/// Returns the figures after each tactic. If there are more than `most` tactics, it returns the
+/// first ones and the last, with the number of tactics omitted between them.
 ///
-/// Cost: for each tactic a propagation, a lowering and two simulations.
+/// Cost      for each tactic a propagation, a lowering and two simulations
 template <std::same_as<partitioned> Partitioned>
 constexpr vec<tactic_figures> figures_by_tactic(const Partitioned& p, const machine* on,
                                                 int most = 16) {
@@ -96,7 +97,8 @@ class tactics_picture {
   svg picture_;
   double end_ = 0, legend_ = 0;
 
-  /// `bars(row, draw)` calls draw(value, colour, title) for parts of a row's bar.
+  /// Draws a panel. `bars(row, draw)` calls draw(value, colour, title) for the segments of a row's
+  /// bar.
   template <class Total, class Words, class Bars>
   constexpr void panel(double x, std::string_view title, const Total& total, const Words& words,
                        const Bars& bars) {
@@ -192,10 +194,13 @@ class tactics_picture {
 
 }  // namespace report_detail
 
-/// A row for each tactic, of the program after it: time of a step on a machine, peak of memory,
-/// bytes that a device sends, collectives. Of more than 16 tactics the first ones and the last.
+/// Draws a row for the program after each tactic: time of a step on a machine, peak memory, bytes
+/// that a device sends, and collectives. If there are more than 16 tactics, the first ones and the
+/// last are drawn.
 ///
-/// Of a program with a mistake it is "error: " and its message. Cost: see print_simulation.
+/// Errors    those of the program, and D001 or D002 for an unusable machine, as the text "error: "
+///           and the message
+/// Cost      see print_simulation
 template <std::same_as<partitioned> Partitioned>
 constexpr text tactics_svg(const Partitioned& p, const machine& on) {
   failure f = p.error;
@@ -206,7 +211,7 @@ constexpr text tactics_svg(const Partitioned& p, const machine& on) {
       .draw()
       .document("Tactics side by side");
 }
-/// Without times.
+/// The same without times.
 template <std::same_as<partitioned> Partitioned>
 constexpr text tactics_svg(const Partitioned& p) {
   if (p.error) return concat("error: ", p.error.message, '\n');

@@ -1,4 +1,4 @@
-/// A simulated run as a file of trace events, which Perfetto and chrome://tracing open.
+/// A simulated run as a file of trace events, for Perfetto and chrome://tracing.
 ///
 /// Source    the trace event format: complete events ("X") with times in microseconds, names of
 ///           processes and threads as metadata events ("M")
@@ -14,9 +14,11 @@
 
 namespace partita {
 
-/// The timeline of one device, as JSON: what runs on its units is thread 0, its collectives are
-/// thread 1; of an op with nested programs one event for all of its trips. Names are those of the
-/// device-local program. With a mistake (D001, D002) it is "error: " and its message.
+/// Returns the timeline of one device as JSON. Its kernels are thread 0, its collectives thread 1;
+/// an op with nested programs is one event for all of its trips. Names are those of the
+/// device-local program.
+///
+/// Errors    D001, D002, as the text "error: " and the message
 constexpr text trace_events(const device_program& d, const machine& on,
                             const simulation_options& options = {}) {
   text out;
@@ -34,7 +36,7 @@ constexpr text trace_events(const device_program& d, const machine& on,
   metadata(0, "kernels");
   metadata(1, "collectives");
   const simulation s = simulate(d, on, options, [&](const program& q, const simulated_op& e) {
-    if (&q != &p) return;  // of a nested program
+    if (&q != &p) return;  // (an event of a nested program)
     const op_node& n = p.op(e.op);
     out << ",\n{\"ph\": \"X\", \"pid\": 0, \"tid\": " << (e.communicates ? 1 : 0) << ", \"name\": ";
     text name;

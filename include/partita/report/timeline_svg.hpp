@@ -14,7 +14,7 @@ namespace partita {
 
 namespace report_detail {
 
-/// What an event of a timeline is, for its colour.
+/// The kind of an event of a timeline, with its colour.
 struct timeline_kind {
   std::string_view name, color;
   friend constexpr bool operator==(const timeline_kind& a, const timeline_kind& b) {
@@ -32,13 +32,13 @@ constexpr timeline_kind kind_of(const program& p, op_id o) {
   return {"other kernels", kernel_color};
 }
 
-/// Events of one program, in the order of their begin on each lane.
+/// Events of one program, in order of their start on each lane.
 struct program_events {
   const program* p = nullptr;
   vec<simulated_op> list;
 };
 
-/// One lane of a timeline. What is too short to be seen is drawn together with its neighbours.
+/// One lane of a timeline. Events too short to see are drawn together with their neighbours.
 class lane {
  public:
   constexpr lane(svg& picture, const program& p, const value_names& names, const svg::box& place,
@@ -131,7 +131,7 @@ class timeline_picture {
   svg picture_;
   double y_ = 0;
 
-  /// (A program's events follow each other: it runs once what it nests has run.)
+  /// (The events of a program are contiguous, since its nested programs run to completion first.)
   constexpr void note(const program& p, const simulated_op& e) {
     if (events_.empty() || events_.back().p != &p) events_.push_back({&p, {}});
     events_.back().list.push_back(e);
@@ -147,12 +147,12 @@ class timeline_picture {
     text out = concat("on ", d_.mesh.whole(), " of ", on_.device.name(), "; kernels ",
                       time_text(all_.compute), ", collectives ", time_text(all_.communication));
     if (options_.overlap && all_.communication > 0)
-      out << ", of which " << time_text(all_.exposed()) << " beside nothing";
+      out << ", " << time_text(all_.exposed()) << " of it exposed";
     if (all_.mfu() > 0) out << "; MFU " << percent_text(all_.mfu());
     picture_.label(0, 30, out, "soft");
     y_ = 44;
   }
-  /// `inputs`: known values of the program's inputs.
+  /// Draws the lanes of a program. `inputs` are known values of the program's inputs.
   constexpr void section(const program& p, const value_names& names, double seconds, int depth,
                          span<const known_integer> inputs = {}) {
     const auto* events = events_of(p);
@@ -186,7 +186,7 @@ class timeline_picture {
     }
     picture_.note(left_ + width_ + 24, y + 16);
   }
-  /// A loop that takes a quarter of the time or more: one trip of what takes longest in it.
+  /// Draws one trip of a loop that takes at least a quarter of the time, with its longest op.
   constexpr void inside(const program& p, const value_names& names, const vec<simulated_op>& events,
                         double seconds, int depth, span<const known_integer> inputs) {
     const simulated_op* longest = nullptr;
@@ -245,12 +245,12 @@ class timeline_picture {
 
 }  // namespace report_detail
 
-/// What a device runs and what it exchanges over the time of a step, on two lanes; of a loop that
-/// takes most of it one trip, below. Ops that are shorter than a few pixels are drawn together,
-/// with the colour of what takes most of their time.
+/// Draws the kernels and the collectives of a device over the time of a step, on two lanes. For a
+/// loop that takes most of the step, one trip is drawn below. Ops shorter than a few pixels are
+/// drawn together, in the colour of the kind that takes most of their time.
 ///
-/// With a mistake (D001, D002) it is "error: " and its message. Cost: linear in ops; the picture's
-/// size does not grow with them.
+/// Errors    D001, D002, as the text "error: " and the message
+/// Cost      linear in ops; the size of the picture does not grow with them
 constexpr text timeline_svg(const device_program& d, const machine& on,
                             const simulation_options& options = {.overlap = true}) {
   report_detail::timeline_picture picture(d, on, options);

@@ -1,4 +1,4 @@
-/// How an input or output is laid out, as JSON.
+/// Layouts of inputs and outputs, as JSON.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ namespace partita {
 
 namespace report_detail {
 
-/// `"B"`, or for a part of an axis `{"axis": "A", "pre": 1, "size": 4}`.
+/// Prints `"B"`, or for a part of an axis `{"axis": "A", "pre": 1, "size": 4}`.
 constexpr void print_axis_json(text& out, const sub_axis& s, const mesh& m) {
   if (s.size == m.whole_size(s.axis)) return print_json_string(out, m.name(s.axis));
   out << "{\"axis\": ";
@@ -26,9 +26,9 @@ constexpr void print_shape_json(text& out, const shape& s) {
 
 }  // namespace report_detail
 
-/// The axes that slice each dimension, major to minor: `[["B"], []]`. A part of an axis is an
-/// object: `{"axis": "A", "pre": 4, "size": 2}` is Shardy's `"A":(4)2`, the `size` positions after
-/// a major part of `pre` positions. Adjacent parts are merged.
+/// Prints the axes that slice each dimension, major to minor: `[["B"], []]`. A part of an axis is
+/// an object: `{"axis": "A", "pre": 4, "size": 2}` is Shardy's `"A":(4)2`, the `size` positions
+/// after a major part of `pre` positions. Adjacent parts are merged.
 constexpr void print_layout_json(text& out, const layout& l, int rank, const mesh& m) {
   out << '[';
   append_list(out, rank, [&](int d) {
@@ -46,13 +46,13 @@ constexpr void print_layout_json(text& out, const layout& l, int rank, const mes
   out << ']';
 }
 
-/// The fields of a value with its layout on a mesh, without braces:
+/// Prints the fields of a value with its layout on a mesh, without braces:
 ///
-///   type          of the global value, as texts print it
-///   local         of the block on one device, with its padding
+///   type          the global type, as texts print it
+///   local         the type of the block on one device, including its padding
 ///   shape         extents of the global value
-///   padded_shape  the same with padding, which is after the elements of each dimension: the number
-///                 of blocks times the extent of one block
+///   padded_shape  the same with padding, which comes after the elements of each dimension: the
+///                 number of blocks times the extent of one block
 ///   dims          see print_layout_json
 constexpr void print_value_json(text& out, std::string_view name, const tensor_type& global,
                                 const shape& local, const layout& l, const mesh& m) {

@@ -1,4 +1,4 @@
-/// What is said where a program is run and <partita/cpu.hpp> is missing.
+/// Error text for running a program without <partita/cpu.hpp>.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ namespace partita {
 
 namespace report_detail {
 
-/// A program, or what holds one.
+/// True for a program or a type that contains one.
 template <class P>
 inline constexpr bool is_runnable = std::is_convertible_v<const P&, const program&> ||
                                     requires(const P& p) {
@@ -28,7 +28,7 @@ struct run_message {
   }
 };
 
-/// Takes part in any comparison, so that one mistake is one error.
+/// Takes part in any comparison, so that one mistake causes one error message.
 struct no_result {
   template <class T>
   constexpr operator T() const;
@@ -36,7 +36,7 @@ struct no_result {
 
 }  // namespace report_detail
 
-// Those of cpu.hpp are more specialized, or more constrained.
+// The functions of cpu.hpp are more specialized or more constrained.
 #define PARTITA_WITHOUT_CPU(function)                                                           \
   template <class P, class... Args>                                                             \
   constexpr std::enable_if_t<report_detail::is_runnable<P>, report_detail::no_result> function( \

@@ -1,4 +1,4 @@
-/// An op applied to operands of given types: what the checks of laws need to run and to name it.
+/// An op applied to operands of given types, for checks of laws that run it and name it.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,16 @@
 
 namespace partita::run_detail {
 
-/// The bits of a number scattered (splitmix64).
+/// Scatters the bits of a number (splitmix64).
 constexpr std::uint64_t mixed(std::uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   return z ^ (z >> 31);
 }
-/// One of many scattered numbers.
+/// Returns number `i` of a scattered sequence.
 constexpr std::uint64_t scattered(std::uint64_t i) { return mixed((i + 1) * 0x9e3779b97f4a7c15u); }
 
-/// `value(i)` in element i.
+/// Returns an array of this shape with `value(i)` in element i.
 template <class F>
 array filled(const tensor_type& t, F value) {
   array a(tensor_type{dtype::f64, t.shape});
@@ -30,7 +30,7 @@ array filled(const tensor_type& t, F value) {
   return as_type(a, t.element);
 }
 
-/// Integers in [low, high].
+/// Returns scattered integers in [low, high].
 inline array scattered_integers(const tensor_type& t, std::uint64_t seed, std::int64_t low,
                                 std::int64_t high) {
   if (is_unsigned(t.element)) low = std::max<std::int64_t>(low, 0);
@@ -49,7 +49,9 @@ struct applied_op {
   vec<std::int64_t> attrs;
   tensor_type declared;
 
-  /// The types of the results. Errors: those of the op's shape rule.
+  /// Returns the types of the results.
+  ///
+  /// Errors    those of the op's shape rule
   vec<tensor_type> infer(const vec<tensor_type>& types, const tensor_type& as_declared) const {
     infer_context c;
     c.operands = {types.data(), types.size()};
@@ -61,7 +63,7 @@ struct applied_op {
     results.insert_back(c.more.begin(), c.more.end());
     return results;
   }
-  /// `reduce {max, dims=[0]}`
+  /// Prints the op with its attributes, as in `reduce {max, dims=[0]}`.
   void print(text& out) const {
     program p;
     vec<value_id> values;

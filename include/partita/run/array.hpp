@@ -1,4 +1,4 @@
-/// Arrays: what programs take and give at run time.
+/// Arrays: the arguments and results of programs at run time.
 #pragma once
 
 #include <concepts>
@@ -16,23 +16,23 @@ class array;
 
 namespace run_detail {
 
-/// Kernels work on whole groups of this many elements, so that the last elements of an array are
-/// computed by the same instructions as the others: a result never depends on its position.
+/// Kernels work on groups of this many elements, so that the last elements of an array are computed
+/// by the same instructions as the others: a result never depends on its position.
 inline constexpr std::int64_t lanes = 16;
 
-/// An index as the containers of the standard library take it.
+/// Converts an index to the index type of standard containers.
 constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
-/// Bytes that a buffer of this type has: whole groups of lanes, whole cache lines.
+/// Returns the bytes of a buffer for this type: full groups of lanes, full cache lines.
 constexpr std::int64_t padded_bytes(const tensor_type& t) {
-  if (t.shape.elements() > max_elements - lanes) return saturated;  // no machine has so much
+  if (t.shape.elements() > max_elements - lanes) return saturated;  // more than any machine has
   return round_up(round_up(t.shape.elements(), lanes) * size_of(t.element), alignment);
 }
 
-/// The element type that stores a C++ number: integers go by size, others as they are.
+/// The element type that stores a C++ number: integers by size, other types unchanged.
 template <class T>
 struct stored_type {
   using type = T;
@@ -68,7 +68,7 @@ concept ArrayLike = !std::same_as<E, array> && requires(const E& e) {
 &&Element<typename E::value_type>;
 
 /// Calls `f(std::type_identity<T>{})` for the type T in which elements of type `t` are computed:
-/// binary32 for 16-bit floats, else their own.
+/// binary32 for 16-bit floats, else their own type.
 template <class F>
 constexpr decltype(auto) with_computed_type(dtype t, F&& f) {
   if (t == dtype::f64) return f(std::type_identity<double>{});
@@ -91,7 +91,8 @@ constexpr decltype(auto) with_type(dtype t, F&& f) {
   return with_computed_type(t, f);
 }
 
-/// An index of any integer type; what an int64 does not hold is behind the end of everything.
+/// Reads an index of any integer type. A value that int64 cannot represent becomes its maximum,
+/// which is out of bounds of every dimension.
 inline std::int64_t index_at(dtype t, const std::byte* indices, std::int64_t i) {
   return with_computed_type(t, [&]<class T>(std::type_identity<T>) {
     const T v = reinterpret_cast<const T*>(indices)[i];
@@ -105,27 +106,27 @@ inline std::int64_t index_at(dtype t, const std::byte* indices, std::int64_t i) 
 
 /// A tensor in memory: row-major, 64-byte aligned, padded; a bool takes one byte.
 ///
-/// Copies share the buffer and cost nothing; an array that was handed out is not changed any more
-/// (`mutable_data` detaches a shared one first).
+/// Copies share the buffer and cost nothing. An array that was returned to the user never changes:
+/// `mutable_data` first detaches a shared buffer.
 class array {
  public:
-  /// A scalar f32 zero.
+  /// Makes a scalar f32 zero.
   array() : array(tensor_type{}) {}
-  /// Zeros.
+  /// Makes an array of zeros.
   explicit array(const tensor_type& type)
       : array(type, run_detail::allocate(run_detail::padded_bytes(type))) {
     std::memset(data_.get(), 0, static_cast<std::size_t>(run_detail::padded_bytes(type)));
   }
-  /// A view of a buffer of at least `run_detail::padded_bytes(type)` bytes.
+  /// Makes a view of a buffer of at least `run_detail::padded_bytes(type)` bytes.
   array(const tensor_type& type, run_detail::buffer data) : type_(type), data_(std::move(data)) {}
 
-  /// A scalar (rank 0).
+  /// Makes a scalar (rank 0).
   template <run_detail::Element T>
   requires(std::is_arithmetic_v<T> || std::same_as<T, bf16> || std::same_as<T, f16>) array(T scalar)
       : array(tensor_type{dtype_of<run_detail::stored<T>>, {}}) {
     *mutable_data<run_detail::stored<T>>() = static_cast<run_detail::stored<T>>(scalar);
   }
-  /// A copy of an xtensor container or of the value of an xtensor expression.
+  /// Copies an xtensor container or the value of an xtensor expression.
   template <run_detail::ArrayLike E>
   array(const E& e) : array(type_like(e)) {
     auto* out = mutable_data<run_detail::stored<typename E::value_type>>();
@@ -135,26 +136,32 @@ class array {
 
   const tensor_type& type() const { return type_; }
   const partita::shape& shape() const { return type_.shape; }
+  /// Returns the element type.
   dtype element() const { return type_.element; }
-  /// Number of elements.
+  /// Returns the number of elements.
   std::int64_t size() const { return type_.shape.elements(); }
+  /// Returns the elements as bytes, row-major.
   const std::byte* bytes() const { return data_.get(); }
+  /// Returns the buffer, which copies of the array share.
   const run_detail::buffer& storage() const { return data_; }
 
-  /// The elements, row-major.
+  /// Returns the elements, row-major.
   ///
-  /// Errors    R003 the element type is another one
+  /// Errors    R003 the array has another element type
   template <class T>
   const T* data() const {
     need(dtype_of<T>);
     return reinterpret_cast<const T*>(data_.get());
   }
-  /// The elements for writing; copies them first if another array shares them.
+  /// Returns the elements for writing; copies them first if another array shares them.
+  ///
+  /// Errors    R003 the array has another element type
   template <class T>
   T* mutable_data() {
     need(dtype_of<T>);
     return reinterpret_cast<T*>(mutable_bytes());
   }
+  /// Returns the bytes for writing; copies them first if another array shares them.
   std::byte* mutable_bytes() {
     if (data_.use_count() > 1) {
       run_detail::buffer mine = run_detail::allocate(run_detail::padded_bytes(type_));
@@ -164,22 +171,25 @@ class array {
     }
     return data_.get();
   }
-  /// The only element.
+  /// Returns the only element.
   ///
-  /// Errors    R002 not exactly one element, R003 the element type is another one
+  /// Errors    R002 not exactly one element, R003 the array has another element type
   template <class T>
   T item() const {
     if (size() != 1)
       throw error(concat("R002 array: item() needs one element; the shape is ", type_.shape));
     return *data<T>();
   }
-  /// The same elements under another shape of the same size.
+  /// Returns the same elements in another shape of the same size.
+  ///
+  /// Cost      none: the result shares the buffer
+  /// Errors    R002 the sizes differ
   array reshaped(const partita::shape& to) const {
     if (to.elements() != size())
       throw error(concat("R002 array: shape ", type_.shape, " does not reshape to ", to));
     return array({type_.element, to}, data_);
   }
-  /// A copy as `xt::xarray<T>`; needs `partita/run/xtensor.hpp`.
+  /// Returns a copy as `xt::xarray<T>`; needs `partita/run/xtensor.hpp`.
   template <class T>
   auto to_xarray() const {
     return copy_to_xarray(*this, std::type_identity<T>{});

@@ -1,4 +1,4 @@
-/// Memory: what the machine has, and buffers.
+/// Available memory, and buffers.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ namespace partita::run_detail {
 
 inline constexpr std::int64_t alignment = 64;  // bytes
 
-/// Bytes that the machine can give to programs now, as the system says; saturated if it says
-/// nothing. A system that promises more memory than it has ends the programs that use it, so this
-/// is asked before.
+/// Returns the bytes that the system says it can give to programs now; saturated if it says
+/// nothing. A system that promises more memory than it has kills the programs that use it, so the
+/// library asks first.
 inline std::int64_t available_memory() {
 #if defined(__linux__)
   if (std::FILE* f = std::fopen("/proc/meminfo", "r")) {
@@ -41,15 +41,15 @@ inline std::int64_t available_memory() {
 #endif
   return saturated;
 }
-/// The system is asked about so much and more.
+/// The size from which on an allocation first asks the system.
 inline constexpr std::int64_t much_memory = std::int64_t{1} << 28;
 
 using buffer = std::shared_ptr<std::byte>;
 
-/// Memory for an array. Large ones lie on huge pages where the system gives them on request:
-/// streams through many small pages wait for address translation.
+/// Allocates memory for an array. Large arrays use huge pages where the system provides them on
+/// request: streams through many small pages wait for address translation.
 ///
-/// Errors    R009 there is not so much
+/// Errors    R009 the machine has less memory
 inline buffer allocate(std::int64_t bytes) {
   constexpr std::int64_t huge_page = std::int64_t{1} << 21;
   const bool large = bytes >= 2 * huge_page;

@@ -1,4 +1,4 @@
-/// Derivative rules against central differences.
+/// Checks derivative rules against central differences.
 #pragma once
 
 #include <cmath>
@@ -13,25 +13,28 @@
 
 namespace partita {
 
+/// Options of check_derivative.
 struct derivative_options {
-  /// Floating-point operands lie in [low, high], far from each other, so that no maximum changes
+  /// Floating-point operands are in [low, high] and far from each other, so that no maximum changes
   /// within a step.
   double low = -2, high = 2;
-  std::int64_t index_low = 0, index_high = 3;  ///< integer operands lie in between
-  std::vector<array> operands;                 ///< these instead, unless empty
-  /// Both fit binary64; with kernels for binary32 only, about 1e-2.
+  std::int64_t index_low = 0, index_high = 3;  ///< range of integer operands
+  std::vector<array> operands;                 ///< replaces the generated operands, unless empty
+  /// Defaults for binary64. Use about 1e-2 with kernels for binary32 only.
   double step = 1e-5, tolerance = 1e-6;
-  /// The operands are batches of symmetric matrices; each step is taken by an element and the one
-  /// that mirrors it, by half.
+  /// True if the operands are batches of symmetric matrices. Each step then changes an element and
+  /// its mirror image by half.
   bool symmetric = false;
-  run_options run;  ///< with the op's kernel, if it is not one of ours
+  run_options run;  ///< with the op's kernel, if the library lacks one
 };
 
-/// Compares an op's derivative rule with central differences of a weighted sum of its results, of
-/// those that are not infinite (the maximum of nothing, where no difference means anything).
-/// Gives the number of partial derivatives compared: 0 if all results or all operands are integers.
+/// Compares an op's derivative rule with central differences of a weighted sum of its results. It
+/// leaves out infinite results (such as the maximum of nothing), where differences are meaningless.
+/// Returns the number of partial derivatives compared: 0 if all results or all operands are
+/// integers.
 ///
-/// Errors    L003 values differ, or a cotangent has another type than its operand; G002 no rule
+/// Errors    L003 values differ, or a cotangent has another type than its operand; G002 the op has
+///           no rule
 inline std::int64_t check_derivative(const op_def& op, const std::vector<tensor_type>& operands,
                                      const std::vector<std::int64_t>& attrs = {},
                                      const tensor_type& declared = {},

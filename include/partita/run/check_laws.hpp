@@ -1,4 +1,4 @@
-/// The law of tile maps, tried: the op equals the loop over slices of its operands.
+/// Checks the law of tile maps by trial: the op equals the loop over slices of its operands.
 #pragma once
 
 #include <array>
@@ -17,26 +17,28 @@
 
 namespace partita {
 
+/// Options of check_laws.
 struct law_options {
-  /// Operands are integers in [low, high] (u8 from 0, i1 0 and 1), on which sums and products are
+  /// Operands are integers in [low, high] (u8 from 0, i1 0 and 1), whose sums and products are
   /// exact in every order.
   std::int64_t low = -3, high = 3;
   std::uint64_t seed = 1;
-  std::vector<array> operands;  ///< these instead, unless empty
-  /// |loop - whole| <= tolerance * max(1, |whole|); 0 for ops that are exact on such operands.
+  std::vector<array> operands;  ///< replaces the generated operands, unless empty
+  /// The loop must satisfy |loop - global| <= tolerance * max(1, |global|); 0 for ops that are
+  /// exact on such operands.
   double tolerance = 0;
-  run_options run;  ///< with the op's kernel, if it is not one of ours
+  run_options run;  ///< with the op's kernel, if the library lacks one
 };
 
 namespace run_detail {
 
-/// One loop: a factor of the tile map, cut into slices.
+/// One loop: a factor of the tile map and the number of its slices.
 struct loop_cut {
   int factor;
   std::int64_t slices;
 };
 
-/// The entries of a tile map, tried.
+/// Tries the entries of a tile map.
 class tile_map_check {
  public:
   tile_map_check(const applied_op& a, void (*rule)(tile_map_context&), const law_options& options)
@@ -46,7 +48,7 @@ class tile_map_check {
     rule(c);
   }
 
-  /// How many loops were tried.
+  /// Returns the number of loops tried.
   std::int64_t run() {
     check_form();
     operands_ = options_.operands;
@@ -55,7 +57,7 @@ class tile_map_check {
           scattered_integers(a_.operands[k], options_.seed + k, options_.low, options_.high));
     whole_ = run_op(a_.op, operands_, attrs(),
                     std::span<const tensor_type>(results_.data(), results_.size()), options_.run);
-    for (bool nested : {false, true})  // an entry that is wrong by itself is refused by itself
+    for (bool nested : {false, true})  // an entry that fails alone is reported alone
       for (int f = 0; f < count(); ++f)
         for (std::int64_t n = 1; n <= map_.at(0, f).size; ++n)
           if (map_.at(0, f).size % n == 0 && possible(f, n, map_.at(0, f).size))
@@ -79,7 +81,7 @@ class tile_map_check {
   factor_table map_;
   std::vector<array> operands_, whole_;
   std::int64_t tried_ = 0;
-  mutable std::vector<std::int64_t> index_;  ///< by loop of the nest: the iteration that it is at
+  mutable std::vector<std::int64_t> index_;  ///< by loop of the nest: its current iteration
 
   int count() const { return map_.ops[0].count; }
   int result_count() const { return static_cast<int>(results_.size()); }
@@ -93,7 +95,7 @@ class tile_map_check {
     return stretch_halo(a_.op, map_, map_.at(0, f), {operands.data(), operands.size()}, result,
                         attrs);
   }
-  /// May a loop of n iterations take a factor of which so many positions are left?
+  /// True if a loop of n iterations may divide a factor with `left` positions.
   bool possible(int f, std::int64_t n, std::int64_t left) const {
     if (map_.at(0, f).again && n > 1 && left < n * map_.at(0, f).least) return false;
     if (!map_.at(0, f).halo || n == 1) return true;
@@ -102,7 +104,7 @@ class tile_map_check {
     return cut(f, n, attrs).possible;
   }
 
-  /// `k:add`
+  /// Returns text such as `k:add`.
   text entry(int f) const {
     const factor& each = map_.at(0, f);
     text out;
@@ -141,7 +143,8 @@ class tile_map_check {
     refuse(code, loops, ": ", parts...);
   }
 
-  /// Every entry names dimensions that there are, and entries make up whole dimensions.
+  /// Checks that entries name existing dimensions and that the factors of a dimension make up its
+  /// size.
   void check_form() const {
     for (int f = 0; f < count(); ++f) {
       const factor& each = map_.at(0, f);
@@ -182,7 +185,7 @@ class tile_map_check {
     }
   }
 
-  /// A factor cut into n; or that loop with each further one in it.
+  /// Tries a factor cut into n slices; with `nested`, that loop with each other one inside.
   void try_factor(int f, std::int64_t n, bool nested) {
     std::vector<std::int64_t> left;  // positions, by factor
     for (int g = 0; g < count(); ++g) left.push_back(map_.at(0, g).size);
@@ -191,7 +194,7 @@ class tile_map_check {
       return left[static_cast<std::size_t>(g)];
     };
     std::vector<loop_cut> nest;
-    while (!is_front(f)) {  // whole loops over the more major factors of its dimension
+    while (!is_front(f)) {  // over each position of the more major factors
       int g = 0;
       while (positions(g) == 1 || !is_front(g)) ++g;
       nest.push_back({g, positions(g)});
@@ -230,7 +233,7 @@ class tile_map_check {
 
   // ---- Uneven dimensions, see core/padding.hpp --------------------------------------------------
 
-  /// Is a dimension that has this factor made larger where an axis does not divide it?
+  /// True if padding may enlarge a dimension of this factor where an axis does not divide it.
   bool is_padded(int f) const {
     const factor& mine = map_.at(0, f);
     bool good =
@@ -243,7 +246,7 @@ class tile_map_check {
       const int d = dim_of(mine);
       if (d == no_dim) return;
       good = good && (map_.ops[0].composed || mine.halo || s[d] == mine.size);
-      for (int g = 0; g < f; ++g)  // only the most major factor of a dimension
+      for (int g = 0; g < f; ++g)  // only the outermost factor of a dimension
         good = good && dim_of(map_.at(0, g)) != d;
     };
     for (int r = 0; r < result_count(); ++r)
@@ -257,11 +260,11 @@ class tile_map_check {
     vec<std::int64_t> attrs = a_.attrs;
     return stretch(f, a_.operands, results_[0], attrs).apart;
   }
-  /// So many positions more of what is cut in the end that may grow by itself, and in the others.
+  /// Additional positions: for the operand that may grow alone, and for the others.
   struct growth {
     std::int64_t others, alone;
   };
-  /// Positions behind the end of a dimension must not matter, or add nothing to a reduction.
+  /// Checks that padding at the end of a dimension does not matter, or adds nothing to a reduction.
   void try_padding(int f, const growth& by, bool high) const {
     const factor& mine = map_.at(0, f);
     const std::int64_t more = by.others > by.alone ? by.others : by.alone;
@@ -305,7 +308,7 @@ class tile_map_check {
     try {
       given = applied_op{op, types, attrs, larger[0]}.infer(types, larger[0]);
     } catch (const error& e) {
-      refuse_padding("the op does not take it: ", e.what());
+      refuse_padding("the op does not accept it: ", e.what());
     }
     for (int r = 0; r < result_count(); ++r)
       if (given[r] != larger[r]) refuse_padding("it gives ", given[r], ", not ", larger[r]);
@@ -328,8 +331,8 @@ class tile_map_check {
       }
     }
   }
-  /// With NaN or great numbers (`high`: or infinity and small ones) behind the end, or with what
-  /// leaves a reduction as it is.
+  /// Pads an operand with the identity of `combine`. For `stack` it pads with NaN or the maximum
+  /// integer, and if `high`, with infinity or the minimum integer.
   static array padded(const array& x, const tensor_type& larger, combiner combine, bool high) {
     const dtype t = x.element();
     std::int64_t bits = high              ? op::least_integer(t)
@@ -341,7 +344,7 @@ class tile_map_check {
     if (combine != combiner::stack) bits = identity_bits(combine, t);
     return padded(x, larger, bits);
   }
-  /// Of an operand that is a scalar.
+  /// Returns the bits of a scalar operand.
   std::int64_t bits_of(int k) const {
     const array& x = operands_[static_cast<std::size_t>(k)];
     return with_type(x.element(), [&]<class T>(std::type_identity<T>) {
@@ -368,7 +371,7 @@ class tile_map_check {
     });
   }
 
-  /// The op as a nest of loops, of which `rest` are still to be made.
+  /// Runs the op as a nest of loops; `rest` are the loops still to apply.
   std::vector<array> loop(const std::vector<array>& operands, const vec<tensor_type>& results,
                           vec<std::int64_t> attrs, std::span<const loop_cut> rest,
                           std::span<const loop_cut> nest) const {
@@ -408,7 +411,7 @@ class tile_map_check {
           out[r] = pieces[r];
         } else if (f.again) {
           continue;
-        } else if (f.combine == combiner::stack) {  // the same in every iteration
+        } else if (f.combine == combiner::stack) {  // equal in every iteration
           for (std::int64_t e = 0; e < out[r].size(); ++e)
             if (!agree(pieces[r], out[r], e)) refuse_element(nest, r, e, out[r], pieces[r]);
         } else {
@@ -422,7 +425,7 @@ class tile_map_check {
     return run_again(a_.op, map_, 0, rest[0].factor, operands[0].shape(), made, results, attrs,
                      options_.run);
   }
-  /// The pieces that loops over located factors cut, and where they start in this iteration.
+  /// Finds the shards that loops over located factors cut, and where they start in this iteration.
   void find_located(std::span<const loop_cut> nest, vec<located_piece>& pieces,
                     std::vector<std::int64_t>& starts) const {
     for (int f = 0; f < count(); ++f) {
@@ -476,15 +479,16 @@ class tile_map_check {
 }  // namespace run_detail
 
 /// Tries every entry of an op's tile map: the op must equal the loop over slices of its operands,
-/// stacked or reduced, for every divisor of the entry's size, alone and in nests of two loops.
-/// Gives the number of loops tried. Tries as well that the entry may be padded: what stands behind
-/// the end of a dimension must not matter, nor the identity of a reduction change it.
+/// stacked or reduced. It tries every divisor of the entry's size, alone and in nests of two loops.
+/// It also tries to pad the entry: padding at the end of a dimension must not matter, and the
+/// identity of a reduction must not change it. Returns the number of loops tried.
 ///
-/// Cost      runs the op about twice per slice of every loop: take small shapes with several
+/// Cost      runs the op about twice for each slice of every loop: use small shapes with several
 ///           divisors, such as 4, 6 and 12
 /// Errors    L001 values differ, L002 slices do not fit the op's shape rule, L004 an entry does not
-///           fit the dimensions, L005 padding changes the result (a reduction may say
-///           `reduces_identity = false`); and what the shape rule says of the operands themselves
+///           fit the dimensions, L005 padding changes the result (a reduction may declare
+///           `reduces_identity = false`); and the errors of the shape rule for the operands
+///           themselves
 inline std::int64_t check_laws(const op_def& op, const std::vector<tensor_type>& operands,
                                const std::vector<std::int64_t>& attrs = {},
                                const tensor_type& declared = {}, const law_options& options = {}) {

@@ -1,4 +1,4 @@
-/// Comparing arrays, and changing their element type.
+/// Comparison of arrays, and conversion of their element type.
 #pragma once
 
 #include <ostream>
@@ -11,26 +11,26 @@
 
 namespace partita {
 
-/// The same elements as another type, by the rules of `op::convert`.
+/// Converts an array to another element type by the rules of `op::convert`.
 PARTITA_LINKAGE array as_type(const array& a, dtype to);
 
-/// Are type, shape and all elements equal? A NaN equals a NaN, and 0 equals -0.
+/// True if type, shape and all elements are equal. A NaN equals a NaN, and 0 equals -0.
 ///
-/// Call it with its namespace where an argument is an xtensor container: xtensor has an `equal`
-/// too.
+/// Qualify the call with its namespace if an argument is an xtensor container, because xtensor has
+/// an `equal` too.
 PARTITA_LINKAGE bool equal(const array& a, const array& b);
 
-/// The greatest |a[i] - b[i]|; infinite if the shapes differ or where only one is NaN or infinite.
-/// Two NaN differ by 0, as do two infinities of one sign, so that a NaN that both programs compute
-/// is no difference; `all_close` is stricter.
+/// Returns the maximum of |a[i] - b[i]|. It is infinite if the shapes differ, or if only one of two
+/// elements is NaN or infinite. Two NaN differ by 0, as do two infinities of one sign, so that a
+/// NaN that both programs compute is not a difference; `all_close` is stricter.
 PARTITA_LINKAGE double max_difference(const array& a, const array& b);
 
-/// The result of all_close: true, or the place and size of the largest difference. Tests show the
-/// text: it is printed in place of `false`.
+/// The result of all_close: true, or the place and size of the largest difference. Tests print this
+/// text in place of `false`.
 class closeness {
  public:
   closeness() = default;
-  /// `apart`: the description of the difference; empty if there is none.
+  /// Makes a result from the description of a difference; empty means close.
   explicit closeness(std::string apart) : apart_(std::move(apart)) {}
   operator bool() const { return apart_.empty(); }
   const std::string& apart() const { return apart_; }

@@ -1,4 +1,4 @@
-/// How arrays are compared and converted: part of compare.hpp, or of the library that is compiled
+/// Implementation of compare.hpp. It is part of that header, or of the library that is compiled
 /// once.
 #pragma once
 
@@ -65,7 +65,7 @@ PARTITA_LINKAGE closeness all_close(const array& a, const array& b, double rtol,
     if (is_close(i)) continue;
     ++count;
     const double excess = std::fabs(x[i] - y[i]) / (atol + rtol * std::fabs(y[i]));
-    if (worst >= 0 && (most != most || excess <= most)) continue;  // (the first NaN is worst)
+    if (worst >= 0 && (most != most || excess <= most)) continue;  // the first NaN is worst
     worst = i;
     most = excess;
   }

@@ -1,4 +1,4 @@
-/// Elements of arrays, and their positions, as text.
+/// Text for elements of arrays and their positions.
 #pragma once
 
 #include <charconv>
@@ -12,13 +12,13 @@
 
 namespace partita::run_detail {
 
-/// Prints enough digits to distinguish the value from every other of its type.
+/// Prints enough digits to distinguish the value from every other value of its type.
 inline void print_element(text& out, const array& a, std::int64_t i) {
   with_type(a.element(), [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, bool>) {
       out << (a.data<T>()[i] ? 1 : 0);
     } else if constexpr (std::is_integral_v<T>) {
-      out << a.data<T>()[i] + T(0);  // prints a byte as a number, too
+      out << a.data<T>()[i] + T(0);  // prints a byte as a number
     } else {
       using printed = std::conditional_t<std::is_same_v<T, double>, double, float>;
       char digits[32];
@@ -28,7 +28,7 @@ inline void print_element(text& out, const array& a, std::int64_t i) {
     }
   });
 }
-/// `(2, 3)` for element i of a shape.
+/// Prints `(2, 3)` for element i of a shape.
 inline void print_position(text& out, const shape& s, std::int64_t i) {
   const strides by(s);
   out << '(';
@@ -40,7 +40,7 @@ inline void print_position(text& out, const shape& s, std::int64_t i) {
 
 namespace partita {
 
-/// A scalar as its value, another array as its type and its first elements, row-major:
+/// Prints a scalar as its value, and another array as its type and its first elements, row-major:
 /// `tensor<3x8xf32> 1 2 3 4 5 6 7 8 ... (16 more)`.
 inline std::ostream& operator<<(std::ostream& out, const array& a) {
   constexpr std::int64_t most = 8;

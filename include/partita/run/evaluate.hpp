@@ -1,4 +1,4 @@
-/// The front doors: run a program in one line.
+/// `evaluate` and `emulate`: run a program in one line.
 #pragma once
 
 #include <type_traits>
@@ -28,17 +28,17 @@ results run_named(const executable& run, const Args&... args) {
 }
 }  // namespace run_detail
 
-/// Runs a source program: global arrays in, global arrays out.
+/// Runs a source program on global arrays, and returns global arrays.
 ///
-/// Arguments: arrays, xtensor containers and expressions, scalars, `std::vector<array>`,
-/// `std::span<const array>` and `results`, flattened in order; `run_options` may stand in front.
+/// The arguments are arrays, xtensor containers and expressions, scalars, `std::vector<array>`,
+/// `std::span<const array>` and `results`, flattened in order. `run_options` may come first.
 ///
 /// ```cpp
 /// results r = evaluate(p, x, w1, w2);
 /// results r = evaluate(p, run_options{.threads = 4}, x, w1, w2);
 /// ```
 ///
-/// Cost      plans the program each time; make an `executable` to run it often
+/// Cost      plans the program at each call; make an `executable` to run it often
 /// Errors    R001 wrong number of arrays, R002 wrong shape, R003 wrong element type, R005 no kernel
 template <class... Args>
 results evaluate(const program& p, const run_options& options, const Args&... args) {
@@ -51,7 +51,9 @@ results evaluate(const program& p, const Args&... args) {
 
 /// Runs a device program on an emulated mesh: global arrays in, global arrays out.
 ///
-/// Arguments and errors as for `evaluate`; and R006 an output that should be replicated differs.
+/// Arguments as for `evaluate`.
+///
+/// Errors    those of `evaluate`; R006 an output that should be replicated differs
 template <class... Args>
 results emulate(const device_program& d, const run_options& options, const Args&... args) {
   return run_detail::run_named(executable(d, options), args...);
@@ -61,7 +63,7 @@ results emulate(const device_program& d, const Args&... args) {
   return emulate(d, run_options{}, args...);
 }
 
-/// Of anything that holds a source program or a device program as member `source` or `device`.
+/// Runs the source program or device program that the argument has as member `source` or `device`.
 template <run_detail::HoldsSource P, class... Args>
 results evaluate(const P& p, const Args&... args) {
   return evaluate(static_cast<const program&>(p.source), args...);

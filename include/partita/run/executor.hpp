@@ -23,32 +23,34 @@ struct probed_source;
 
 }  // namespace run_detail
 
-/// A program that was planned once and can run many times. Copies share the plan and the memory;
+/// A program that is planned once and can run many times. Copies share the plan and the memory;
 /// several threads may call one executable.
 ///
-/// A device program runs on an emulated mesh inside this process: a value is held once per distinct
-/// coordinate over the axes that it varies over, so what is replicated costs nothing.
+/// A device program runs on an emulated mesh inside this process. A value is stored once for each
+/// distinct coordinate over the axes along which it varies, so replicated values cost nothing.
 ///
 /// Units     workspace_bytes() in bytes
 /// Errors    R001 to R003 wrong arrays, R005 no kernel for an op, R006 an output that should be
-///           replicated differs between devices, R007 an op whose nested programs nothing can run,
-///           R008 too many threads, R009 more memory than there is, R014 the condition of a loop or
-///           the index of a case differs between devices, R015 an op names an axis that the mesh
-///           does not have; and what the program itself carries
+///           replicated differs between devices, R007 an op with nested programs that the library
+///           cannot run, R008 too many threads, R009 too much memory, R014 the condition of a loop
+///           or the index of a case differs between devices, R015 an op names an axis that the mesh
+///           does not have; and the error that the program itself has
 class executable {
  public:
   explicit executable(const program& p, const run_options& options = {});
   explicit executable(const device_program& d, const run_options& options = {});
-  /// The last outputs of the program are probes of these names.
+  /// Plans a program whose last outputs are the probes of these names.
   executable(const device_program& d, const std::vector<std::string>& probes,
              const run_options& options);
 
-  /// Global arrays in the order of the inputs; gives global arrays in the order of the outputs.
+  /// Runs on global arrays in the order of the inputs; returns global arrays in the order of the
+  /// outputs.
   std::vector<array> operator()(std::span<const array> inputs) const;
   std::vector<array> operator()(const std::vector<array>& inputs) const {
     return (*this)(std::span<const array>(inputs));
   }
-  /// Arrays, xtensor containers, scalars, vectors of arrays and results, flattened in order.
+  /// Runs on arrays, xtensor containers, scalars, vectors of arrays and results, flattened in
+  /// order.
   template <class... Args>
   requires(sizeof...(Args) != 1 ||
            !(std::convertible_to<const Args&, std::span<const array>> && ...)) results
@@ -57,11 +59,12 @@ class executable {
     (run_detail::flatten(inputs, args), ...);
     return named_run(inputs);
   }
-  /// The same, with the names of the outputs and with what is handed out beside them.
+  /// Does the same, and returns the names of the outputs and the probes, too.
   results named_run(std::span<const array> inputs) const;
 
+  /// Returns the names of the outputs, in order.
   const std::shared_ptr<const std::vector<std::string>>& output_names() const;
-  /// Memory for everything between the inputs and the outputs.
+  /// Returns the bytes of all memory between the inputs and the outputs.
   std::int64_t workspace_bytes() const;
 
  private:
@@ -72,7 +75,7 @@ class executable {
 };
 
 namespace run_detail {
-/// Of the device-local program; with its probes, if it has any, as further outputs.
+/// Plans the device-local program, with its probes as additional outputs.
 PARTITA_LINKAGE executable probed_executable(const partitioned& p, const run_options& options);
 }  // namespace run_detail
 
@@ -91,7 +94,7 @@ inline array run_op(const op_def& def, std::span<const array> operands,
                     const run_options& options = {}) {
   return run_op(def, operands, attrs, std::span(&result, 1), options).front();
 }
-/// Runs one op of a program, without nested programs, on arrays; gives its first result.
+/// Runs one op of a program, without nested programs, on arrays; returns its first result.
 inline array run_op(const program& p, op_id o, std::span<const array> operands,
                     const run_options& options = {}) {
   return run_op(*p.op(o).def, operands, p.attrs(o), p.type(p.op(o).result), options);

@@ -1,4 +1,5 @@
-/// What executables do: part of executor.hpp, or of the library that is compiled once.
+/// Implementation of executor.hpp. It is part of that header, or of the library that is compiled
+/// once.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,7 @@ namespace partita {
 
 namespace run_detail {
 
-/// A source program as a program for a mesh without axes.
+/// Returns a source program as a program for a mesh without axes.
 inline device_program as_device_program(const program& p) {
   device_program d;
   d.local = p;
@@ -83,7 +84,7 @@ PARTITA_LINKAGE std::int64_t executable::workspace_bytes() const {
 }
 
 namespace run_detail {
-/// Refuses ops that run_op cannot run: ops that do not compute, and types that their rule refuses.
+/// Rejects ops that run_op cannot run: ops that do not compute, and types that their rule rejects.
 inline void need_fitting(const op_def& op, std::span<const array> operands,
                          std::span<const std::int64_t> attrs,
                          std::span<const tensor_type> results) {

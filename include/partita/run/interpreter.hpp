@@ -1,4 +1,4 @@
-/// What emulates a mesh: the run of all its devices in this process, with global arrays in and out.
+/// The emulator of a mesh: runs all its devices in this process, with global arrays in and out.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace partita::run_detail {
 
-/// Source    one interpreter for source programs (a mesh without axes) and device programs
+/// Runs source programs (on a mesh without axes) and device programs.
 class interpreter {
  public:
   interpreter(device_program d, run_options options)
@@ -21,8 +21,8 @@ class interpreter {
   const std::shared_ptr<const std::vector<std::string>>& names() const { return run_.names(); }
   std::int64_t workspace_bytes() const { return run_.workspace_bytes(); }
 
-  /// Where a type on the mesh is larger than that of an array (see core/padding.hpp), the elements
-  /// of an input are followed by zeros, and the elements of an output are cut out.
+  /// Runs the program. Where a type on the mesh is larger than that of an array (see
+  /// core/padding.hpp), inputs are padded with zeros and outputs are cut to size.
   std::vector<array> run(std::span<const array> arrays) {
     const device_program& d = run_.source();
     const program& p = d.local;

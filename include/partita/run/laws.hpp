@@ -1,11 +1,11 @@
-/// Checks that an op keeps its laws, one call each: for the tests of ops of your own.
+/// Checks that an op keeps its laws, one call for each law: for tests of user-defined ops.
 ///
 /// ```cpp
 /// check_laws(def<rope>, {{dtype::f32, {4, 6}}, {dtype::f32, {6}}});
 /// check_derivative(def<rope>, {{dtype::f64, {4, 6}}, {dtype::f64, {6}}});
 /// ```
 ///
-/// An op whose tile map breaks its law is refused with the entry, the shapes and the two values
+/// An op whose tile map breaks its law is reported with the entry, the shapes and the two values
 /// that differ:
 ///
 /// ```

@@ -1,4 +1,4 @@
-/// One iteration of loops over located factors, run.
+/// Runs one iteration of loops over located factors.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace partita::run_detail {
 
-/// What an op does with pieces that start at `starts`, given for each of `pieces`.
+/// Returns the results of an op on shards that start at `starts`, one for each of `pieces`.
 ///
 /// Errors    those of the ops that its `locate` function appends
 inline std::vector<array> run_iteration(const op_def& def, const factor_table& map, int row,
@@ -38,8 +38,8 @@ inline std::vector<array> run_iteration(const op_def& def, const factor_table& m
   return found;
 }
 
-/// What an op makes of what it made of pieces along a factor, given for each of them. `whole`: the
-/// shape of its operands before they were cut.
+/// Applies an op again to its results on shards along a factor. `whole` is the shape of its
+/// operands before they were cut.
 inline std::vector<array> run_again(const op_def& def, const factor_table& map, int row, int factor,
                                     const shape& whole, const std::vector<std::vector<array>>& made,
                                     const vec<tensor_type>& results, span<const std::int64_t> attrs,

@@ -1,4 +1,4 @@
-/// Runs MPMD programs, one fragment after the other.
+/// Runs the fragments of MPMD programs in sequence.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace partita {
 
 namespace run_detail {
 
-/// Runs the fragments in their order, in this process. A transfer copies.
+/// Runs the fragments in their order, in this process. A transfer is a copy.
 class mpmd_run {
  public:
   mpmd_run(const mpmd_program& m, const run_options& options) : m_(m) {
@@ -48,7 +48,7 @@ class mpmd_run {
   }
 
  private:
-  /// What each mesh has: global arrays.
+  /// The global arrays that each mesh has.
   using mesh_values = std::map<std::pair<value_id, int>, array>;
 
   const mpmd_program& m_;
@@ -67,7 +67,7 @@ class mpmd_run {
 }  // namespace run_detail
 
 /// Runs the fragments of an MPMD program in their order: global arrays in, global arrays out.
-/// Arguments as for `evaluate`. (`evaluate` of the same program runs its source.)
+/// Arguments as for `evaluate`, which runs the source of such a program.
 ///
 /// Errors    those of `evaluate`
 template <class... Args>

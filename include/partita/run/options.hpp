@@ -1,4 +1,4 @@
-/// How a program is run.
+/// Options of a run.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,17 @@
 
 namespace partita {
 
-/// How a program is run. None of it changes a bit of the results, save other kernels.
+/// Options of a run. They do not change a bit of the results, except that other kernels may.
 struct run_options {
   int threads = 1;
-  bool fuse = true;  ///< elementwise chains block by block; else one op at a time
-  std::vector<kernel_entry> kernels = {};  ///< for the user's own ops; found before the library's
-  /// Bytes that a run may take for what it computes; 0: as much as the machine has left.
+  bool fuse = true;  ///< computes elementwise chains block by block; else one op at a time
+  /// Kernels for user-defined ops; they take precedence over the library's.
+  std::vector<kernel_entry> kernels = {};
+  /// Limit of the bytes that a run allocates for computed values; 0: the memory that the machine
+  /// has left.
   std::int64_t memory = 0;
-  /// Tags whose values are handed out beside the outputs, by name or by what they lie below; those
-  /// that `probe` made are so anyway. See results::probe.
+  /// Tags whose values are returned beside the outputs, by name or by a prefix of their path. Tags
+  /// of `probe` always are. See results::probe.
   std::vector<std::string> probes = {};
 };
 

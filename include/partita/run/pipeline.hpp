@@ -1,4 +1,4 @@
-/// Runs pipelines: all meshes in this process, each with its own values.
+/// Runs pipelines in this process, with separate values for each mesh.
 #pragma once
 
 #include <exception>
@@ -16,17 +16,17 @@
 
 namespace partita {
 
-/// How the meshes of a pipeline run.
+/// The way in which the meshes of a pipeline run.
 enum class mesh_mode {
   in_order,  ///< in one thread, in the order of the exported list
   threads    ///< each in a thread of its own
 };
 
-/// A pipeline that is run often: its functions are planned once.
+/// A pipeline that runs often: its functions are planned once.
 class executable_pipeline {
  public:
-  /// `every_device`: also what devices should hold the same is computed by each, see
-  /// of_every_device().
+  /// Plans a pipeline. With `every_device`, each device also computes values that should be
+  /// replicated; see of_every_device().
   explicit executable_pipeline(pipelined p, const run_options& options = {},
                                bool every_device = false)
       : p_(std::make_shared<const pipelined>(std::move(p))), every_device_(every_device) {
@@ -42,9 +42,9 @@ class executable_pipeline {
     for (int i = 0; i < p_->source.input_count(); ++i) types_.push_back(p_->source.input_type(i));
   }
 
-  /// Global arrays in, global arrays out, whatever the topology.
+  /// Runs the pipeline: global arrays in, global arrays out, whatever the topology.
   ///
-  /// Errors    R001 to R003 the arrays; O007 deadlock
+  /// Errors    R001 to R003 wrong arrays; O007 deadlock
   std::vector<array> operator()(std::span<const array> inputs,
                                 mesh_mode mode = mesh_mode::in_order) const {
     return results_of(inputs, mode, [&](const auto& shards, int i) {
@@ -53,8 +53,8 @@ class executable_pipeline {
           p_->source.output_type(i).shape);
     });
   }
-  /// The same with one more dimension in front, along which lies what all devices hold that should
-  /// hold the same.
+  /// Runs the pipeline, and returns outputs with an additional first dimension: the copies of all
+  /// devices that should hold equal values.
   std::vector<array> of_every_device(std::span<const array> inputs) const {
     return results_of(inputs, mesh_mode::in_order,
                       [&](const auto& shards, int i) { return output_of_all(shards, i); });
@@ -63,6 +63,7 @@ class executable_pipeline {
                                 mesh_mode mode = mesh_mode::in_order) const {
     return (*this)(std::span<const array>(inputs), mode);
   }
+  /// Returns the names of the outputs, in order.
   const std::shared_ptr<const std::vector<std::string>>& output_names() const { return names_; }
 
  private:
@@ -90,7 +91,7 @@ class executable_pipeline {
     }
     return out;
   }
-  /// Every mesh is a process of its own, and a thread.
+  /// Runs each mesh as a process of its own, in a thread.
   template <class Run>
   void run_in_threads(const Run& run) const {
     const mesh all{{"mesh", p_->topology.count()}};
@@ -143,7 +144,8 @@ class executable_pipeline {
   std::vector<tensor_type> types_;
 };
 
-/// Runs a pipeline on emulated meshes: global arrays in, global arrays out.
+/// Runs a pipeline on emulated meshes: global arrays in, global arrays out. Arguments and errors as
+/// for `evaluate`; O007 deadlock.
 template <class... Args>
 results emulate(const pipelined& p, const Args&... args) {
   return run_detail::run_arguments(executable_pipeline(p), args...);

@@ -1,4 +1,4 @@
-/// What a process does of a pipeline: its steps of the exported list, in their order.
+/// The part of a pipeline that one process runs: its steps of the exported list, in order.
 #pragma once
 
 #include <cstring>
@@ -17,18 +17,18 @@
 
 namespace partita::run_detail {
 
-/// Where the devices of a mesh are, as a process sees it.
+/// The devices of a mesh, from the view of a process.
 struct mesh_site {
-  device_set devices;      ///< of one process of the mesh: of this one, if it holds any
+  device_set devices;      ///< of this process, or, if it holds none, of another one
   std::int64_t first = 0;  ///< number of the mesh's first process
   bool mine = true;        ///< this process holds devices of the mesh
 };
 
-/// The functions of a pipeline that a process calls, by unit; null: another process calls it.
+/// The functions of a pipeline that a process calls, by unit; null if another process calls it.
 using pipeline_functions = std::vector<std::unique_ptr<device_run>>;
 
-/// A device run for each unit on the meshes of this process. `link(mesh)`: the transport among the
-/// devices of a mesh.
+/// Makes a device run for each unit on the meshes of this process. `link(mesh)` returns the
+/// transport among the devices of a mesh.
 template <class Link>
 pipeline_functions make_functions(const pipelined& p, const run_options& options, bool every_device,
                                   const std::vector<mesh_site>& sites, const Link& link) {
@@ -45,7 +45,7 @@ pipeline_functions make_functions(const pipelined& p, const run_options& options
   return list;
 }
 
-/// Slice i of a stack (n, ...).
+/// Returns slice i of a stack (n, ...).
 inline array slice_of(const array& stack, int i) {
   tensor_type t{stack.element(), {}};
   for (int d = 1; d < stack.shape().rank; ++d) t.shape.push_back(stack.shape()[d]);
@@ -55,12 +55,12 @@ inline array slice_of(const array& stack, int i) {
   return out;
 }
 
-/// One run of a process's part. Calls run on the devices of its meshes, copies between meshes are
-/// messages of the blocks that both sides have in common; a buffer is dropped after its last use.
+/// One run of a process's part. Calls run on the devices of its meshes. A copy between meshes sends
+/// the blocks that both sides have in common. A buffer is freed after its last use.
 class pipeline_part {
  public:
-  /// `every_device`: each device holds values of its own, also of what should be equal.
-  /// `number`: of this process; `link`: the transport among all processes.
+  /// `every_device`: each device holds its own values, even those that should be equal. `number`:
+  /// the number of this process. `link`: the transport among all processes.
   pipeline_part(const pipelined& p, const exported_pipeline& e, const pipeline_functions& functions,
                 const std::vector<mesh_site>& sites, transport& link, std::int64_t number,
                 bool every_device)
@@ -76,13 +76,13 @@ class pipeline_part {
   }
 
   const mesh_site& site(int mesh) const { return sites_[static_cast<std::size_t>(mesh)]; }
-  /// Where a buffer is now.
+  /// Returns the current placement of a buffer.
   placement place_of(int buffer) const {
     const pipeline_buffer& b = e_.buffers[buffer];
     const mesh_site& s = site(b.mesh);
     return {s.devices, b.lies, axes(buffer), b.local, s.first, s.mine};
   }
-  /// The shards of an input that this process holds.
+  /// Sets the shards of an input that this process holds.
   void place(int input, distributed_array shards) { at(e_.inputs[input]) = std::move(shards); }
   void place_global(int input, const array& global) {
     const pipeline_buffer& b = e_.buffers[e_.inputs[input]];
@@ -110,11 +110,11 @@ class pipeline_part {
     while (!sent_.empty()) finish_first();
     now_ = nullptr;
   }
-  /// The shards of an output that this process holds.
+  /// Returns the shards of an output that this process holds.
   const distributed_array& output(int i) { return at(e_.outputs[i]); }
-  /// The unit that runs now, or -1.
+  /// Returns the current unit, or -1.
   int unit() const { return now_ != nullptr ? now_->unit : -1; }
-  /// The step that runs now, for error messages.
+  /// Describes the current step, for error messages.
   text doing() const {
     if (now_ == nullptr) return text("the end of the pipeline");
     text out;
@@ -131,14 +131,14 @@ class pipeline_part {
 
  private:
   distributed_array& at(int buffer) { return held_[static_cast<std::size_t>(buffer)]; }
-  /// Over which axes a buffer varies now.
+  /// Returns the axes over which a buffer currently varies.
   axis_set axes(int buffer) const {
     const pipeline_buffer& b = e_.buffers[buffer];
     const mesh& m = p_.meshes[b.mesh];
     return every_device_ ? all_axes(m)
                          : axes_of(m, b.lies) | terms_[static_cast<std::size_t>(buffer)];
   }
-  /// A finished sum may be in the buffer of its terms. (All processes note it alike.)
+  /// Records that a finished sum may be in the buffer of its terms. All processes record it alike.
   void note_terms(const pipeline_step& s) {
     const auto terms = [&](int buffer) -> axis_set& {
       return terms_[static_cast<std::size_t>(buffer)];
@@ -147,7 +147,7 @@ class pipeline_part {
     for (std::size_t k = 0; s.is_call() && k < s.gives.size(); ++k)
       terms(s.gives[k].buffer) = p_.function(s.unit).gives[k].terms;
   }
-  /// A copy for each device, if each is to have one.
+  /// Makes a copy for each device, if each is to have its own.
   distributed_array on_devices(distributed_array given, int mesh) const {
     if (!every_device_) return given;
     const device_set& devices = site(mesh).devices;
@@ -168,7 +168,7 @@ class pipeline_part {
     if (plan == nullptr)
       plan = std::make_unique<relayout>(place_of(s.from), place_of(s.to), number_);
     auto move = plan->start(link_, at(s.from).copies);
-    if (!plan->receives() && move.messages.ticket >= 0) {  // the receiver may take it later
+    if (!plan->receives() && move.messages.ticket >= 0) {  // the receiver may accept it later
       sent_.push_back({plan.get(), std::move(move)});
       if (std::cmp_greater(sent_.size(), p_.channels.capacity)) finish_first();
       return;
@@ -202,7 +202,7 @@ class pipeline_part {
       for (array& each : held.copies) each = slice_of(each, x.slice);
     return held;
   }
-  /// What a sum starts with.
+  /// Returns the initial value of a sum.
   distributed_array identity(int buffer) const {
     const pipeline_buffer& b = e_.buffers[buffer];
     const program& values = p_.values();

@@ -1,4 +1,4 @@
-/// Inner values that runs hand out.
+/// Inner values that runs return: probes.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace partita::run_detail {
 
-/// Which tags are handed out: probes, and those that the options name.
+/// Selects the tags whose values are returned: probes, and those that the options name.
 class tag_filter {
  public:
   explicit tag_filter(const std::vector<std::string>& wanted) {
@@ -20,7 +20,9 @@ class tag_filter {
   bool operator()(std::string_view name) const {
     return schedule_detail::is_handed_out(names_, name);
   }
-  /// Errors    R011 a name that the options have stands for none of these
+  /// Checks the names of the options.
+  ///
+  /// Errors    R011 a name of the options selects none of these
   template <class Names>
   void need(const Names& found, const program& p) const {
     for (const text& w : names_) {
@@ -38,11 +40,11 @@ class tag_filter {
     for (op_id o = 0; o < p.op_count(); ++o)
       if (p.is(o, op_role::tag)) known.push_back(p.view(p.op(o).name));
     throw error(concat("R011 run: no tag outside of loops and branches is named \"", name,
-                       "\" or lies below it; ", known_names_or_below(name, known)));
+                       "\" or is below it; ", known_names_or_below(name, known)));
   }
 };
 
-/// A source program whose probes are outputs, behind its own; and their names.
+/// A source program with its probes as additional outputs, and their names.
 struct probed_source {
   program p;
   std::vector<std::string> names;

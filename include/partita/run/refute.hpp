@@ -1,7 +1,7 @@
 /// `refute`: inputs for which a device-local program does not compute its source.
 ///
-/// It runs both, so it stands here: `prove` (prove/prove.hpp) never runs anything, and is a
-/// constant expression.
+/// It runs both programs, so it is in this folder: `prove` (prove/prove.hpp) never runs anything,
+/// and is a constant expression.
 #pragma once
 
 #include <algorithm>
@@ -27,32 +27,36 @@
 
 namespace partita {
 
+/// Options of refute.
 struct refute_options {
-  int seeds = 8;  ///< so many sets of inputs are tried
-  /// Flops and bytes of one run of the source and of one of all devices, together; programs at full
-  /// size have more, and are not run (Q010).
+  int seeds = 8;  ///< the number of input sets to try
+  /// Limit of flops and bytes of one run, of the source and of all devices together. Programs at
+  /// full size exceed it and are not run (Q010).
   std::int64_t most_work = std::int64_t{1} << 32;
-  int most_iterations = 500;  ///< of `while` loops in one run: what a mistake makes may not end
-  run_options run = {};       ///< with kernels for ops of your own
+  /// Limit of the iterations of `while` loops in one run: a wrong program may never end.
+  int most_iterations = 500;
+  run_options run = {};  ///< with kernels for user-defined ops
 };
 
-/// What `refute` found: inputs on which the programs differ; or none, or why they cannot be run.
+/// The result of `refute`: inputs on which the programs differ; or none; or the reason why they
+/// cannot be run.
 struct refutation {
   bool refuted = false;
-  failure error;           ///< Q005 refuted, Q010 not known; none: no inputs were found
+  failure error;           ///< Q005 refuted, Q010 unknown; empty: no inputs were found
   std::uint64_t seed = 0;  ///< of the inputs, see inputs_of_seed
-  int output = -1;         ///< the first that differs
+  int output = -1;         ///< the first output that differs
   std::int64_t element = -1;
   double expected = 0, got = 0;
 };
 
-/// Inputs of a program, the same everywhere: reals, positive reals, small integers and larger ones
-/// in turns. Integers are 0 and above, as indices are, but for one set in four.
+/// Returns inputs of a program, the same on every machine. Sets alternate between reals, positive
+/// reals, small integers and larger ones. Integers are 0 or more, as indices are, except in one of
+/// four sets.
 inline std::vector<array> inputs_of_seed(const program& p, std::uint64_t seed);
 
 namespace run_detail {
 
-/// Numbers that a seed gives (splitmix64).
+/// A generator of random numbers (splitmix64).
 struct seeded {
   std::uint64_t state;
 
@@ -78,7 +82,7 @@ inline array drawn(const tensor_type& t, int kind, seeded& r) {
     return r.integer(is_unsigned(t.element) ? 0 : integers[kind][0], integers[kind][1]);
   });
 }
-/// The same, all floats a little off.
+/// Returns the array with all floats changed slightly.
 inline array moved(const array& a, seeded& r) {
   if (!is_floating(a.element())) return a;
   const array wide = as_type(a, dtype::f64);
@@ -87,7 +91,7 @@ inline array moved(const array& a, seeded& r) {
   });
 }
 
-/// Passes on the condition of a loop, so many times in a run.
+/// An op that passes on the condition of a loop, a limited number of times in a run.
 struct fuel {
   static constexpr std::string_view name = "fuel";
   static constexpr int operand_count = 1;
@@ -108,8 +112,8 @@ inline void add_fuel(program& p) {
     holds = condition.append(def<fuel>, operands, {}, tensor_type{dtype::boolean, {}});
   }
 }
-/// Floats become f64, those in functions of folds, too: roundings are far below differences that
-/// are none.
+/// Converts floats to f64, in functions of folds, too: rounding errors are then far smaller than
+/// real differences.
 inline void widen(program& p) {
   const auto wide = [](dtype t) { return is_floating(t) ? dtype::f64 : t; };
   for (auto& t : p.types) t.element = wide(t.element);
@@ -117,15 +121,15 @@ inline void widen(program& p) {
     if (p.op(o).def->id == def<op::fold>.id) op::fold::replace_types(p, o, wide);
   for (auto& r : p.regions) widen(r);
 }
-inline program to_be_run(program p) {
+inline program runnable(program p) {
   widen(p);
   add_fuel(p);
   return p;
 }
-/// The program with each result in f64 off by a few roundings: what that changes a change of the
-/// order of sums may change, too. (Inputs that are a little off do not tell that: of a large value
-/// that is added and taken away again the rounding stays the same.) Those in loops, too: in each
-/// iteration an op is off by as much.
+/// Returns the program with each f64 result changed by a few roundings, in every iteration of
+/// loops, too. A change of the order of sums may cause as large a difference. (Slightly changed
+/// inputs do not show that: a large value that is added and subtracted again leaves the same
+/// rounding.)
 inline program with_roundings(const program& p, seeded& r) {
   program q;
   program_copier copy(p, q);
@@ -146,10 +150,10 @@ inline program with_roundings(const program& p, seeded& r) {
   copy.interface();
   return q;
 }
-/// With the types of the source. Outputs have one more dimension in front, along which lies what
-/// each of the devices holds that should hold the same: it may differ by roundings.
-inline device_program to_be_run(device_program d, const program& source) {
-  d.local = to_be_run(d.local);
+/// Gives a device program the types of the source. Outputs get an additional first dimension, along
+/// which devices keep separate copies of replicated values: these may differ by roundings.
+inline device_program runnable(device_program d, const program& source) {
+  d.local = runnable(d.local);
   d.input_types.clear();
   d.output_types.clear();
   for (int i = 0; i < source.input_count(); ++i) d.input_types.push_back(source.input_type(i));
@@ -173,25 +177,25 @@ inline device_program to_be_run(device_program d, const program& source) {
   return d;
 }
 
-/// Flops and bytes.
+/// Returns flops plus bytes.
 inline std::int64_t work_of(const cost& c) { return saturating_add(c.flops, c.bytes); }
 
-/// Runs a source and something else that should compute the same, on inputs of seeds.
+/// Runs a source and a program that should compute the same, on generated inputs.
 class refuter {
  public:
   using arrays = std::vector<array>;
-  /// What gives the outputs for inputs, as to_be_run() lays them out: with one more dimension.
+  /// A function that computes the outputs for inputs, with the additional dimension of runnable().
   using runner = std::function<arrays(const arrays&)>;
 
   refuter(const program& source, const refute_options& options)
-      : options_(options), given_(source), source_(to_be_run(source)) {
+      : options_(options), given_(source), source_(runnable(source)) {
     options_.run.kernels.push_back({&def<fuel>, &fuel::run});
   }
   const run_options& kernels() const { return options_.run; }
   const program& wide_source() const { return source_; }
 
-  /// `error`: what is wrong with what is given; `work`: flops and bytes of one run; `start()`: a
-  /// runner.
+  /// Compares both on all inputs. `error`: the reason why the program is invalid, or empty; `work`:
+  /// flops and bytes of one run; `start()` returns a runner.
   template <class Start>
   refutation run(const failure& error, std::int64_t work, const Start& start) {
     found_.error = error;
@@ -241,7 +245,7 @@ class refuter {
       bounds.push_back(is_floating(expected[i].element()) ? 1e-12 * (1 + greatest(expected[i]))
                                                           : 0);
     if (!differs(expected, got, bounds)) return;
-    // Is that more than what inputs change that are a little off?
+    // Widen the bounds by the effect of slightly changed inputs before reporting a difference.
     seeded r{seed};
     for (int tries = 0; tries < 3; ++tries) {
       arrays near;
@@ -271,7 +275,7 @@ class refuter {
                                               : std::numeric_limits<double>::infinity();
     }
   }
-  /// Notes the first place. `got` holds the arrays several times.
+  /// Records the first difference. `got` has the copies of all devices in its first dimension.
   bool differs(const arrays& expected, const arrays& got, const std::vector<double>& bounds) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const array a = as_type(got[i], dtype::f64), b = as_type(expected[i], dtype::f64);
@@ -316,22 +320,23 @@ inline std::vector<array> inputs_of_seed(const program& p, std::uint64_t seed) {
   return out;
 }
 
-/// Looks for inputs on which a device-local program computes something else than its source. Floats
-/// of either are f64, and differences count that are far larger than what inputs change that are
-/// off by 1e-11: so none is found where only sums have another order, or where a rounding decides.
+/// Looks for inputs on which a device-local program does not compute its source. Floats of both are
+/// f64. Only differences count that are far larger than the effect of changing inputs by 1e-11. So
+/// programs that only order sums differently, or that depend on a rounding, are not refuted.
 ///
-/// Errors    Q005 they differ, Q010 they cannot be run, those of `prove` about what is given
+/// Errors    Q005 the programs differ, Q010 they cannot be run, and those of `prove` about its
+///           arguments
 inline refutation refute(const program& source, const device_program& d,
                          const refute_options& options = {}) {
   run_detail::refuter r(source, options);
   const std::int64_t work = saturating_multiply(run_detail::work_of(estimate(d)), d.mesh.devices());
   return r.run(prove_detail::given(source, d).check(), work, [&] {
     auto device =
-        std::make_shared<executable>(run_detail::to_be_run(d, r.wide_source()), r.kernels());
+        std::make_shared<executable>(run_detail::runnable(d, r.wide_source()), r.kernels());
     return [device](const std::vector<array>& inputs) { return (*device)(inputs); };
   });
 }
-/// The same of what `partition` gave.
+/// Does the same for the result of `partition`.
 template <WithDeviceProgram Partitioned>
 refutation refute(const Partitioned& p, const refute_options& options = {}) {
   if constexpr (requires { p.given(); })
@@ -342,7 +347,7 @@ refutation refute(const Partitioned& p, const refute_options& options = {}) {
 
 enum class verdict_kind { proved, refuted, not_proved };
 
-/// What `prove_or_refute` says.
+/// The result of `prove_or_refute`.
 struct judgement {
   verdict_kind kind = verdict_kind::not_proved;
   failure error;  ///< of prove and, if it ran, of refute
@@ -350,7 +355,7 @@ struct judgement {
 };
 
 namespace run_detail {
-/// What is said of both: `v` of prove, which did not prove it.
+/// Combines the results of both; `v` is a verdict of prove that is not a proof.
 inline judgement judged(const verdict& v, const refutation& inputs) {
   judgement j;
   j.inputs = inputs;
@@ -363,14 +368,14 @@ inline judgement judged(const verdict& v, const refutation& inputs) {
 }
 }  // namespace run_detail
 
-/// Proves a device-local program, and where that fails looks for inputs on which it is wrong.
+/// Tries to prove a device-local program; if that fails, looks for inputs on which it is wrong.
 inline judgement prove_or_refute(const program& source, const device_program& d,
                                  const prove_options& how = {}, const refute_options& runs = {}) {
   const verdict v = prove(source, d, how);
   if (v.proved) return {.kind = verdict_kind::proved, .error = {}, .inputs = {}};
   return run_detail::judged(v, refute(source, d, runs));
 }
-/// The same of what `partition` gave.
+/// Does the same for the result of `partition`.
 template <WithDeviceProgram Partitioned>
 judgement prove_or_refute(const Partitioned& p, const prove_options& how = {},
                           const refute_options& runs = {}) {

@@ -1,4 +1,4 @@
-/// What a run gives: arrays with names.
+/// The results of a run: arrays with names.
 #pragma once
 
 #include <concepts>
@@ -24,7 +24,7 @@ class results {
   results() = default;
   results(std::vector<array> arrays, std::shared_ptr<const std::vector<std::string>> names)
       : arrays_(std::move(arrays)), names_(std::move(names)) {}
-  /// With inner values that were handed out.
+  /// Makes results with inner values.
   results(std::vector<array> arrays, std::shared_ptr<const std::vector<std::string>> names,
           std::vector<array> probes, std::shared_ptr<const std::vector<std::string>> probe_names)
       : arrays_(std::move(arrays)),
@@ -32,13 +32,16 @@ class results {
         probes_(std::move(probes)),
         probe_names_(std::move(probe_names)) {}
 
+  /// Returns the number of outputs.
   int size() const { return static_cast<int>(arrays_.size()); }
+  /// Returns the names of the outputs, in order.
   const std::vector<std::string>& names() const { return *names_; }
   const std::vector<array>& arrays() const { return arrays_; }
   auto begin() const { return arrays_.begin(); }
   auto end() const { return arrays_.end(); }
 
-  /// By name or position; of a temporary it is a value, since the results are gone then.
+  /// Returns an output by name or position. For a temporary it returns a value, because the results
+  /// no longer exist afterwards.
   const array& operator[](std::string_view name) const& {
     for (std::size_t i = 0; i < arrays_.size(); ++i)
       if ((*names_)[i] == name) return arrays_[i];
@@ -60,27 +63,29 @@ class results {
   array operator[](Index i) && {
     return std::as_const(*this)[i];
   }
-  /// An inner value that the run handed out, the whole of it (`piece` gives what a device holds):
-  /// what `probe("h", x)` or `run_options{.probes = {"h"}}` names.
+  /// Returns the global array of an inner value, one that `probe("h", x)` or `run_options{.probes =
+  /// {"h"}}` names. (`piece` returns the shard of a device.)
   ///
-  /// Errors    R012 there is none
+  /// Errors    R012 the run has no such probe
   const array& probe(std::string_view name) const& {
     for (std::size_t i = 0; i < probes_.size(); ++i) {
       const std::string_view each = (*probe_names_)[i];
       if (each == name || (each.starts_with("probe.") && each.substr(6) == name)) return probes_[i];
     }
-    throw error(concat("R012 results: the run handed out no \"", name,
-                       "\" (of loops and branches nothing is); ",
+    throw error(concat("R012 results: the run has no probe \"", name,
+                       "\" (values in loops and branches are not returned); ",
                        known_names(name, probe_names())));
   }
   array probe(std::string_view name) && { return std::as_const(*this).probe(name); }
-  /// As they are tagged: "probe.h".
+  /// Returns the names of probes as they are tagged: "probe.h".
   const std::vector<std::string>& probe_names() const { return *probe_names_; }
-  /// Makes asking for this name an error with this message.
+  /// Makes a request for this name an error with this message.
   void refuse(std::string name, std::string message) {
     refused_.emplace_back(std::move(name), std::move(message));
   }
-  /// The only output.
+  /// Returns the only output.
+  ///
+  /// Errors    R004 the number of outputs is not 1
   const array& only() const& {
     if (size() != 1)
       throw error(concat("R004 results: ", size(), " outputs; name one, ",
@@ -88,6 +93,7 @@ class results {
     return arrays_.front();
   }
   array only() && { return std::as_const(*this).only(); }
+  /// Converts results with one output to that output.
   operator const array&() const& { return only(); }
   operator array() && { return std::as_const(*this).only(); }
 
@@ -107,7 +113,7 @@ inline std::shared_ptr<const std::vector<std::string>> output_names(const progra
   for (int i = 0; i < p.output_count(); ++i) names.emplace_back(p.output_name(i));
   return std::make_shared<const std::vector<std::string>>(std::move(names));
 }
-/// The result of a comparison, as that of output `i`.
+/// Returns the result of a comparison with the name of output `i` in front.
 inline closeness of_output(const results& r, int i, const closeness& c) {
   return c ? c
            : closeness("output " + std::to_string(i) + " \"" +
@@ -143,7 +149,7 @@ inline closeness all_close(const array& a, const results& b, double rtol = 1e-5,
                            double atol = 1e-6) {
   return run_detail::of_output(b, 0, all_close(a, b.only(), rtol, atol));
 }
-/// The greatest of all outputs; infinite if their numbers differ.
+/// Returns the maximum over all outputs; infinite if the numbers of outputs differ.
 inline double max_difference(const results& a, const results& b) {
   double worst = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
   for (int i = 0; i < a.size() && i < b.size(); ++i) {
@@ -152,6 +158,7 @@ inline double max_difference(const results& a, const results& b) {
   }
   return worst;
 }
+/// True if the numbers of outputs are equal, and all outputs are.
 inline bool equal(const results& a, const results& b) {
   bool same = a.size() == b.size();
   for (int i = 0; same && i < a.size(); ++i) same = equal(a[i], b[i]);
@@ -160,7 +167,7 @@ inline bool equal(const results& a, const results& b) {
 
 namespace run_detail {
 
-/// The arguments of a call, flattened in order.
+/// Flattens the arguments of a call in order.
 inline void flatten(std::vector<array>& out, const array& a) { out.push_back(a); }
 inline void flatten(std::vector<array>& out, const results& r) {
   out.insert(out.end(), r.begin(), r.end());

@@ -1,5 +1,4 @@
-/// Slices of arrays, and putting results of slices together: what a loop over a tile-map entry
-/// does.
+/// Slices of arrays, and assembly of results from slices: the work of a loop over a tile-map entry.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,7 @@
 
 namespace partita::run_detail {
 
-/// Piece i of n along a dimension.
+/// Returns slice i of n along a dimension.
 inline array slice_of(const array& a, int dim, std::int64_t n, std::int64_t i) {
   tensor_type t = a.type();
   t.shape[dim] /= n;
@@ -28,14 +27,14 @@ inline array slice_of(const array& a, int dim, std::int64_t n, std::int64_t i) {
            out.mutable_bytes());
   return out;
 }
-/// The piece becomes piece i of `out` along a dimension.
+/// Copies a slice to position i of `out` along a dimension.
 inline void put_slice(const array& piece, int dim, std::int64_t i, array& out) {
   std::int64_t start[max_rank] = {};
   start[dim] = piece.shape()[dim] * i;
   copy_box(size_of(piece.element()), piece.shape(), piece.shape(), nullptr, piece.bytes(),
            out.shape(), start, out.mutable_bytes());
 }
-/// Elements [start, start + length) along a dimension; beyond the ends stands a scalar.
+/// Returns elements [start, start + length) along a dimension; elements out of bounds are `fill`.
 inline array piece_of(const array& a, int dim, std::int64_t start, std::int64_t length,
                       const array& fill) {
   tensor_type t = a.type();
@@ -56,18 +55,18 @@ inline array piece_of(const array& a, int dim, std::int64_t start, std::int64_t 
            out.mutable_bytes());
   return out;
 }
-/// The element that a combiner leaves as it is combined with.
+/// Returns the identity element of a combiner.
 inline array identity_of(combiner c, dtype t) {
   return run_op(def<op::constant>, std::vector<array>{}, std::vector{identity_bits(c, t)},
                 tensor_type{t, {}});
 }
-/// Elements [start, start + length) of a dimension that is a ring.
+/// Returns elements [start, start + length) of a dimension that wraps around.
 inline array ring_piece(const array& a, int dim, std::int64_t start, std::int64_t length) {
   const array turned =
       run_op(def<op::roll>, std::vector{a}, std::vector<std::int64_t>{dim, -start}, a.type());
   return piece_of(turned, dim, 0, length, a);
 }
-/// The piece of an operand that iteration `i` of a loop with a halo sees.
+/// Returns the slice of an operand that iteration `i` of a loop with a halo reads.
 inline array halo_piece(const halo_cut& cut, int k, std::int64_t i,
                         std::span<const array> operands) {
   const halo_range& r = cut.ranges[k];
@@ -79,13 +78,13 @@ inline array halo_piece(const halo_cut& cut, int k, std::int64_t i,
   return piece_of(x, cut.operand_dims[k], r.start(i, x.shape()[cut.operand_dims[k]]), r.length,
                   fill);
 }
-/// What iteration `i` keeps of its result.
+/// Returns the part of its result that iteration `i` keeps.
 inline array kept_of(const halo_cut& cut, const array& made, std::int64_t i, std::int64_t extent) {
   if (cut.made == 0) return made;
   return piece_of(made, cut.result_dim, cut.kept_from(i, extent), extent, made);
 }
 
-/// Every element plus a number.
+/// Adds a number to every element.
 inline array moved_by(const array& a, std::int64_t by, const run_options& options = {}) {
   array wide(tensor_type{dtype::f64, {}});
   *wide.mutable_data<double>() = static_cast<double>(by);
@@ -96,8 +95,9 @@ inline array combined(combiner combine, const array& a, const array& b,
   return run_op(combining_op(combine), std::vector{a, b}, {}, a.type(), options);
 }
 
-/// Loops over a factor that carries: y is what the op makes of n pieces of x, next to each other;
-/// each gets what those before it are, combined.
+/// Adds carries over slices along a factor that carries (a scan). y has the op's results on n
+/// slices of x, next to each other; each slice of y is combined with the totals of the slices
+/// before it.
 inline void add_carries(const factor& f, int dim, std::int64_t n, const array& x, array& y,
                         const run_options& options = {}) {
   array before;

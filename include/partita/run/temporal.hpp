@@ -1,4 +1,4 @@
-/// The loops of a partitioned program run in sequence: what PartIR:Core means.
+/// Runs the loops of a partitioned program in sequence: the semantics of PartIR:Core.
 ///
 /// Source    PartIR, section 4 (loops have sequential semantics)
 #pragma once
@@ -16,11 +16,11 @@ namespace partita {
 
 namespace run_detail {
 
-/// A core program to be run op by op, each in its own nest of loops.
+/// Runs a core program op by op, each op in its own nest of loops.
 struct run_in_sequence {
   const core_program& c;
   const run_options& options;
-  /// Global arrays in, global arrays out.
+  /// Runs on global arrays, and returns global arrays.
   std::vector<array> operator()(std::span<const array> inputs) const;
   std::shared_ptr<const std::vector<std::string>> output_names() const;
 };
@@ -33,8 +33,9 @@ concept HoldsCoreProgram = requires(const P& p) {
 }  // namespace run_detail
 
 /// Runs the loops of a core program in sequence on one device: global arrays in, global arrays out.
-/// Each op runs slice by slice as its nest says, and the slices' results are stacked or combined;
-/// no collectives, no devices. A partitioning is right if this equals `evaluate` of the source.
+/// Each op runs slice by slice as its nest says, and the results of slices are stacked or combined.
+/// There are neither collectives nor devices. A partitioning is correct if the result equals
+/// `evaluate` of the source.
 ///
 /// Arguments as for `evaluate`.
 /// Cost      plans an op for each slice: for tests, not for speed
@@ -47,7 +48,7 @@ template <class... Args>
 results temporal(const core_program& c, const Args&... args) {
   return temporal(c, run_options{}, args...);
 }
-/// Of anything that holds a core program as member `core`, as `partition` gives.
+/// Runs the core program that the argument has as member `core`, such as a result of `partition`.
 template <run_detail::HoldsCoreProgram P, class... Args>
 results temporal(const P& p, const Args&... args) {
   if constexpr (requires { p.error.raise(); }) p.error.raise();

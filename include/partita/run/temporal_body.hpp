@@ -1,4 +1,5 @@
-/// How loops are run in sequence: part of temporal.hpp, or of the library that is compiled once.
+/// Implementation of temporal.hpp. It is part of that header, or of the library that is compiled
+/// once.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@ namespace partita {
 
 namespace run_detail {
 
-/// Runs a core program op by op, each in its own nest of loops, and the programs nested in it.
+/// Runs a core program op by op, each op in its own nest of loops, and the programs nested in it.
 class temporal_interpreter {
  public:
   temporal_interpreter(const core_program& c, const run_options& options)
@@ -25,9 +26,10 @@ class temporal_interpreter {
     for (op_id o : c_.order) by_scope_[at(c_.nested.scope[o])].push_back(o);
   }
 
-  /// Global arrays in, global arrays out.
+  /// Runs on global arrays, and returns global arrays.
   ///
-  /// Errors    R001 to R003 wrong arrays, R005 no kernel for an op, R007 unknown op with programs
+  /// Errors    R001 to R003 wrong arrays, R005 no kernel for an op, R007 unknown op with nested
+  ///           programs
   std::vector<array> operator()(std::span<const array> inputs) const {
     c_.p.error.raise();
     std::vector<tensor_type> types;
@@ -50,7 +52,7 @@ class temporal_interpreter {
   const core_program& c_;
   run_options options_;
   std::vector<std::vector<op_id>> by_scope_;
-  mutable std::array<std::int64_t, max_axes> index_ = {};  ///< by axis: the iteration that it is at
+  mutable std::array<std::int64_t, max_axes> index_ = {};  ///< by axis: the current iteration
 
   void run_scope(int scope, memory& values) const {
     for (op_id o : by_scope_[at(scope)]) {
@@ -73,8 +75,8 @@ class temporal_interpreter {
     }
   }
 
-  /// The loops over factors with halos, from a given one on, then the other loops. `results` are
-  /// the types that they give.
+  /// Runs the loops over factors with halos, beginning with the first of `halos`, then the other
+  /// loops. `results` are the types of their results.
   std::vector<array> run_halos(op_id o, std::span<const halo_loops> halos,
                                const std::vector<array>& operands,
                                const std::vector<tensor_type>& results,
@@ -107,7 +109,7 @@ class temporal_interpreter {
     return out;
   }
 
-  /// The loops of an op from the given one inwards; `results` are the types that they give.
+  /// Runs the loops of an op from depth `depth` inwards; `results` are the types of their results.
   std::vector<array> run_loops(op_id o, int depth, const std::vector<array>& operands,
                                const std::vector<tensor_type>& results,
                                const vec<std::int64_t>& attrs) const {
@@ -145,7 +147,7 @@ class temporal_interpreter {
         if (dim != no_dim)
           put_slice(f.offset ? moved_by(pieces[r], parts[r].shape[dim] * i, options_) : pieces[r],
                     dim, i, out[r]);
-        else if (i == 0 || f.combine == combiner::stack)  // or the same in every iteration
+        else if (i == 0 || f.combine == combiner::stack)  // equal in every iteration, too
           out[r] = pieces[r];
         else
           out[r] = combined(f.combine, out[r], pieces[r], options_);
@@ -159,7 +161,8 @@ class temporal_interpreter {
                      options_);
   }
 
-  /// An op on the taps that are there: those behind the end of a padded dimension are left out.
+  /// Runs an op on taps that are in bounds; taps in the padding at the end of a dimension are left
+  /// out.
   std::vector<array> run_taps(op_id o, std::vector<array> operands, vec<std::int64_t> attrs,
                               const std::vector<tensor_type>& results) const {
     const op_def& def = *c_.p.op(o).def;
@@ -182,7 +185,7 @@ class temporal_interpreter {
                   t);
   }
 
-  /// One iteration of loops that know where their pieces start.
+  /// Runs one iteration of loops that know where their slices start.
   std::vector<array> run_located(op_id o, const vec<located_loops>& loops,
                                  const std::vector<array>& operands,
                                  const std::vector<tensor_type>& results) const {
@@ -198,7 +201,7 @@ class temporal_interpreter {
                          starts, options_);
   }
 
-  // ---- Ops with nested programs. Their wires pass values as they are. ---------------------------
+  // ---- Ops with nested programs. Their wires pass values unchanged. -----------------------------
 
   std::vector<array> run_nested(const control_info& k, int region, const std::vector<array>& inputs,
                                 memory& values) const {
@@ -217,7 +220,7 @@ class temporal_interpreter {
   }
   std::vector<array> run_control(const op_def* what, const control_info& k,
                                  const std::vector<array>& operands, memory& values) const {
-    if (k.scope_count == 0) return operands;  // nothing but wires
+    if (k.scope_count == 0) return operands;  // only wires
     check_control(what);
     switch (control_kind_of(what)) {
       case control_kind::once:

@@ -1,4 +1,4 @@
-/// A few threads that wait for loops to run.
+/// A pool of threads that wait for loops to run.
 #pragma once
 
 #include <atomic>
@@ -15,13 +15,13 @@
 
 namespace partita::run_detail {
 
-/// Runs the iterations of one loop at a time. Which thread runs which iteration is left open, so
-/// iterations must be independent; results then do not depend on the number of threads.
+/// Runs the iterations of one loop at a time. Any thread may run any iteration, so iterations must
+/// be independent; results then do not depend on the number of threads.
 class thread_pool {
  public:
-  /// The calling thread takes part: `threads - 1` are started.
+  /// Starts `threads - 1` threads; the calling thread is the remaining one.
   ///
-  /// Errors    R008 the system does not give so many
+  /// Errors    R008 the system cannot start that many
   explicit thread_pool(int threads) {
     try {
       for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { wait_for_work(i); });
@@ -40,11 +40,11 @@ class thread_pool {
 
   /// Calls `f(thread, i)` for i in [0, count), thread in [0, size()); returns when all are done.
   ///
-  /// If some iterations throw, those that have not begun are left out, and what the first of them
-  /// (in the order of i) threw is thrown here; the threads then wait for the next loop.
+  /// If some iterations throw, those that have not begun are skipped. Then the exception of the
+  /// first of them (in the order of i) is thrown here, and the threads wait for the next loop.
   ///
-  /// While a loop runs, others (of a second caller, or of what an iteration calls) run on the
-  /// thread that asks for them, as thread 0.
+  /// While a loop runs, other loops (of a second caller, or nested in an iteration) run on the
+  /// thread that calls them, as thread 0.
   template <class F>
   void parallel_for(std::int64_t count, const F& f) {
     if (workers_.empty() || count <= 1 || taken_.test_and_set(std::memory_order_acquire)) {
@@ -86,7 +86,7 @@ class thread_pool {
       work(thread, lock);
     }
   }
-  /// Takes iterations while there are any; the lock is held on entry and exit.
+  /// Runs iterations while some are left; the lock is held on entry and exit.
   void work(int thread, std::unique_lock<std::mutex>& lock) {
     while (next_ < count_) {
       const std::int64_t i = next_++;
@@ -111,8 +111,8 @@ class thread_pool {
   }
 
   std::vector<std::thread> workers_;
-  std::atomic_flag taken_ = ATOMIC_FLAG_INIT;  // by a loop
-  std::mutex mutex_;                           // of all below
+  std::atomic_flag taken_ = ATOMIC_FLAG_INIT;  // a loop uses the pool
+  std::mutex mutex_;                           // guards all members below
   std::condition_variable wake_, done_;
   void (*call_)(const void*, int, std::int64_t) = nullptr;
   const void* body_ = nullptr;

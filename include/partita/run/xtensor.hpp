@@ -1,4 +1,4 @@
-/// From arrays to xtensor. The other direction needs no include: see array.hpp.
+/// Conversion of arrays to xtensor. The other direction needs no include: see array.hpp.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <xtensor/containers/xarray.hpp>
 #else
 #if defined(__clang__) && __clang_major__ >= 19
-// Clang 19 finds two partial specialisations of old xtensors ambiguous; a full one decides.
+// Clang 19 finds two partial specialisations of old xtensor versions ambiguous; a full one decides.
 #include <xtensor/xstorage.hpp>
 template <>
 struct xt::rebind_container<std::ptrdiff_t, xt::svector<std::size_t> > {
@@ -24,7 +24,7 @@ struct xt::rebind_container<std::ptrdiff_t, xt::svector<std::size_t> > {
 
 namespace partita {
 
-/// What `array::to_xarray<T>()` calls.
+/// Returns the copy for `array::to_xarray<T>()`.
 template <class T>
 xt::xarray<T> copy_to_xarray(const array& a, std::type_identity<T>) {
   std::vector<std::size_t> extents;

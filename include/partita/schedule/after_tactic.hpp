@@ -1,4 +1,5 @@
-/// `after_tactic<thunk, 1>`: a schedule up to one of its tactics, for `check` and the like.
+/// `after_tactic<thunk, 1>`: a thunk for the program after one of its tactics, for `check` and the
+/// like.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@
 
 namespace partita {
 
-/// A tactic of a schedule: its number, counted from 0, or its name, of which the first one counts.
+/// A tactic of a schedule: its number, counted from 0, or its name. A name means the first tactic
+/// that has it.
 struct tactic_choice {
   int number = -1;
   char name[64] = {};
@@ -22,7 +24,9 @@ struct tactic_choice {
   }
 };
 
-/// The same of the tactic of a name. Errors: P007 there is none
+/// Returns the program as it was after the first tactic with this name.
+///
+/// Errors    P007 no such tactic
 template <std::same_as<partitioned> Partitioned = partitioned>
 constexpr Partitioned after(const Partitioned& p, std::string_view tactic) {
   vec<std::string_view> names;
@@ -49,16 +53,15 @@ struct thunk_after {
 }  // namespace schedule_detail
 
 /// A thunk that returns the program of `Thunk` as it was after one of its tactics, given by number
-/// or name; see `after`. So all that the compiler knows of a program it knows after each tactic:
+/// or name; see `after`. All compile-time checks of a program are also available after each tactic:
 ///
 /// ```cpp
 /// static_assert(check<after_tactic<step, 0>>.peak_bytes <= 80_GB);
 /// static_assert(check<after_tactic<step, "BP">, a100_80>.step_time < 0.2);
 /// ```
 ///
-/// Cost: nothing where it is not asked for; else that of another thunk, a propagation and a
-/// lowering.
-/// Errors    P007 there is no such tactic
+/// Cost      one propagation and one lowering, as for another thunk; none if unused
+/// Errors    P007 no such tactic
 template <auto Thunk, tactic_choice Which>
 inline constexpr auto after_tactic = schedule_detail::thunk_after<Thunk, Which>{};
 

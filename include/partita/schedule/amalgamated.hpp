@@ -1,4 +1,4 @@
-/// Several tactics as one.
+/// A tactic that combines several tactics.
 #pragma once
 
 #include <string_view>
@@ -12,11 +12,18 @@
 
 namespace partita {
 
-/// The actions of all tactics first, then one propagation.
+/// Combines tactics: all of their actions run first, followed by one propagation.
 ///
-/// A schedule is an order: where two tactics want the same value, the earlier one has it, since
-/// what it implies is there before the later one acts. Here nothing is settled by order, and what
-/// is wanted twice is a conflict and stays replicated. So this is what a schedule is compared with.
+/// A schedule is ordered: if two tactics want to shard the same value, the earlier one wins,
+/// because its consequences are propagated before the later one acts. An amalgamated tactic has no
+/// order. A value that is sharded in two ways is a conflict and stays replicated. It serves as the
+/// baseline that schedules are compared with.
+///
+/// Effect    the actions of all tactics, then `propagate`
+/// Legal     whenever each of the tactics is
+/// Pros      the result does not depend on the order of the tactics
+/// Cons      conflicts stay unresolved, so values are replicated that a schedule would shard
+/// Collectives  those of the tactics, and gathers at conflicts
 ///
 /// Source    PartIR-st in PartIR, section 7.4 (figure 7)
 template <Tactic... Tactics>
@@ -26,7 +33,7 @@ class amalgamated {
       : name_(name), tactics_(tactics...) {}
   constexpr std::string_view name() const { return name_; }
 
-  /// The program is rewritten before the first action anyway.
+  /// Rewrites the program before the first action, as each of the tactics would.
   constexpr void rewrite(rewriting& w) const requires(Rewriter<Tactics> || ...) {
     boost::hana::for_each(tactics_, [&](const auto& t) {
       if constexpr (Rewriter<decltype(t)>) t.rewrite(w);

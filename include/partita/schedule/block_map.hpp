@@ -1,4 +1,4 @@
-/// Which device holds which block of a value.
+/// The devices that hold each block of a value.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace partita::schedule_detail {
 
-/// The blocks of a sharded value, row-major, and who holds them.
+/// The blocks of a sharded value in row-major order, and the devices that hold them.
 class block_map {
  public:
   constexpr block_map(const sharded_value& s, const mesh& m) : s_(s), mesh_(m) {
@@ -21,9 +21,10 @@ class block_map {
   constexpr int rank() const { return s_.global_shape.rank; }
   constexpr std::int64_t blocks() const { return blocks_; }
   constexpr std::int64_t pieces(int dim) const { return pieces_[dim]; }
-  /// The dimensions of more than one piece.
+  /// Returns the dimensions that are sharded.
   constexpr const vec<int>& cut() const { return cut_; }
-  /// Elements [begin, end) of a dimension in a piece; those from `global_shape` on are padding.
+  /// Return the range [begin, end) of elements that a block has along a dimension. Elements from
+  /// `global_shape` on are padding.
   constexpr std::int64_t begin(int dim, std::int64_t piece) const {
     return piece * s_.local_shape[dim];
   }
@@ -36,26 +37,28 @@ class block_map {
     if (from >= whole) return concat(from, ':', to, " (padding)");
     return concat(from, ':', to, " (", to - whole, " padding)");
   }
-  /// The piece of a dimension that a device holds.
+  /// Returns the index of a device's block along a dimension.
   constexpr std::int64_t piece_of(std::int64_t device, int dim) const {
     std::int64_t piece = 0;
     for (const auto& e : s_.sharding)
       if (e.dim == dim) piece = piece * mesh_.size(e.axis) + place(device, e.axis);
     return piece;
   }
+  /// Returns the number of the block that a device holds.
   constexpr std::int64_t block_of(std::int64_t device) const {
     std::int64_t block = 0;
     for (int d = 0; d < rank(); ++d) block = block * pieces_[d] + piece_of(device, d);
     return block;
   }
-  /// By block, the devices that hold it.
+  /// Returns, for each block, the devices that hold it.
   constexpr vec<vec<std::int64_t>> holders() const {
     vec<vec<std::int64_t>> list(static_cast<std::size_t>(blocks_), vec<std::int64_t>());
     for (std::int64_t device = 0; device < mesh_.devices(); ++device)
       list[static_cast<std::size_t>(block_of(device))].push_back(device);
     return list;
   }
-  /// The first devices that hold a block, in the order of their numbers; `pieces` by dimension.
+  /// Returns the first `most` devices that hold a block, by device number. `pieces` is the block's
+  /// index along each dimension.
   constexpr vec<std::int64_t> holders_of(const std::int64_t (&pieces)[max_rank],
                                          std::int64_t most) const {
     std::int64_t at[max_axes] = {}, rest[max_rank] = {};
@@ -79,9 +82,9 @@ class block_map {
     }
     return list;
   }
-  /// How many devices hold the same block.
+  /// Returns the number of devices that hold the same block.
   constexpr std::int64_t copies() const { return mesh_.devices() / blocks_; }
-  /// `0 1 2 3`, of many the first ones and how many there are.
+  /// Returns `0 1 2 3`; a long list is shortened to its beginning and its length.
   static constexpr text names(const vec<std::int64_t>& devices, std::size_t most = 8) {
     text out;
     for (std::size_t i = 0; i < devices.size() && i < most; ++i)
@@ -89,7 +92,7 @@ class block_map {
     if (devices.size() > most) out << " ... (" << devices.size() << ')';
     return out;
   }
-  /// `w [{"B"}, {"M"}] : tensor<8x16xf32>, on each device tensor<2x8xf32>`
+  /// Returns `w [{"B"}, {"M"}] : tensor<8x16xf32>, on each device tensor<2x8xf32>`.
   constexpr text title() const {
     text out;
     out << name_text(s_.name) << ' ';
@@ -106,7 +109,7 @@ class block_map {
   std::int64_t blocks_ = 1;
   vec<int> cut_;
 
-  /// Where a device is along an axis.
+  /// Returns the position of a device along an axis.
   constexpr std::int64_t place(std::int64_t device, int axis) const {
     for (int i = mesh_.rank; i-- > 0;) {
       const int a = mesh_.order[i];

@@ -1,4 +1,4 @@
-/// Numbers of bytes as they are written: `16_GiB`, `80_GB`.
+/// Literals for numbers of bytes: `16_GiB`, `80_GB`.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 namespace partita {
 
 namespace schedule_detail {
-void more_bytes_than_a_number_of_64_bits_holds();  // where a constant is computed, an error
+void more_bytes_than_a_number_of_64_bits_holds();  // an error where a constant is computed
 consteval std::int64_t bytes(unsigned long long count, std::int64_t unit) {
   const auto most = static_cast<unsigned long long>(INT64_MAX / unit);
   if (count > most) more_bytes_than_a_number_of_64_bits_holds();
@@ -15,8 +15,8 @@ consteval std::int64_t bytes(unsigned long long count, std::int64_t unit) {
 }  // namespace schedule_detail
 
 inline namespace literals {
-/// Bytes, as the units of a specification: `static_assert(check<step>.peak_bytes <= 16_GiB)`. More
-/// than a std::int64_t holds is no constant expression.
+/// Bytes, in the units that specifications use: `static_assert(check<step>.peak_bytes <= 16_GiB)`.
+/// A number above the range of std::int64_t is not a constant expression.
 consteval std::int64_t operator""_kB(unsigned long long n) {
   return schedule_detail::bytes(n, 1'000);
 }

@@ -1,4 +1,4 @@
-/// `check<thunk>`: what the compiler knows of a partitioned program.
+/// `check<thunk>`: the figures of a partitioned program as compile-time constants.
 #pragma once
 
 #include <concepts>
@@ -15,21 +15,21 @@ namespace partita {
 
 namespace schedule_detail {
 
-struct harmless_layout : harmless {
-  constexpr harmless dim_of(int) const { return {}; }
+struct placeholder_layout : placeholder_figure {
+  constexpr placeholder_figure dim_of(int) const { return {}; }
 };
-struct harmless_summary : harmless_figures {
+struct placeholder_summary : placeholder_figures {
   static constexpr bool proved = true;
   struct value {
-    harmless name, element, global_shape, local_shape;
-    harmless_layout sharding;
+    placeholder_figure name, element, global_shape, local_shape;
+    placeholder_layout sharding;
   };
   struct tactic_value {
-    harmless name;
-    harmless_collectives collectives, collectives_as_written;
-    harmless actions, conflicts;
+    placeholder_figure name;
+    placeholder_collectives collectives, collectives_as_written;
+    placeholder_figure actions, conflicts;
   };
-  constexpr harmless error() const { return {}; }
+  constexpr placeholder_figure error() const { return {}; }
   template <class Key>
   constexpr value input(const Key&) const {
     return {};
@@ -39,7 +39,7 @@ struct harmless_summary : harmless_figures {
     return {};
   }
   template <class Key>
-  constexpr harmless messages(const Key&) const {
+  constexpr placeholder_figure messages(const Key&) const {
     return {};
   }
   template <class Key>
@@ -48,12 +48,12 @@ struct harmless_summary : harmless_figures {
   }
 };
 
-inline constexpr harmless_summary harmless_constant;
+inline constexpr placeholder_summary placeholder_constant;
 
-/// What `prove` says of a program, or that the header is missing. (Found by its arguments, so that
-/// files that prove nothing include nothing.)
+/// The result of `prove` for a program, or a text stating that its header is missing. (`prove` is
+/// found by argument-dependent lookup, so files that prove nothing need not include it.)
 struct kept_proof {
-  char chars[2048] = {};  ///< why it is not proved
+  char chars[2048] = {};  ///< why the program is not proved; empty if it is
 
   template <class Partitioned>
   constexpr explicit kept_proof(Partitioned p) {
@@ -76,19 +76,19 @@ struct proof_message {
 template <auto Thunk, summary_limits Limits>
 constexpr bool is_proved();
 
-/// What the compiler keeps of a program: a constant, with names that are views of it.
+/// The figures that the compiler keeps of a program, as a constant whose names are views of it.
 template <auto Thunk, summary_limits Limits>
 struct checked_summary : basic_summary<kept_arrays<Limits>, std::string_view> {
   using basic_summary<kept_arrays<Limits>, std::string_view>::basic_summary;
-  /// The device-local program computes the source: `prove`, evaluated only where it is asked for.
-  /// If it is not proved, that is one diagnostic that says where and why.
+  /// True if the device-local program provably computes its source. `prove` is evaluated only if
+  /// this member is used. If the proof fails, one diagnostic states where and why.
   static constexpr bool proved = is_proved<Thunk, Limits>();
 };
 template <auto Thunk, summary_limits Limits>
 struct evaluation {
   summary_limits needed;
   checked_summary<Thunk, Limits> kept;
-  bool proved;  ///< was it, in the same evaluation?
+  bool proved;  ///< true if the program was proved in the same evaluation
 
   constexpr explicit evaluation(const partitioned& p)
       : evaluation(summary_with_words(p, Limits.collectives), p.proved) {}
@@ -98,11 +98,11 @@ struct evaluation {
     return needed.values <= Limits.values && needed.tactics <= Limits.tactics &&
            needed.chars <= Limits.chars;
   }
-  /// Are there words for all collectives?
+  /// True if every collective has its texts.
   constexpr bool explained() const { return needed.collectives == kept.lists().rest.collectives; }
 };
 
-/// The one evaluation of a thunk, for all that asks for it within the same limits.
+/// The single evaluation of a thunk; all uses with the same limits share it.
 template <auto Thunk, summary_limits Limits>
 inline constexpr evaluation<Thunk, Limits> evaluated{Thunk()};
 
@@ -118,7 +118,7 @@ constexpr summary_limits with_room(const summary_limits& first, const summary_li
           larger(first.chars, needed.chars), larger(first.collectives, needed.collectives)};
 }
 
-/// That evaluation; a second one, with room, only for a program that needs more than the first
+/// Returns that evaluation, or a second one with enough room if the program exceeds the first
 /// limits.
 template <auto Thunk, summary_limits First>
 constexpr const auto& complete_evaluation() {
@@ -135,8 +135,8 @@ struct check_message {
   }
 };
 
-/// What `check` keeps of a result that is no pt::partitioned: specialized beside the type, with
-/// `kept<Thunk>()`.
+/// The figures that `check` keeps of a result other than pt::partitioned. Specialize it next to
+/// that type, with a function `kept<Thunk>()`.
 template <class Result>
 struct check_of;
 
@@ -146,16 +146,16 @@ constexpr const auto& checked_partitioned() {
       requires {
         { Thunk() } -> std::same_as<partitioned>;
       },
-      "check<thunk>: the thunk takes nothing and returns a pt::partitioned, as "
+      "check<thunk>: the thunk takes no arguments and returns a pt::partitioned, as "
       "pt::partition does, or a pt::pipelined (include <partita/mpmd/check_pipeline.hpp>)");
   constexpr auto& made = complete_evaluation<Thunk, First>().kept;
   if constexpr (made.error().empty()) {
     return made;
   } else {
-    // A model that did not compile has been reported where it is written.
+    // An error in the model itself has already been reported where the model is written.
     if constexpr (made.error().substr(0, 4) != "P000")
       report_static_error<check_message<Thunk, First>>();
-    return harmless_constant;
+    return placeholder_constant;
   }
 }
 template <auto Thunk, summary_limits First>
@@ -168,15 +168,16 @@ constexpr const auto& checked() {
 
 }  // namespace schedule_detail
 
-/// What a step costs on a device, as `check<thunk, device>` knows it.
+/// The cost of a step on a device, as `check<thunk, device>` shows it.
 struct device_check {
-  bool fits = true;         ///< into the device's memory?
+  bool fits = true;         ///< true if the step fits into the device's memory
   double step_time = 0;     ///< seconds
-  double compute_time = 0;  ///< of them in kernels
+  double compute_time = 0;  ///< seconds of it in kernels
   double communication_time = 0;
-  double mfu = 0, hfu = 0;  ///< utilization of the model's and of the hardware's FLOPs, 0 to 1
+  /// Utilization of FLOPs, 0 to 1: by the model, and by all ops of the program.
+  double mfu = 0, hfu = 0;
   std::int64_t peak_bytes = 0;
-  std::int64_t messages[max_axes] = {};  ///< that a device sends, by axis of the program's mesh
+  std::int64_t messages[max_axes] = {};  ///< sent by a device, by axis of the program's mesh
 };
 
 namespace schedule_detail {
@@ -221,12 +222,12 @@ constexpr const auto& checked_with() {
 }  // namespace schedule_detail
 
 /// The figures of the partitioned program that `Thunk`, a captureless callable, returns, computed
-/// by the compiler. A mistake in it is one diagnostic that shows its text. `check<thunk, device>`
-/// tells what it costs on a device: `fits`, `step_time` and the other members of device_check.
+/// by the compiler. An error in the program is one diagnostic with its text. `check<thunk, device>`
+/// is its cost on a device: `fits`, `step_time` and the other members of device_check.
 ///
-/// Cost: one constant evaluation per thunk and translation unit, linear in ops, which `explain` and
-/// `diff` share; two for a program that needs more room than `Option`, its summary_limits, gives;
-/// another one for each device, and for each tactic behind which it is asked (after_tactic)
+/// Cost      one constant evaluation per thunk and translation unit, linear in ops, which `explain`
+///           and `diff` share; a second one if the program exceeds the summary_limits in `Option`;
+///           one more for each device, and one for each after_tactic
 template <auto Thunk, auto Option = summary_limits{}>
 inline constexpr const auto& check = schedule_detail::checked_with<Thunk, Option>();
 

@@ -1,4 +1,4 @@
-/// The conflicts that each tactic of a schedule left open.
+/// The conflicts that were unresolved after each tactic of a schedule.
 #pragma once
 
 #include <partita/core/core_program.hpp>
@@ -6,12 +6,14 @@
 
 namespace partita::schedule_detail {
 
-/// Follows the log of conflicts, from no change on. Cost: linear in the program and the log.
+/// Replays the log of conflict changes from its beginning.
+///
+/// Cost      linear in the program and the log
 class conflict_history {
  public:
   constexpr explicit conflict_history(const core_program& c)
       : log_(c.conflict_changes), ranks_(log_.size()), rank_(log_.size(), 0) {
-    vec<int> first(c.p.ops.size(), -1), next(log_.size(), -1);  // found at an op
+    vec<int> first(c.p.ops.size(), -1), next(log_.size(), -1);  // those found at an op
     for (std::size_t i = log_.size(); i-- > 0;) {
       if (!log_[i].found) continue;
       next[i] = first[log_[i].what.op];
@@ -28,7 +30,8 @@ class conflict_history {
     next_open_.resize(log_.size(), -1);
   }
 
-  /// To the state after so many changes, not before the present one.
+  /// Advances to the state after this number of changes, which must not be smaller than the current
+  /// one.
   constexpr void advance(int changes) {
     for (; done_ < changes; ++done_) {
       const conflict& k = log_[done_].what;
@@ -44,7 +47,7 @@ class conflict_history {
       *link = next_open_[*link];
     }
   }
-  /// Calls f(conflict) for the first `limit` that are open, in the order of execution.
+  /// Calls f(conflict) for the first `limit` open conflicts, in execution order.
   template <class F>
   constexpr void for_each(int limit, const F& f) const {
     for (int r = is_open_.first_from(0); r >= 0 && limit-- > 0; r = is_open_.first_from(r + 1))
@@ -53,10 +56,10 @@ class conflict_history {
 
  private:
   const vec<conflict_change>& log_;
-  op_order ranks_;      ///< those of conflicts that were found, in the order of execution
+  op_order ranks_;      ///< of the changes that found a conflict, in execution order
   vec<int> rank_;       ///< by change
   vec<int> in_order_;   ///< by rank: its change
-  vec<int> open_;       ///< by op: the last change by which it has an open one, or -1
+  vec<int> open_;       ///< by op: the change of its most recently found open conflict, or -1
   vec<int> next_open_;  ///< by change: an earlier one of the op
   op_set is_open_;      ///< by rank
   int done_ = 0;

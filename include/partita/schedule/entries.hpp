@@ -1,4 +1,4 @@
-/// Lines of tactics: each selects values by name.
+/// Entries of tactics; each selects values by name.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace partita::schedule_detail {
 
-/// The name of a line that outlives the string it was made of.
+/// The name of an entry, which outlives the string it was made of.
 struct kept_selector {
   kept_name name;
   bool pattern = false;
@@ -22,24 +22,24 @@ struct kept_selector {
   }
 };
 
-/// A value that a line selects, by its own name or, of a cotangent, by that of its primal.
+/// A value that an entry selects, by its own name or, for a cotangent, by the name of its primal.
 struct selected_value {
   named_value value;
   std::string_view name;
   bool is_cotangent = false;
 };
 
-/// The lines of a tactic, with names of the kind kept_selector; `Who` gives the tactic's name for
-/// messages. Of several lines that select a value the one with the longest name counts.
+/// The entries of a tactic, whose names are of type kept_selector. `Who` returns the tactic's name
+/// for messages. If several entries select a value, the one with the longest name applies.
 template <class Entry, class Who>
 class entry_list {
  public:
   constexpr entry_list(span<const Entry> entries, const Who& who) : entries_(entries), who_(who) {}
 
-  /// Calls f(selected value, number of its line), cotangents that no line selects by their own name
-  /// last.
+  /// Calls f(selected value, number of its entry). Cotangents that no entry selects by their own
+  /// name come last.
   ///
-  /// Errors    S006 a line selects nothing, S007 two lines have one name
+  /// Errors    S006 an entry selects nothing, S007 two entries have the same name
   template <class F>
   constexpr void for_each(tactic_context& c, const F& f) const {
     refuse_equal_names(c);
@@ -60,7 +60,7 @@ class entry_list {
       else if (!found)
         c.error.record("S006", who_(), ": no input, tag",
                        c.inner_values().empty() ? " or output" : ", output or inner value",
-                       " is named \"", name, "\" or lies below it; ",
+                       " is named \"", name, "\" or is below it; ",
                        known_names_or_below(name, names(c)));
     }
     for (std::size_t i = 0; i < cotangents.size() && !c.error; ++i) f(cotangents[i], line[i]);

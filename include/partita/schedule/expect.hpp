@@ -1,4 +1,4 @@
-/// `expect`: a check whose failure says what it found.
+/// `expect`: a compile-time check whose diagnostic shows the actual value.
 #pragma once
 
 #include <concepts>
@@ -14,13 +14,14 @@
 
 namespace partita {
 
-/// A bound, as `expect` takes it: `expect<check<step>.peak_bytes, at_most{1'000'000}>`.
+/// Upper bound for `expect`: `expect<check<step>.peak_bytes, at_most{1'000'000}>`.
 template <class T>
 struct at_most {
   T value;
 };
 template <class T>
 at_most(T) -> at_most<T>;
+/// Lower bound for `expect`: `expect<check<step>.collectives.all_gather, at_least{1}>`.
 template <class T>
 struct at_least {
   T value;
@@ -28,14 +29,14 @@ struct at_least {
 template <class T>
 at_least(T) -> at_least<T>;
 
-/// What `expect` compares: a value of any type that can be a template argument, a text, or what a
-/// captureless function gives.
+/// An operand of `expect`: a value of any type that can be a template argument, a text, or a
+/// captureless function that returns the value.
 template <class T>
 struct compared {
   T value;
   constexpr compared(const T& v) : value(v) {}
 };
-/// Of a text: its characters.
+/// The characters of a text.
 template <std::size_t N>
 struct compared<fixed_text<N>> {
   fixed_text<N> value;
@@ -66,7 +67,7 @@ constexpr auto plain(const T& v) {
     return v;
 }
 
-/// A value in words.
+/// Prints a value.
 template <class T>
 constexpr void print_compared(text& out, const T& v, const mesh* m) {
   if constexpr (std::same_as<T, bool>) {
@@ -84,7 +85,7 @@ constexpr void print_compared(text& out, const T& v, const mesh* m) {
   } else if constexpr (requires { out << v; }) {
     out << v;
   } else {
-    out << "a value that has no text";
+    out << "a value that cannot be printed";
   }
 }
 
@@ -98,7 +99,8 @@ inline constexpr named_count named_counts[] = {{"all_gather", &collectives::all_
                                                {"all_to_all", &collectives::all_to_all},
                                                {"permute", &collectives::permute}};
 
-/// Collectives of which there are some; or those whose number in `other` is another one.
+/// Prints the collectives whose number is not 0, or (`differing`) those whose numbers differ from
+/// `other`.
 constexpr void print_counts(text& out, const collectives& c, const collectives& other,
                             bool differing) {
   const std::size_t before = out.size();
@@ -132,14 +134,16 @@ constexpr bool as_expected(const A& actual, const B& wanted) {
     return actual == wanted;
 }
 
-/// What differs, or nothing.
+/// Returns the difference between two values, or an empty text.
 ///
-/// Errors    S035 a check found another value
+/// Errors    S035 the check found another value
 template <class A, class B>
 constexpr text difference_from(const A& actual, const B& wanted, const mesh* m) {
   if constexpr (std::same_as<A, layout> && std::same_as<B, std::string_view>) {
-    if (m == nullptr) return "S035 expect: a layout in words needs the mesh as third argument";
-    // Dimensions behind the last one that is sliced do not show in a layout.
+    if (m == nullptr)
+      return "S035 expect: a comparison of a layout with a text needs the mesh as third argument";
+    // Trailing unsharded dimensions are not part of a layout, so the expected text determines the
+    // rank.
     int rank = 1;
     for (const char c : wanted) rank += c == ']' ? 0 : c == '{' ? 1 : 0;
     text found;
@@ -170,7 +174,7 @@ struct expectation {
   constexpr text operator()() const {
     const mesh* m = nullptr;
     ((m = &Mesh), ...);
-    if constexpr (std::derived_from<decltype(plain(Actual.value)), harmless>)
+    if constexpr (std::derived_from<decltype(plain(Actual.value)), placeholder_figure>)
       return {};
     else
       return difference_from(plain(Actual.value), plain(Wanted.value), m);
@@ -179,8 +183,8 @@ struct expectation {
 
 }  // namespace schedule_detail
 
-/// True; where the first argument is not the second one, the compiler shows both, by name, in one
-/// diagnostic:
+/// True if the first operand equals the second or satisfies its bound. Otherwise one compile-time
+/// diagnostic shows both:
 ///
 /// ```cpp
 /// static_assert(expect<check<step>.collectives, collectives{.all_reduce = 3}>);
@@ -191,10 +195,12 @@ struct expectation {
 /// static_assert(expect<[] { return check<step>.tactic(0).name; }, "BP">);
 /// ```
 ///
-/// Arguments are numbers, bools, enumerators, collectives, shapes, layouts (or their text, with the
-/// mesh behind it), strings (texts of a check stand in a function, since they are no
-/// template arguments), or anything that can be compared and be a template argument.
-/// Errors    S035 it is another value
+/// Operands are numbers, bools, enumerators, collectives, shapes, strings, and layouts (a layout
+/// can be compared with its text, with the mesh as third argument). Any other type works if it can
+/// be compared and be a template argument. Texts of a `check` are not template arguments; return
+/// them from a function.
+///
+/// Errors    S035 the values differ
 template <compared Actual, compared Wanted, auto... Mesh>
 inline constexpr bool expect =
     report_static_error<schedule_detail::expectation<Actual, Wanted, Mesh...>>() || true;

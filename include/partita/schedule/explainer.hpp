@@ -1,4 +1,4 @@
-/// Where the collectives of a core program come from.
+/// Texts that state where the collectives of a core program come from.
 #pragma once
 
 #include <bit>
@@ -12,26 +12,27 @@
 
 namespace partita::schedule_detail {
 
-/// Says in words where the collectives of a core program come from. Values have the names that they
-/// have in the source.
+/// Explains the collectives of a core program in words. Values have the names that they have in the
+/// source.
 class explainer {
  public:
   constexpr explicit explainer(const partitioned& p) : explainer(p.source, p.core) {}
-  /// `source`: what the core program was made of.
+  /// `source` is the program that the core program was made of.
   constexpr explainer(const program& source, const core_program& core)
       : c_(core), names_(source, core), scopes_(source.scopes) {
-    torn_.resize(c_.p.ops.size(), axis_set{});
+    conflict_axes_.resize(c_.p.ops.size(), axis_set{});
     for (const auto& k : c_.conflicts)
-      for (int a : c_.mesh.parts_of(k.where())) torn_[k.op].insert(a);
+      for (int a : c_.mesh.parts_of(k.where())) conflict_axes_[k.op].insert(a);
   }
 
-  /// `all_gather <"B">`
+  /// Prints `all_gather <"B">`.
   constexpr void what(text& out, const collective_note& n) const {
     out << name_of(n.kind) << " <";
     print_axis_set(out, n.axes, c_.mesh);
     out << '>';
   }
-  /// `%w1`; what is neither in the source nor made of a value there tells elements from padding.
+  /// Prints `%w1`. A value that is neither in the source nor derived from one there is a mask,
+  /// which separates elements from padding.
   constexpr void value(text& out, value_id v) const {
     v = c_.source_of(v);
     if (c_.inserted(c_.p.producer(v)) == padding_record::kind::auxiliary)
@@ -39,53 +40,54 @@ class explainer {
     else
       out << '%' << names_.value(v);
   }
+  /// Prints the reason for a collective.
   constexpr void why(text& out, const collective_note& n) {
     op_id op = n.op;
     if (n.reason == collective_reason::sum_finished) {
-      op = names_.known_op(op, n.value);  // of a sum over the steps of an added loop
-      say_call(out, op);
+      op = names_.known_op(op, n.value);  // for a sum over the steps of an added loop
+      print_op(out, op);
       out << " leaves " << sum(n) << " over ";
       print_axis_set(out, n.axes, c_.mesh);
       if (n.kind == collective::reduce_scatter) out << ", which its uses slice";
     } else if (n.reason == collective_reason::goes_around) {
-      say_call(out, n.op);
-      out << " takes it in pieces, one of which it computes with while the next is on its way";
+      print_op(out, n.op);
+      out << " receives it block by block and computes with one block while the next is sent";
     } else if (n.reason == collective_reason::halo || n.reason == collective_reason::mirrored) {
-      say_call(out, n.op);
+      print_op(out, n.op);
       out << (n.reason == collective_reason::mirrored
-                  ? " needs the opposite piece"
-                  : " needs elements of the neighbouring pieces")
+                  ? " needs the opposite block"
+                  : " needs elements of the neighbouring blocks")
           << " over ";
       print_axis_set(out, n.axes, c_.mesh);
     } else if (n.reason == collective_reason::again) {
-      say_call(out, n.op);
-      out << " reduces what it makes of pieces over ";
+      print_op(out, n.op);
+      out << " reduces its results for all blocks over ";
       print_axis_set(out, n.axes, c_.mesh);
       out << " once more";
     } else if (n.reason == collective_reason::carry) {
-      say_call(out, n.op);
-      out << " needs the totals of all pieces over ";
+      print_op(out, n.op);
+      out << " needs the totals of all blocks over ";
       print_axis_set(out, n.axes, c_.mesh);
-    } else if (n.reason == collective_reason::taken) {
-      say_call(out, n.op);
-      out << " takes elements of few pieces over ";
+    } else if (n.reason == collective_reason::owner_slice) {
+      print_op(out, n.op);
+      out << " needs elements of few blocks over ";
       print_axis_set(out, n.axes, c_.mesh);
-      out << ", from those who have them";
-    } else if (n.reason == collective_reason::looked_up) {
-      say_call(out, n.op);
-      out << " moves it in place of a larger table, whose rows stay where they are";
-    } else if (n.reason == collective_reason::given) {
-      say_call(out, n.op);
-      out << " makes it, and those to whom it is given take it so";
+      out << ", which only their owners send";
+    } else if (n.reason == collective_reason::stationary_rows) {
+      print_op(out, n.op);
+      out << " moves it instead of a larger table, whose rows are not moved";
+    } else if (n.reason == collective_reason::receiver_needs_it) {
+      print_op(out, n.op);
+      out << " computes it, and its receivers need it in another layout";
     } else if (n.reason == collective_reason::moved_instead) {
-      say_call(out, n.op);
-      out << " moves it in place of a larger operand";
+      print_op(out, n.op);
+      out << " moves it instead of a larger operand";
     } else if (c_.p.is(n.op, op_role::tiling)) {
-      out << "an action asks for it";
+      out << "an action requests it";
     } else {
-      say_call(out, n.op);
+      print_op(out, n.op);
       out << " needs it "
-          << (n.reason == collective_reason::whole_needed ? "whole" : "in another layout");
+          << (n.reason == collective_reason::whole_needed ? "unsharded" : "in another layout");
       print_loops(out, n);
     }
     op = named_by_call(op);
@@ -96,21 +98,21 @@ class explainer {
   }
 
  private:
-  static constexpr int most_operands = 16;  ///< of an op that are named
+  static constexpr int most_operands = 16;  ///< maximum number of an op's operands that are named
   const core_program& c_;
   source_names names_;
   const scope_list& scopes_;
-  /// Of the last note: the next one may be of another operand of the op.
-  struct said {
+  /// Texts of the last note; the next note may be about another operand of the same op.
+  struct cached_text {
     int of = -1;
     text words;
   };
-  said call_, backward_;
+  cached_text call_, backward_;
   op_id last_op_ = -1;
   int last_operand_ = 0;
-  vec<axis_set> torn_;  ///< by op: axes along which a conflict left it without a loop
+  vec<axis_set> conflict_axes_;  ///< by op: axes along which a conflict left it without a loop
 
-  constexpr void say_call(text& out, op_id o) {
+  constexpr void print_op(text& out, op_id o) {
     if (call_.of != o) {
       call_ = {o, {}};
       call(call_.words, o);
@@ -118,7 +120,7 @@ class explainer {
     }
     out << call_.words;
   }
-  /// The op that `call` names, or -1.
+  /// Returns the op that `call` names, or -1.
   constexpr op_id named_by_call(op_id o) const {
     const auto inserted = c_.inserted(o);
     if (c_.p.is(o, op_role::tiling)) return -1;
@@ -127,8 +129,8 @@ class explainer {
     const bool trims = inserted == padding_record::kind::trim && !c_.uses(v).empty();
     return trims ? named_by_call(c_.uses(v)[0].op) : -1;
   }
-  /// `matmul(%x, %w1)`; a wire is named as the op that it belongs to, what gives an op the true
-  /// size of a padded value as that op.
+  /// Prints `matmul(%x, %w1)`. A wire is named like the op that it belongs to, and so is an op that
+  /// trims a padded value to its true size for another op.
   constexpr void call(text& out, op_id o) const {
     if (c_.p.is(o, op_role::wire)) {
       out << c_.p.op(c_.nested.control_of(o)->marker).def->name;
@@ -179,7 +181,7 @@ class explainer {
     }
     return "a sum";
   }
-  /// What the op has to do with each axis; parts of an axis of which the same is true are joined.
+  /// Prints the op's relation to each axis; parts of one axis with the same relation are joined.
   constexpr void print_loops(text& out, const collective_note& n) {
     const axis_list list = in_order(n.axes, c_.mesh);
     for (int i = 0; i < list.count;) {
@@ -196,17 +198,17 @@ class explainer {
   }
   constexpr text loop_over(const collective_note& n, int axis, const text& name) {
     const loop* l = c_.nest_of(n.op).find(axis);
-    if (l == nullptr && torn_[n.op].contains(axis))
+    if (l == nullptr && conflict_axes_[n.op].contains(axis))
       return concat("a conflict left it without a loop over ", name);
     if (l == nullptr) return concat("it has no loop over ", name, whole_for(n, axis));
-    if (l->factor == any_factor) return concat("it is kept whole along ", name);
+    if (l->factor == any_factor) return concat("it is kept replicated along ", name);
     const factor& f = c_.map.at(n.op, l->factor);
     if (const int dim = sliced_dim(n, f); dim != no_dim)
       return concat("its loop over ", name, " slices dimension ", dim);
     return concat("its loop over ", name, " does not slice it");
   }
-  /// The operand that is the value of a note and of which this holds, or -1. Notes of one op stand
-  /// in the order of its operands, so that the search goes on where the last one ended.
+  /// Returns the operand that is the note's value and satisfies `holds`, or -1. Notes of one op are
+  /// ordered by operand, so the search resumes where the last one ended.
   template <class Holds>
   constexpr int operand_where(const collective_note& n, const Holds& holds) {
     const int count = c_.p.op(n.op).operand_count;
@@ -220,10 +222,11 @@ class explainer {
     }
     return -1;
   }
-  /// Why no loop can slice the value as it is sliced along an axis, if its op says so.
+  /// Returns the reason why no loop can slice the value along an axis as it is sliced, if the op
+  /// states one.
   constexpr text whole_for(const collective_note& n, int axis) {
     const std::string_view why = c_.p.op(n.op).def->needs_whole;
-    const int dim = c_.made(n.value).dim_of(axis);
+    const int dim = c_.produced_layout(n.value).dim_of(axis);
     if (dim < 0) return {};
     const int i = operand_where(n, [](int) { return true; });
     if (const text zeros = joined_with_zeros(n.op); !zeros.empty()) return zeros;
@@ -235,17 +238,19 @@ class explainer {
     if (why.empty()) return {};
     return concat(", since along dimension ", dim, ' ', why);
   }
-  /// A shift joins a value with what stands in front of it and behind it. (Ops of many operands are
-  /// not looked at for each of them.)
+  /// True if the op may be a shift: one that joins a value with what comes before and after it.
+  /// (Ops with many operands are excluded, to avoid searching all uses for each operand.)
   constexpr bool may_shift(op_id o) const { return c_.p.op(o).operand_count <= 3; }
-  /// Does an op join a value, or make one that is joined, with 0 times others?
+  /// Returns the explanation if an op, or a user of its result, concatenates a value with 0 times
+  /// others.
   constexpr text joined_with_zeros(op_id o) const {
     if (!may_shift(o)) return {};
     for (const use& u : c_.uses(c_.p.op(o).result))
       if (const text zeros = zero_times(u.op); !zeros.empty()) return zeros;
     return zero_times(o);
   }
-  /// Are values joined one of which is 0 times others? With zeros of a constant it is a shift.
+  /// Returns the explanation if a concatenated value is 0 times another one. With constant zeros
+  /// the op would be a shift.
   constexpr text zero_times(op_id o) const {
     if (c_.p.op(o).def->id != def<op::concatenate>.id || !may_shift(o)) return {};
     for (value_id v : c_.p.operands(o)) {
@@ -254,7 +259,7 @@ class explainer {
         continue;
       for (value_id each : c_.p.operands(q))
         if (is_zero(each))
-          return ", since 0 times an infinity is NaN; zeros of a constant would make it a shift, "
+          return ", since 0 times an infinity is NaN; constant zeros would make it a shift, "
                  "which exchanges borders";
     }
     return {};
@@ -266,7 +271,8 @@ class explainer {
     return n.def->id == def<op::constant>.id &&
            c_.p.attrs(c_.p.producer(v))[0] == std::bit_cast<std::int64_t>(0.0);
   }
-  /// Does an axis divide the one end of windows and not the other, which could be padded?
+  /// Returns advice to pad if an axis divides only one end of the windows and the other could be
+  /// padded.
   constexpr text nothing_common(op_id o, int f, int operand, int axis) const {
     const factor& of = c_.map.at(o, f);
     const std::int64_t pieces = c_.size(o, axis);
@@ -279,26 +285,27 @@ class explainer {
     vec<std::int64_t> attrs(given.begin(), given.end());
     const halo_cut larger = c_.stretch(o, f, attrs);
     if (!larger.possible || !larger.apart || from < pieces || to < pieces) return {};
-    return concat(", since it makes ", to, " of ", from, " elements, and ", pieces,
+    return concat(", since it computes ", to, " elements from ", from, ", and ", pieces,
                   " does not divide both; ",
                   in_syntax(c_.advice(), "uneven::pad", "\"pad\" at the end of the tactic"),
                   " lets it exchange borders");
   }
-  /// Would pieces be so small that what an op makes of each is more than they are?
+  /// Returns the reason if blocks would be so small that the op's result for each is larger than
+  /// the block.
   constexpr text too_small(op_id o, int f, int dim, int axis) const {
     const std::int64_t least = c_.map.at(o, f).least;
     if (least <= 1 || c_.local(o, f) >= least * c_.size(o, axis)) return {};
-    return concat(", since along dimension ", dim, " what it takes of a piece of fewer than ",
-                  least, " elements is more than the piece");
+    return concat(", since along dimension ", dim, " its result for a block of fewer than ", least,
+                  " elements would be larger than the block");
   }
-  /// The dimension of the value that a factor slices, or `no_dim`.
+  /// Returns the dimension of the value that a factor slices, or `no_dim`.
   constexpr int sliced_dim(const collective_note& n, const factor& f) {
     const int i = operand_where(n, [&](int i) { return c_.map.operand_dim(f, i) != no_dim; });
     return i < 0 ? no_dim : c_.map.operand_dim(f, i);
   }
 };
 
-/// Kinds of collectives that communicate.
+/// Number of kinds of collectives that communicate.
 inline constexpr int kind_count = 5;
 /// Bytes that a device sends in collectives, by kind.
 struct bytes_by_kind {
@@ -311,8 +318,8 @@ struct bytes_by_kind {
   }
 };
 
-/// Those of one run, as `cost::collective_bytes` counts them: of branches, of which one runs, the
-/// one that sends most. `next`: the note of the program's first collective.
+/// Returns the bytes of one run, counted like `cost::collective_bytes`: of several branches, only
+/// the one that sends the most. `next` is the note of the program's first collective.
 constexpr bytes_by_kind sent_by_kind(const program& p, const mesh& m,
                                      const vec<collective_note>& notes, std::size_t& next) {
   bytes_by_kind sum;

@@ -1,4 +1,4 @@
-/// The figures of a partitioned program, in one list.
+/// The list of all figures of a partitioned program.
 #pragma once
 
 #include <cstdint>
@@ -6,19 +6,20 @@
 
 #include <partita/schedule/partitioned.hpp>
 
-/// The figures of a summary: the constants of `check`, those of `summarize`, and the lines of
-/// `report` and `diff` all follow from this list. Each row is
+/// The figures of a program. The constants of `check`, the results of `summarize` and the lines of
+/// `report` and `diff` are all generated from this list. Each row is
 ///
-/// * `COUNTS(member, value)`: collectives; those inside of loops times their trip counts, or each
-///   once, as it stands in the text
-/// * `SIZE(member, value, name, before, after)`: flops or bytes, per device. `name`: in `diff`;
-///   `before` and `after`: around it in `report`; all empty: it is not in these texts
-/// * `NUMBER(member, value)`: a count. Conflicts are those left after the last tactic, ops those
-///   in the device-local program; for replicated values see replicated_value. `unknown_loops...`:
-///   loops of unknown length that count as one iteration each, in all and by the figures that
-///   depend on them
+/// * `COUNTS(member, value)`: numbers of collectives. One member multiplies collectives inside
+///   loops by the loops' trip counts, the other counts each collective of the text once
+/// * `SIZE(member, value, name, before, after)`: flops or bytes, per device. `name` is the label in
+///   `diff`; `before` and `after` surround the figure in `report`; all three are empty if these
+///   texts do not show it
+/// * `NUMBER(member, value)`: a count. Conflicts are those left after the last tactic; ops are
+///   those of the device-local program; for replicated values see replicated_value.
+///   `unknown_loops...` are the loops of unknown length that were counted as one iteration, in
+///   total and per figure that depends on them
 ///
-/// where `value` is made of `p`, the partitioned program, and `replicated`, a replicated_sum.
+/// In `value`, `p` is the partitioned program and `replicated` is a replicated_sum.
 // clang-format off
 #define PARTITA_FIGURES(COUNTS, SIZE, NUMBER)                                                  \
   COUNTS(collectives, p.collectives)                                                           \
@@ -46,7 +47,7 @@
 namespace partita {
 
 namespace schedule_detail {
-/// Of all values replicated by default, per device.
+/// The sum over all values replicated by default, per device.
 struct replicated_sum {
   std::int64_t bytes = 0;
   int count = 0;
@@ -60,7 +61,7 @@ struct replicated_sum {
 };
 }  // namespace schedule_detail
 
-/// The figures of PARTITA_FIGURES, as members.
+/// The figures of PARTITA_FIGURES as members.
 struct figures {
 #define PARTITA_COUNTS(member, value) partita::collectives member;
 #define PARTITA_SIZE(member, value, name, before, after) std::int64_t member = 0;
@@ -81,7 +82,7 @@ struct figures {
 
 namespace schedule_detail {
 
-/// How texts show a figure.
+/// A figure's label and the words around it in texts.
 struct figure_text {
   std::int64_t figures::*member;
   std::string_view name, before, after;
@@ -93,33 +94,34 @@ inline constexpr figure_text figure_texts[] = {
 #undef PARTITA_NOTHING
 #undef PARTITA_TEXT
 
-/// Stands for every figure of a program whose mistake has been reported; all comparisons hold, and
-/// whatever is computed from it is harmless, too.
-struct harmless {
-#define PARTITA_HARMLESS(type, op, result)                \
-  template <class T>                                      \
-  friend constexpr type operator op(harmless, const T&) { \
-    return result;                                        \
+/// A placeholder for every figure of a program whose error has already been reported. All
+/// comparisons with it are true, and arithmetic on it returns another placeholder, so that it
+/// causes no further diagnostics.
+struct placeholder_figure {
+#define PARTITA_PLACEHOLDER(type, op, result)                       \
+  template <class T>                                                \
+  friend constexpr type operator op(placeholder_figure, const T&) { \
+    return result;                                                  \
   }
-  PARTITA_HARMLESS(bool, ==, true)
-  PARTITA_HARMLESS(bool, <, true)
-  PARTITA_HARMLESS(bool, >, true)
-  PARTITA_HARMLESS(bool, <=, true)
-  PARTITA_HARMLESS(bool, >=, true)
-  PARTITA_HARMLESS(harmless, +, {})
-  PARTITA_HARMLESS(harmless, -, {})
-  PARTITA_HARMLESS(harmless, *, {})
-  PARTITA_HARMLESS(harmless, /, {})
-#undef PARTITA_HARMLESS
-  constexpr harmless operator[](int) const { return {}; }
+  PARTITA_PLACEHOLDER(bool, ==, true)
+  PARTITA_PLACEHOLDER(bool, <, true)
+  PARTITA_PLACEHOLDER(bool, >, true)
+  PARTITA_PLACEHOLDER(bool, <=, true)
+  PARTITA_PLACEHOLDER(bool, >=, true)
+  PARTITA_PLACEHOLDER(placeholder_figure, +, {})
+  PARTITA_PLACEHOLDER(placeholder_figure, -, {})
+  PARTITA_PLACEHOLDER(placeholder_figure, *, {})
+  PARTITA_PLACEHOLDER(placeholder_figure, /, {})
+#undef PARTITA_PLACEHOLDER
+  constexpr placeholder_figure operator[](int) const { return {}; }
 };
-struct harmless_collectives : harmless {
-  harmless all_gather, all_reduce, reduce_scatter, all_to_all, permute;
-  constexpr harmless total() const { return {}; }
+struct placeholder_collectives : placeholder_figure {
+  placeholder_figure all_gather, all_reduce, reduce_scatter, all_to_all, permute;
+  constexpr placeholder_figure total() const { return {}; }
 };
-struct harmless_figures {
-#define PARTITA_COUNTS(member, value) harmless_collectives member;
-#define PARTITA_NUMBER(member, ...) harmless member;
+struct placeholder_figures {
+#define PARTITA_COUNTS(member, value) placeholder_collectives member;
+#define PARTITA_NUMBER(member, ...) placeholder_figure member;
   PARTITA_FIGURES(PARTITA_COUNTS, PARTITA_NUMBER, PARTITA_NUMBER)
 #undef PARTITA_COUNTS
 #undef PARTITA_NUMBER

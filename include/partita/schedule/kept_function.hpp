@@ -1,4 +1,4 @@
-/// Functions that tactics keep.
+/// Functions stored in tactics.
 #pragma once
 
 #include <array>
@@ -21,24 +21,25 @@ using placement_function = placement (*)(std::string_view name, const shape& glo
 
 namespace schedule_detail {
 
-/// The bytes of a function that a tactic keeps, at most.
+/// Maximum number of bytes of a stored function.
 inline constexpr std::size_t most_captured = 64;
 
 template <class F>
 inline constexpr bool keeps = std::is_trivially_copyable_v<F> && sizeof(F) <= most_captured;
 
-/// Why a placement function cannot be kept; empty if it can.
+/// The reason why a placement function cannot be stored; empty if it can.
 template <class F>
 class capture_error {
  public:
   constexpr capture_error() {
     text t;
     if (!std::is_trivially_copyable_v<F>)
-      t << "S031 placement function: it captures what owns memory or cannot be copied as bytes; "
+      t << "S031 placement function: it captures an object that owns memory or cannot be copied as "
+           "bytes; "
            "capture a std::string_view, a pointer or a reference";
     else if (!keeps<F>)
       t << "S031 placement function: it captures " << sizeof(F) << " bytes, at most "
-        << most_captured << " are kept; capture a pointer or a reference";
+        << most_captured << " are allowed; capture a pointer or a reference";
     for (std::size_t i = 0; i < t.size() && i + 1 < sizeof chars_; ++i) chars_[i] = t.view()[i];
   }
   constexpr std::string_view view() const { return chars_; }
@@ -53,11 +54,11 @@ struct capture_message {
   constexpr std::string_view operator()() const { return capture_error_of<F>.view(); }
 };
 
-/// A function of a name and a shape, or a class with a const call operator, kept as its bytes: so
-/// that a tactic that captures integers can be a constexpr variable. (What it owns could not be:
-/// GCC 12 takes no array of what has a destructor for a constant expression.)
+/// A function of a name and a shape, or a class with a const call operator, stored as bytes. A
+/// tactic that captures integers can then be a constexpr variable. (It could not own memory: GCC 12
+/// does not accept an array of elements with destructors as a constant expression.)
 ///
-/// Errors    S031 what it captures cannot be kept
+/// Errors    S031 the captures cannot be stored
 class kept_function {
  public:
   constexpr kept_function() = default;
@@ -76,7 +77,7 @@ class kept_function {
   constexpr placement operator()(std::string_view name, const shape& global) const;
 
  private:
-  /// Has it no bytes that tell it from others?
+  /// True if the function has no state, so that it can be default-constructed when it is called.
   template <class F>
   static constexpr bool made_anew = std::is_empty_v<F>&& std::is_default_constructible_v<F>;
   using bytes_caller = placement (*)(const kept_function&, std::string_view, const shape&);

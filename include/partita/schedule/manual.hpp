@@ -1,4 +1,4 @@
-/// Manual tactics: named values, and where each is to lie along one axis.
+/// Manual tactics: named values, and the placement of each along one axis.
 ///
 /// Source    PartIR, section 3 and appendix A.6
 #pragma once
@@ -16,33 +16,38 @@
 #include <partita/schedule/tactic.hpp>
 #include <partita/support/kept_name.hpp>
 #include <partita/support/separate.hpp>
+#include <partita/support/syntax.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
 
+/// The type of `replicated`.
 struct replicated_t {
-  /// `replicated(p)`: what is replicated although nobody asked for it, see replicated_by_default.
+  /// `replicated(p)` returns the values that are replicated by default, see replicated_by_default.
   template <class Partitioned>
   constexpr auto operator()(const Partitioned& p) const {
     return replicated_by_default(p);
   }
 };
+/// The type of `first_divisible_dim`.
 struct first_divisible_dim_t {};
+/// The type of `unknown`.
 struct unknown_t {};
 
-/// Keeps the value whole along the axis (`atomic`), and its updated version too.
+/// Placement that keeps a value, and its next state, replicated along the axis (`atomic`).
 inline constexpr replicated_t replicated{};
-/// The first dimension whose local size the axis divides; of layers that are stacked for a loop the
-/// first one of a layer. A value that has none stays as it is, which the tactic's report says; a
-/// tactic that pads takes its largest dimension.
+/// Placement on the first dimension whose local size the axis divides. For layers stacked for a
+/// loop, it is the first such dimension of a layer. A value without such a dimension is left as it
+/// is, and the tactic's report notes that; a tactic that pads shards its largest dimension instead.
 inline constexpr first_divisible_dim_t first_divisible_dim{};
-/// Leaves the value to propagation.
+/// Placement that leaves the value to propagation.
 inline constexpr unknown_t unknown{};
 
-/// Where a value lies along an axis: a dimension, `replicated`, `first_divisible_dim`, `unknown`,
-/// or what a function of its name and shape says: a function, a lambda, or any other class with a
-/// const call operator. It may capture, at most 64 bytes, which are copied; in constant evaluation
-/// no pointers and references (see std::bit_cast).
+/// The placement of a value along an axis: a dimension, `replicated`, `first_divisible_dim`,
+/// `unknown`, or the result of a function of its name and shape. The function may be a function
+/// pointer, a lambda, or any class with a const call operator. Its captures are copied and may have
+/// at most 64 bytes; in constant evaluation they must not contain pointers or references (see
+/// std::bit_cast).
 class placement {
  public:
   enum kind_type : std::uint8_t { dimension, whole, first_divisible, leave, callable };
@@ -83,12 +88,12 @@ constexpr placement schedule_detail::kept_function::operator()(std::string_view 
   return call_ != nullptr ? call_(*this, name, global) : function_(name, global);
 }
 
-/// One line of a manual tactic. The name selects an input, a tag or an output, or all those below a
-/// prefix ("params" selects "params.w1" and "params.layers.0.up"), or those that a pattern stands
-/// for ("params.layers.*.up"; `**` goes over dots). One that selects none of them selects inner
-/// values in the same way, where the program has names for them (program::labels). With a tag it
-/// selects the tag's cotangent, "grad.h" with "h", which takes the same placement if no entry
-/// selects its own name and nothing has placed it along the axis.
+/// One entry of a manual tactic. The name selects an input, a tag or an output; all of them below a
+/// prefix ("params" selects "params.w1" and "params.layers.0.up"); or those that match a pattern
+/// ("params.layers.*.up"; `**` also matches dots). If it selects none of these, it selects inner
+/// values in the same way, provided that the program has names for them (program::labels). An entry
+/// for a tag also applies to the tag's cotangent ("h" selects "grad.h"), unless another entry
+/// selects the cotangent by its own name or it is already placed along the axis.
 struct manual_entry {
   std::string_view name;
   placement where;
@@ -96,7 +101,7 @@ struct manual_entry {
 
 namespace schedule_detail {
 
-/// A line of a manual tactic that outlives the strings it was made of.
+/// A copy of a manual entry that owns its strings.
 struct kept_manual_entry : kept_selector {
   placement where = unknown;
   constexpr kept_manual_entry() = default;
@@ -104,19 +109,22 @@ struct kept_manual_entry : kept_selector {
       : kept_selector(e.name), where(e.where) {}
 };
 
-/// What a manual tactic does, whether its lines are known to the compiler or not.
-struct placing {
+/// The actions of a manual tactic, independent of the number of its entries.
+struct manual_actions {
   std::string_view axis_;
   span<const kept_manual_entry> entries_;
   uneven uneven_ = uneven::unsaid;
 
   constexpr void apply(tactic_context& c) const;
-  /// What `apply` does.
+  /// Implements `apply`.
   constexpr void place_all(tactic_context& c) const {
     const int axis = c.axis(axis_);
     if (axis < 0) return;
-    vec<placed> states;  // outputs that must end up as their input
-    const auto who = [&] { return concat("manual(\"", axis_, "\")"); };
+    vec<placed> states;  // outputs that get the placement of their input
+    const auto who = [&] {
+      const syntax s = c.core().advice();
+      return concat(in_syntax(s, "manual(\"", "manual \""), axis_, in_syntax(s, "\")", "\""));
+    };
     entry_list(entries_, who).for_each(c, [&](const selected_value& v, std::size_t e) {
       if (!v.is_cotangent || !c.is_placed(v.value.value, axis))
         place(c, v, axis, entries_[e].where, states);
@@ -125,7 +133,8 @@ struct placing {
     bool again = false;
     for (const auto& s : states) {
       if (c.error || c.dim_of(s.value, axis) == s.dim) continue;
-      // Nobody named the dimension: what propagation took instead stays, and note_states tells.
+      // The user did not name the dimension, so the one that propagation chose stays; note_states
+      // adds a note.
       if (!s.named && c.is_tiled(s.value, axis)) continue;
       c.tile(s.value, s.dim, axis, uneven_);
       again = true;
@@ -137,7 +146,7 @@ struct placing {
   struct placed {
     value_id value = -1;
     int dim = -1;
-    bool named = true;  ///< else it is the first divisible one of its input
+    bool named = true;  ///< false if it is the first divisible dimension of its input
   };
 
   constexpr void place(tactic_context& c, const selected_value& v, int axis, const placement& given,
@@ -171,10 +180,9 @@ struct placing {
       case placement::leave:
         break;
       case placement::callable:
-        c.error.record("S009", "manual(\"", axis_, "\"): the placement function gives for \"",
-                       v.name,
-                       "\" another function; a dimension, replicated, first_divisible_dim or "
-                       "unknown is needed");
+        c.error.record("S009", "manual(\"", axis_,
+                       "\"): the placement function returns another function for \"", v.name,
+                       "\"; return a dimension, replicated, first_divisible_dim or unknown");
         break;
     }
   }
@@ -187,7 +195,7 @@ struct placing {
         return c.tile(v.value, d, axis, uneven_);
       if (local[d] > 0 && (largest < 0 || local[d] > local[largest])) largest = d;
     }
-    if (local.rank == first) return;  // a scalar has nothing to shard
+    if (local.rank == first) return;  // a scalar has no dimension to shard
     if (largest >= 0 && uneven_ == uneven::pad) return c.tile(v.value, largest, axis, uneven_);
     text name;
     c.core().named.print(name, axis);
@@ -200,30 +208,38 @@ struct placing {
 }  // namespace schedule_detail
 
 namespace separate {
-void apply(const schedule_detail::placing& p, tactic_context& c);
+void apply(const schedule_detail::manual_actions& p, tactic_context& c);
 }
 
 namespace schedule_detail {
-constexpr void placing::apply(tactic_context& c) const {
+constexpr void manual_actions::apply(tactic_context& c) const {
   PARTITA_RETURN(place_all(c), separate::apply(*this, c));
 }
 }  // namespace schedule_detail
 
-/// Shards named values along one axis of the mesh, or along a part of one: `manual("A:(1)4", ...)`
-/// is about the first 4 positions of "A", each with what is left of it.
+/// Shards named values along one axis of the mesh, or along a sub-axis: `manual("A:(1)4", ...)`
+/// shards along the most major part of "A", of size 4, and leaves the rest of the axis to other
+/// tactics.
 ///
 /// Effect    `tile` or `atomic` for each selected value, in the order of the entries, then
-///           `propagate`. Of several entries that select a value the one with the longest name
-///           counts. An output that has the name of an input is that input's next state: it takes
-///           the same placement, so that the results of one step fit the arguments of the next;
-///           but where first_divisible_dim chose it and propagation another one, that stays, and
-///           a note says so.
-///           A size that the axis does not divide is an error, unless the tactic says uneven::pad.
+///           `propagate`. If several entries select a value, the one with the longest name applies.
+///           An output with the name of an input is that input's next state and gets the same
+///           placement, so the results of one step fit the arguments of the next. If
+///           first_divisible_dim chose the input's dimension and propagation chose another one for
+///           the output, the output keeps it, and a note reports that.
+/// Legal     if the axis divides each dimension (or the tactic has uneven::pad), no value is
+///           sharded twice, and no axis shards a value on two dimensions
+/// Pros      exact control of single values; propagation shards everything that follows from them
+/// Cons      one axis at a time, and names have to be listed or matched
+/// Collectives  those that propagation implies: all_reduce or reduce_scatter where a contracted
+///           dimension is sharded, all_gather, all_to_all or all_slice where layouts of producer
+///           and user differ, permute where an op reads elements of neighbouring blocks
 /// Errors    S001 unknown axis, S002 dimension out of range, S003 size does not divide, S004 axis
-///           used twice, S005 already sliced, S006 nothing has that name or prefix, S007 two
-///           entries of one name, S009 a function that gives a function, S021 not a sub-axis, S022
-///           a sub-axis does not divide its axis, S023 the axis is split otherwise, S024 one tactic
-///           pads what another one refuses to pad
+///           used twice, S005 already sliced, S006 no value has that name or prefix, S007 two
+///           entries have the same name, S009 a placement function returns a function, S021 not a
+///           sub-axis, S022 a sub-axis does not divide its axis, S023 the axis is already split
+///           differently, S024 one tactic pads a dimension that another one refuses to pad
+/// Source    PartIR, section 3 and appendix A.6
 template <std::size_t N>
 class manual_tactic {
  public:
@@ -231,14 +247,14 @@ class manual_tactic {
                           std::string_view name, uneven policy = uneven::unsaid)
       : manual_tactic(axis, entries, name, policy, std::make_index_sequence<N>{}) {}
   constexpr std::string_view name() const { return name_; }
-  /// The same tactic under another name.
+  /// Returns the same tactic with another name.
   constexpr manual_tactic named(std::string_view n) const {
     manual_tactic t = *this;
     t.name_ = n;
     return t;
   }
   constexpr void apply(tactic_context& c) const {
-    schedule_detail::placing{axis_, {entries_, N}, uneven_}.apply(c);
+    schedule_detail::manual_actions{axis_, {entries_, N}, uneven_}.apply(c);
   }
 
  private:
@@ -255,8 +271,8 @@ class manual_tactic {
   schedule_detail::kept_manual_entry entries_[N];
 };
 
-/// `manual("B", {{"x", 0}, {"params", replicated}})`, optionally with a name for reports, and with
-/// what becomes of dimensions that the axis does not divide.
+/// Returns a manual tactic: `manual("B", {{"x", 0}, {"params", replicated}})`. The name appears in
+/// reports; `policy` applies to dimensions that the axis does not divide.
 template <std::size_t N>
 constexpr manual_tactic<N> manual(std::string_view axis, const manual_entry (&entries)[N],
                                   std::string_view name = "manual",

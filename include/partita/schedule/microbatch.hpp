@@ -1,4 +1,4 @@
-/// The microbatch tactic: a batch in several steps, one after the other.
+/// The microbatch tactic: processes a batch in several steps, in sequence.
 ///
 /// Source    PartIR, section 8 (microbatching as a sequential loop); GPipe, arXiv:1811.06965
 #pragma once
@@ -11,11 +11,12 @@
 #include <partita/schedule/rewriting.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/support/kept_name.hpp>
+#include <partita/support/syntax.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
 
-/// An input, or all below a prefix, and the dimension that is the batch.
+/// The batch dimension of an input, or of all inputs below a prefix.
 struct microbatch_entry {
   std::string_view name;
   int dim;
@@ -23,7 +24,7 @@ struct microbatch_entry {
 
 namespace schedule_detail {
 
-/// A line of a microbatch tactic that outlives the strings it was made of.
+/// A copy of a microbatch entry that owns its string.
 struct kept_microbatch_entry {
   kept_name name;
   int dim = 0;
@@ -31,21 +32,22 @@ struct kept_microbatch_entry {
   constexpr explicit kept_microbatch_entry(const microbatch_entry& e) : name(e.name), dim(e.dim) {}
 };
 
-/// What a microbatch tactic does, whether its lines are known to the compiler or not.
-struct stepping {
+/// The rewrite of a microbatch tactic, independent of the number of its entries.
+struct microbatch_rewrite {
   std::int64_t n_;
   span<const kept_microbatch_entry> entries_;
 
-  // Before its uses: Clang keeps templates of a precompiled header for later otherwise.
+  // Defined before its uses: otherwise Clang postpones templates of a precompiled header.
   template <class... Parts>
   constexpr void fail(rewriting& r, std::string_view code, Parts... parts) const {
-    r.error.record(code, "microbatch(", n_, "): ", parts...);
+    r.error.record(code, in_syntax(r.advice, "microbatch(", "microbatch "), n_,
+                   in_syntax(r.advice, "): ", ": "), parts...);
   }
 
-  /// The loop is there before the first action.
+  /// Adds the loop to the program, before the first action.
   constexpr void rewrite(rewriting& r) const {
     if (n_ < 1) return fail(r, "S010", "at least one step is needed");
-    // Steps see their own slices, and a step is a step.
+    // Steps read only their own slices, and the virtual axis must not be split.
     core_program c(r.p, mesh{{"microbatch", n_}}, {.halos = false, .may_split = false});
     for (const auto& e : entries_) slice(r, c, e);
     if (r.error || n_ == 1) return;
@@ -54,7 +56,7 @@ struct stepping {
     if (r.error) return;
     sequential_program s = in_sequence(c, 0);
     if (s.p.error)
-      fail(r, "S014", "the program with the loop is wrong: ", s.p.error.message.view());
+      fail(r, "S014", "the program with the loop is invalid: ", s.p.error.message.view());
     if (s.loops == 0) {
       text names;
       append_list(names, static_cast<int>(entries_.size()),
@@ -62,7 +64,7 @@ struct stepping {
       if (entries_.empty())
         fail(r, "S013", "no input is named as batch; name each with its batch dimension");
       else
-        fail(r, "S013", "no op is computed slice by slice of ", names);
+        fail(r, "S013", "no op is computed slice by slice for ", names);
     }
     if (r.error) return;
     r.p = static_cast<program&&>(s.p);
@@ -91,13 +93,14 @@ struct stepping {
                     max_rank, "; merge two of its dimensions");
       for (const auto& before : r.sliced)
         if (before.input == i && before.dim == e.dim)
-          return fail(r, "S011", "dimension ", e.dim, " of \"", name,
-                      "\" is in a loop of microbatches already; a dimension is sliced once");
+          return fail(
+              r, "S011", "dimension ", e.dim, " of \"", name,
+              "\" is already in a loop of microbatches; a dimension can be sliced only once");
       r.sliced.push_back({i, e.dim});
       r.error.record(c.tile(c.p.inputs[i], e.dim, 0));
     }
     if (!found)
-      fail(r, "S006", "no input is named \"", e.name.view(), "\" or lies below it; ",
+      fail(r, "S006", "no input is named \"", e.name.view(), "\" or is below it; ",
            known_names_or_below(e.name.view(), known));
   }
   constexpr void refuse(rewriting& r, const core_program& c, const conflict& each) const {
@@ -124,23 +127,25 @@ struct stepping {
 
 }  // namespace schedule_detail
 
-/// Runs what is computed from a batch in n steps, each for a slice of it.
+/// Processes everything that is computed from a batch in n steps, each for one slice of the batch.
 ///
-/// Effect    a loop over a virtual axis of n positions, by the same tile maps and propagation as
-///           over an axis of the mesh, which becomes a `scan`: results summed over the batch
-///           (gradients) are accumulated, results per example are stacked, the rest (an optimizer)
-///           stays outside. Step i takes every n-th example from example i on (of blocks of
-///           examples, where an op in the loop has fewer positions than the batch).
-/// Legal     when n divides the batch, and what depends on it is sliced in one way. It may stand
-///           anywhere in a schedule: the other tactics see the program with the loop.
-/// Pros      memory for activations divided by n
-/// Cons      collectives inside of the loop run n times (a sharded parameter is gathered in each
-///           step); smaller products
-/// Collectives  none; gradients are reduced once, behind the loop
-/// Errors    S002 dimension out of range, S003 n does not divide the dimension or what it becomes,
-///           S006 no such input, S010 n below 1, S011 a dimension is sliced twice, S012 an op would
-///           have to be sliced in two ways, S013 no op is computed slice by slice,
-///           S014 an input has as many dimensions as there can be
+/// Effect    adds a loop over a virtual axis of n positions, found by the same tile maps and
+///           propagation as for an axis of the mesh. The loop becomes a `scan`: results summed over
+///           the batch (gradients) are accumulated, results per example are stacked, and everything
+///           else (an optimizer) stays outside. Step i processes every n-th example, starting with
+///           example i, or blocks of examples if an op in the loop has fewer positions than the
+///           batch.
+/// Legal     if n divides the batch, and each op that depends on the batch is sliced in one way.
+///           The tactic may be anywhere in a schedule: all other tactics see the program with the
+///           loop.
+/// Pros      the memory for activations is divided by n
+/// Cons      collectives inside the loop run n times (a sharded parameter is gathered in each
+///           step), and matrix products are smaller
+/// Collectives  none; gradients are reduced once, after the loop
+/// Errors    S002 dimension out of range, S003 n does not divide the dimension or one computed from
+///           it, S006 no such input, S010 n below 1, S011 a dimension is sliced twice, S012 an op
+///           would have to be sliced in two ways, S013 no op is computed slice by slice, S014 an
+///           input already has the maximum rank
 template <std::size_t N>
 class microbatch_tactic {
  public:
@@ -148,17 +153,17 @@ class microbatch_tactic {
                               std::string_view name)
       : microbatch_tactic(n, entries, name, std::make_index_sequence<N>{}) {}
   constexpr std::string_view name() const { return name_; }
-  /// The same tactic under another name.
+  /// Returns the same tactic with another name.
   constexpr microbatch_tactic named(std::string_view n) const {
     microbatch_tactic t = *this;
     t.name_ = n;
     return t;
   }
 
-  /// No actions: the loop is there before the first one.
+  /// Does nothing: the loop is added before the first action.
   constexpr void apply(tactic_context&) const {}
   constexpr void rewrite(rewriting& r) const {
-    schedule_detail::stepping{n_, {entries_, N}}.rewrite(r);
+    schedule_detail::microbatch_rewrite{n_, {entries_, N}}.rewrite(r);
   }
 
  private:
@@ -172,7 +177,7 @@ class microbatch_tactic {
   schedule_detail::kept_microbatch_entry entries_[N];
 };
 
-/// `microbatch(4, {{"x", 0}})`, optionally with a name for reports.
+/// Returns a microbatch tactic: `microbatch(4, {{"x", 0}})`. The name appears in reports.
 template <std::size_t N>
 constexpr microbatch_tactic<N> microbatch(std::int64_t n, const microbatch_entry (&entries)[N],
                                           std::string_view name = "microbatch") {

@@ -1,4 +1,4 @@
-/// `partition`: runs a schedule over a program.
+/// `partition`: applies a schedule to a program.
 #pragma once
 
 #include <concepts>
@@ -16,36 +16,36 @@
 
 namespace partita {
 
-/// A typed list of tactics, applied first to last.
+/// Returns a typed list of tactics, applied first to last.
 template <Tactic... Tactics>
 constexpr auto schedule(Tactics... tactics) {
   return boost::hana::make_tuple(tactics...);
 }
 
-/// For partition_options::prove: nothing is proved, not by default either.
+/// A value for partition_options::prove that turns proofs off, including the default one.
 constexpr bool no_proof(const program&, const device_program&, failure&) { return false; }
 
-/// What `partition` is to refuse and to check, and which passes run over the collectives.
+/// Options of `partition`: limits, checks, and passes over the collectives.
 struct partition_options {
   static constexpr std::int64_t off = -1;
-  /// A value of more bytes than this on one device that is replicated by default is an error
-  /// (S020): it is to be sharded, or placed `replicated`.
+  /// Maximum bytes per device of a value that is replicated by default (S020). A larger value must
+  /// be sharded or placed `replicated`.
   std::int64_t strict = off;
   partita::passes passes = {};
-  /// Rewrites that let collectives run beside kernels, for one machine.
+  /// Rewrites that overlap collectives with kernels, for one machine.
   overlapping overlap = {};
-  /// Verifies the device-local program that was made (P001). Builds without NDEBUG do so at run
-  /// time in any case; in constant evaluation it takes a sixth of the time again, so that `check`
-  /// does it on demand only.
+  /// If true, verifies the resulting device-local program (P001). Builds without NDEBUG always do
+  /// so at run time. In constant evaluation it adds a sixth of the time, so `check` does it only on
+  /// request.
   bool verify = false;
-  /// Proves the device-local program that was made, or says why it is not proved (Q...): what
-  /// <partita/prove/prove.hpp> calls `proof`, or `proof_in_debug`. On several meshes the pipeline,
-  /// with <partita/mpmd/prove_pipeline.hpp>. Where nothing is said, programs that use the library
-  /// that is compiled once (partita::separate) prove it in builds without NDEBUG, at run time;
+  /// Proves the resulting device-local program, or reports why it is not proved (Q...). Use `proof`
+  /// or `proof_in_debug` of <partita/prove/prove.hpp>; for several meshes,
+  /// <partita/mpmd/prove_pipeline.hpp> proves the pipeline. If this is null, programs that use the
+  /// compiled library (partita::separate) are proved at run time in builds without NDEBUG;
   /// `no_proof` turns that off.
   bool (*prove)(const program& source, const device_program& made, failure& f) = nullptr;
 
-  /// Errors    S027 `strict` is negative but not `off`, C001 a size of a pass is negative
+  /// Errors    S027 `strict` is negative but not `off`, C001 a pass has a negative size
   constexpr failure validate() const {
     failure f;
     if (strict < 0 && strict != off)
@@ -54,6 +54,7 @@ struct partition_options {
     f.record(passes.validate());
     return f;
   }
+  /// True if `partition` verifies its result.
   constexpr bool verifies() const {
 #ifdef NDEBUG
     return verify;
@@ -76,9 +77,9 @@ constexpr Partitioned partition(program&& source, const mesh& m, const Schedule&
   validate(r, m);
   r.error.record(options.validate());
   if (!r.error) r.error.record(options.overlap.options.validate(m));
-  const vec<rewritten_by> said = rewrite(r, tactics);
+  const vec<rewrite_report> rewrite_reports = rewrite(r, tactics);
   if (!r.error) r.core = core_program(r.sharded(), m, options.passes.core());
-  apply_tactics(r, tactics, said);
+  apply_tactics(r, tactics, rewrite_reports);
   finish(r, options);
   return r;
 }
@@ -87,14 +88,14 @@ template <class Schedule, class Partitioned>
 constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
                              const partition_options& options) {
   r.error.record(options.validate());
-  vec<rewritten_by> said;
+  vec<rewrite_report> rewrite_reports;
   for_each_tactic(tactics, [&](const auto& t) {
-    said.push_back({});
+    rewrite_reports.push_back({});
     if (rewrites(t))
       r.error.record("S028", "extend: \"", t.name(),
                      "\" rewrites the program, which has been partitioned; give it to partition");
   });
-  apply_tactics(r, tactics, said);
+  apply_tactics(r, tactics, rewrite_reports);
   finish(r, options);
   return r;
 }
@@ -119,20 +120,19 @@ constexpr Partitioned after(const Partitioned& p, int tactic, Partitioned r) {
 
 namespace schedule_detail {
 
-/// What is said of a schedule that is none; nothing of one.
+/// Error text for an argument that is not a schedule; empty otherwise.
 template <class Schedule>
 struct schedule_message {
   constexpr text operator()() const {
     if constexpr (Tactic<Schedule>)
-      return "S039 partition: a tactic stands where the schedule is wanted; write "
-             "pt::schedule(tactic)";
+      return "S039 partition: the schedule is a single tactic; write pt::schedule(tactic)";
     else if constexpr (!TacticRange<Schedule> && !boost::hana::Foldable<Schedule>::value)
-      return "S039 partition: what stands where the schedule is wanted is none; write "
-             "pt::schedule(tactics...), or give a vector of tactics of one type";
+      return "S039 partition: the argument is not a schedule; write pt::schedule(tactics...), or "
+             "pass a vector of tactics of one type";
     return {};
   }
 };
-/// Stands for several tactics, and is what `{BP, MP}` becomes, where a schedule is wanted.
+/// Accepts several tactics: the type that `{BP, MP}` converts to where a schedule is expected.
 struct several_tactics {
   template <class... Tactics>
   constexpr several_tactics(const Tactics&...) {}
@@ -140,7 +140,7 @@ struct several_tactics {
 template <class Result>
 struct several_message {
   constexpr text operator()() const {
-    return "S039 partition: several tactics stand where the schedule is wanted; write "
+    return "S039 partition: several tactics are passed without a schedule; write "
            "pt::schedule(tactics...)";
   }
 };
@@ -148,7 +148,7 @@ template <class Schedule>
 inline constexpr bool is_schedule =
     !Tactic<Schedule> && (TacticRange<Schedule> || boost::hana::Foldable<Schedule>::value);
 
-/// Errors    P000 it did not compile
+/// Errors    P000 the schedule did not compile
 template <class Partitioned>
 constexpr Partitioned not_partitioned(Partitioned r) {
   r.error.record("P000", "partition: the schedule did not compile");
@@ -166,19 +166,19 @@ partitioned extend(partitioned&& r, const vec<schedule_detail::any_tactic>& tact
 partitioned after(const partitioned& p, int tactic);
 }  // namespace separate
 
-/// Applies a schedule to a program on a mesh. The schedule is what `schedule(...)` gives, or, where
+/// Applies a schedule to a program on a mesh. The schedule is the result of `schedule(...)` or, if
 /// it is known only at run time, a range of tactics of one type.
 ///
-/// At run time a mistake is thrown as `error`; in constant evaluation it is kept in
-/// `partitioned::error`, which `check` shows. Cost: linear in ops and tactics, independent of the
-/// number of devices.
-/// Errors    S039 it is no schedule, M001 to M004 the mesh, S020 a value is replicated against
-/// `options.strict`, P001 the
-///           program that was made is wrong (if that is checked), those of the options and of the
-///           tactics
+/// At run time an error is thrown as `error`. In constant evaluation it is stored in
+/// `partitioned::error`, which `check` reports.
 ///
-/// (`Partitioned` is what it says: as a parameter it keeps compilers from making what the stages
-/// consist of where the header is only included.)
+/// Cost      linear in ops and tactics, independent of the number of devices
+/// Errors    S039 the argument is not a schedule, M001 to M005 the mesh, S020 a value is replicated
+///           beyond `options.strict`, P001 the resulting program is wrong (if verified), those of
+///           the options and of the tactics
+///
+/// (`Partitioned` is always `partitioned`. As a template parameter it keeps compilers from
+/// instantiating the stages in files that only include this header.)
 template <class Schedule, std::same_as<partitioned> Partitioned = partitioned>
 constexpr Partitioned partition(program source, const mesh& m, const Schedule& tactics,
                                 const partition_options& options = {}) {
@@ -189,13 +189,13 @@ constexpr Partitioned partition(program source, const mesh& m, const Schedule& t
     PARTITA_RETURN(schedule_detail::partition(static_cast<program&&>(source), m, tactics, options,
                                               Partitioned()),
                    separate::partition(static_cast<program&&>(source), m,
-                                       schedule_detail::erased(tactics), options));
+                                       schedule_detail::type_erased(tactics), options));
   }
 }
 
-/// What is written without `schedule(...)`: one tactic after the other, or in braces.
+/// Overloads for tactics that are passed without `schedule(...)`, in sequence or in braces.
 ///
-/// Errors    S039 it is no schedule
+/// Errors    S039 the argument is not a schedule
 template <Tactic First, Tactic Second, class... More,
           std::same_as<partitioned> Partitioned = partitioned>
 constexpr Partitioned partition(const program&, const mesh&, const First&, const Second&,
@@ -210,8 +210,9 @@ constexpr Partitioned partition(const program&, const mesh&, schedule_detail::se
   return schedule_detail::not_partitioned(Partitioned());
 }
 
-/// Goes on from where a schedule ended: the same as its tactics and these in one schedule, without
-/// doing the first ones again. Options are those of the first call, but for `strict` and `verify`.
+/// Applies further tactics to a partitioned program. The result is that of one schedule with all of
+/// the tactics, without repeating the first ones. Options are those of the first call, except for
+/// `strict` and `verify`.
 ///
 /// Errors    S028 a tactic that rewrites the program (microbatch, remat) comes too late; and those
 ///           of partition
@@ -222,16 +223,18 @@ constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
     report_static_error<schedule_detail::schedule_message<Schedule>>();
     return schedule_detail::not_partitioned(Partitioned());
   } else {
-    PARTITA_RETURN(
-        schedule_detail::extend(static_cast<Partitioned&&>(r), tactics, options),
-        separate::extend(static_cast<Partitioned&&>(r), schedule_detail::erased(tactics), options));
+    PARTITA_RETURN(schedule_detail::extend(static_cast<Partitioned&&>(r), tactics, options),
+                   separate::extend(static_cast<Partitioned&&>(r),
+                                    schedule_detail::type_erased(tactics), options));
   }
 }
 
-/// The program as it was after tactic number `tactic` of its schedule, counted from 0: device-local
-/// program, cost, layouts and all. Costs a propagation and a lowering.
+/// Returns the program as it was after tactic number `tactic` of its schedule, counted from 0, with
+/// its device-local program, cost and layouts.
 ///
-/// Errors    P007 there is no such tactic
+/// Cost      one propagation and one lowering
+///
+/// Errors    P007 no such tactic
 template <std::same_as<partitioned> Partitioned = partitioned>
 constexpr Partitioned after(const Partitioned& p, int tactic) {
   PARTITA_RETURN(schedule_detail::after(p, tactic, Partitioned()), separate::after(p, tactic));

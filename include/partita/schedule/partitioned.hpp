@@ -1,4 +1,4 @@
-/// What `partition` gives.
+/// The result of `partition`.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,25 @@
 
 namespace partita {
 
-/// What one tactic did.
+/// The effects of one tactic.
 struct tactic_report {
   text name;
   int first_action = 0, last_action = 0;  ///< [first, last) of core_program::actions
-  collectives counts;                     ///< of the whole program after this tactic, fused
-  collectives counts_as_written;          ///< the same, those inside of loops once
-  int conflicts = 0;         ///< that its propagation left open, see partitioned::conflicts_after
-  int conflict_changes = 0;  ///< so many of core_program::conflict_changes until then
-  vec<text> notes;           ///< what was asked for and could not be had
-  remat_price remat;         ///< of a tactic that computes values again
-  search_course search;      ///< of one that searches
+  collectives counts;                     ///< of the device-local program after this tactic, fused
+  collectives counts_as_written;          ///< the same, with collectives inside loops counted once
+  /// Number of open conflicts after its propagation, see partitioned::conflicts_after.
+  int conflicts = 0;
+  int conflict_changes = 0;  ///< length of core_program::conflict_changes at its end
+  vec<text> notes;           ///< requests that could not be fulfilled
+  remat_price remat;         ///< for a tactic that recomputes values
+  search_course search;      ///< for a tactic that searches
 };
 
-/// One input or output of a partitioned program. The local shape is that of a whole piece: with
-/// padding, where the dimension is uneven.
+/// One input or output of a partitioned program. The local shape is that of a full block; if the
+/// dimension is uneven, it includes padding.
 ///
-/// The name is its own (`text`), so that it outlives the program; that of a `check`, which is a
-/// constant, is a view of it.
+/// The name is a `text`, so that it outlives the program. In a `check`, which is a constant, it is
+/// a view.
 template <class Name>
 struct basic_sharded_value {
   Name name;
@@ -44,7 +45,7 @@ struct basic_sharded_value {
 using sharded_value = basic_sharded_value<text>;
 
 namespace schedule_detail {
-/// Not a constant expression: `check` has nothing of that name.
+/// Throws P007. Not a constant expression: `check` has no value with that name.
 inline sharded_value no_such_value(std::string_view what, std::string_view name, const program& p) {
   vec<std::string_view> known;
   for (int i = 0; what == "input" && i < p.input_count(); ++i) known.push_back(p.input_name(i));
@@ -55,10 +56,10 @@ inline sharded_value no_such_value(std::string_view what, std::string_view name,
 
 /// The dead code that `partition` removed before the first tactic.
 struct dead_code {
-  int ops = 0;             ///< those of nested programs included, each once
+  int ops = 0;             ///< including those of nested programs, each once
   std::int64_t flops = 0;  ///< their cost on one device without any sharding
 
-  /// The note in reports; empty if nothing was removed.
+  /// Returns the note for reports; empty if nothing was removed.
   constexpr text note() const {
     if (ops == 0) return {};
     text out("removed ");
@@ -70,47 +71,49 @@ struct dead_code {
 };
 
 namespace schedule_detail {
-/// Notes about dead code and loops of unknown length, if there are any.
+/// Prints notes about dead code and loops of unknown length, if the program has any.
 constexpr void print_notes(text& out, const dead_code& removed, const unknown_loops& unknown) {
   for (const text& note : {removed.note(), unknown.note()})
     if (!note.empty()) out << "note: " << note << '\n';
 }
 }  // namespace schedule_detail
 
-/// A partitioned program: the source, the loops, the device-local program, and what each tactic
-/// did.
+/// A partitioned program: the source, the loops, the device-local program, and the effects of each
+/// tactic.
 struct partitioned {
   program source;  ///< without dead code
   /// The original program if it has dead code; otherwise empty. See given().
   program original;
   dead_code removed;
-  /// The source after tactics that rewrite it (microbatch, remat), which the actions are about;
-  /// without such tactics it is empty.
+  /// The source as rewritten by tactics (microbatch, remat); actions refer to its values. Empty if
+  /// no tactic rewrites the program.
   program rewritten;
   core_program core;
   device_program device;
-  vec<collective_note> notes;  ///< where each collective comes from
+  vec<collective_note> notes;  ///< the origin of each collective
   vec<tactic_report> tactics;
   partita::collectives collectives;  ///< of the device-local program
-  /// The same, each once as it stands in the text: not times the trip counts of the loops around.
+  /// The same, with collectives inside loops counted once instead of once per iteration.
   partita::collectives collectives_as_written;
   partita::cost cost;      ///< per device
-  partita::passes passes;  ///< as they were asked for
-  overlapping overlap;     ///< likewise
-  bool proved = false;     ///< by the function of that name, see prove/prove.hpp
+  partita::passes passes;  ///< as requested
+  overlapping overlap;     ///< as requested
+  bool proved = false;     ///< by the function partition_options::prove, see prove/prove.hpp
   failure error;
 
-  /// As loops, layouts and collectives number its axes: axis i of the user's mesh is i or, where it
-  /// had to be split, i is its most major part. `mesh().whole()` is the user's.
+  /// The mesh whose axis numbers loops, layouts and collectives use. Axis i of the user's mesh is
+  /// number i or, if it was split, number i is its most major part. `mesh().whole()` is the user's
+  /// mesh.
   constexpr const partita::mesh& mesh() const& { return device.mesh; }
   constexpr partita::mesh mesh() && { return device.mesh; }
-  /// The original program, dead code included.
+  /// Returns the original program, dead code included.
   constexpr const program& given() const& { return original.ops.empty() ? source : original; }
   constexpr program given() && { return original.ops.empty() ? source : original; }
-  /// The program that the actions are about.
+  /// Returns the program whose values the actions refer to.
   constexpr const program& sharded() const& { return rewritten.ops.empty() ? source : rewritten; }
   constexpr program sharded() && { return rewritten.ops.empty() ? source : rewritten; }
-  /// What the propagation of a tactic, counted from 0, left open, in the order of execution.
+  /// Returns the conflicts that were open after the propagation of a tactic (counted from 0), in
+  /// execution order.
   constexpr vec<conflict> conflicts_after(int tactic) const {
     vec<conflict> list;
     schedule_detail::conflict_history history(core);
@@ -118,7 +121,7 @@ struct partitioned {
     history.for_each(tactics[tactic].conflicts, [&](const conflict& k) { list.push_back(k); });
     return list;
   }
-  /// An input, by position or name. Errors: P007 there is none.
+  /// Returns an input, by position or name. Errors: P007 no such input.
   constexpr sharded_value input(int i) const {
     if (i < 0 || i >= source.input_count())
       return schedule_detail::no_such_value("input", concat(i), source);
@@ -130,7 +133,7 @@ struct partitioned {
       if (source.input_name(i) == name) return input(i);
     return schedule_detail::no_such_value("input", name, source);
   }
-  /// An output, by position or name. Errors: P007 there is none.
+  /// Returns an output, by position or name. Errors: P007 no such output.
   constexpr sharded_value output(int i) const {
     if (i < 0 || i >= source.output_count())
       return schedule_detail::no_such_value("output", concat(i), source);
@@ -144,7 +147,7 @@ struct partitioned {
   }
 };
 
-/// What is replicated although nobody asked for it, largest first; see replicated_value.
+/// Returns the values that are replicated by default, largest first; see replicated_value.
 constexpr vec<replicated_value> replicated_by_default(const partitioned& p) {
   return replicated_by_default(p.core);
 }

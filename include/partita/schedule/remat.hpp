@@ -1,4 +1,4 @@
-/// The remat tactic: values are computed again where they are needed, instead of kept.
+/// The remat tactic: recomputes values where they are needed instead of keeping them in memory.
 ///
 /// Source    Chen et al., arXiv:1604.06174 (whole layers); Korthikanti et al., arXiv:2205.05198
 ///           (selective recomputation)
@@ -19,10 +19,10 @@ namespace partita {
 
 namespace schedule_detail {
 
-/// What a remat tactic does, whether its names are known to the compiler or not.
-class repetition {
+/// The rewrite of a remat tactic, independent of the number of its names.
+class remat_rewrite {
  public:
-  constexpr repetition(rewriting& r, span<const kept_name> wanted)
+  constexpr remat_rewrite(rewriting& r, span<const kept_name> wanted)
       : r_(r), labels_(r.labels.empty() ? r.p.labels : r.labels) {
     for (const auto& each : wanted) wanted_.push_back(each.view());
   }
@@ -45,11 +45,11 @@ class repetition {
   rewriting& r_;
   const label_list& labels_;
   vec<std::string_view> wanted_;
-  vec<int> copies_;  ///< by name: ops that are computed again
-  vec<char> found_;  ///< by name: does anything have it?
+  vec<int> copies_;  ///< by name: number of ops that are recomputed
+  vec<char> found_;  ///< by name: true if any op or value has it
   bool derivative_ = false;
 
-  /// The program, and those nested in it, each with scopes of its own.
+  /// Returns a copy of the program with recomputation. Nested programs have scopes of their own.
   constexpr program repeated(const program& p, const vec<std::string_view>& inputs) {
     program now;  // (GCC 12 destroys the result of a conditional expression of programs too early.)
     if (p.regions.empty())
@@ -66,7 +66,7 @@ class repetition {
     for (int e : entries) list.push_back(wanted_[e]);
     return list;
   }
-  /// The names whose scopes overlap no narrower scope of these names.
+  /// Returns the names whose scopes overlap no narrower scope of these names.
   constexpr vec<int> apart(const program& now, const vec<std::string_view>& inputs,
                            const vec<int>& entries) const {
     if (entries.size() < 2) return entries;
@@ -85,7 +85,7 @@ class repetition {
                             const vec<int>& all) {
     const vec<int> entries = apart(now, inputs, all);
     vec<int> later;
-    std::size_t next = 0;  // (The entries are some of all, in their order.)
+    std::size_t next = 0;  // (`entries` is a subsequence of `all`.)
     for (int e : all)
       if (next < entries.size() && entries[next] == e)
         ++next;
@@ -138,7 +138,7 @@ class repetition {
     }
     return q;
   }
-  /// An input of a nested program has the name of the input that it is.
+  /// Gives each input of a nested program the name of the outer input that it equals.
   static constexpr void name_ends(const program& p, op_id o, int region, const wire& w,
                                   const vec<std::string_view>& names,
                                   vec<std::string_view>& inside) {
@@ -158,23 +158,22 @@ class repetition {
       vec<std::string_view> known;
       collect_names(r_.p, known);
       r_.error.record("S006", "remat: no input, tag or inner value is named \"", wanted_[e],
-                      "\" or lies below it; ", known_names_or_below(wanted_[e], known));
+                      "\" or is below it; ", known_names_or_below(wanted_[e], known));
     }
     if (copies_[e] > 0) return;
     const text example = derivative_ ? example_of_scope() : text();
     if (derivative_)
-      r_.error.record(
-          "S015", "remat: no derivative reads what is computed under \"", wanted_[e],
-          "\" and need not be kept anyway; name what lies between the inputs of a model "
-          "and its loss, ",
-          example, "or leave the tactic out");
+      r_.error.record("S015", "remat: no derivative reads a value under \"", wanted_[e],
+                      "\" whose memory could be freed; name values between the inputs of a model "
+                      "and its loss, ",
+                      example, "or remove the tactic");
     else
-      r_.error.record("S015", "remat: the program has no derivative that reads what is under \"",
+      r_.error.record("S015", "remat: the program has no derivative that reads a value under \"",
                       wanted_[e],
-                      "\"; name what lies between the inputs of a model and its loss, or leave the "
-                      "tactic out");
+                      "\"; name values between the inputs of a model and its loss, or remove the "
+                      "tactic");
   }
-  /// `like remat({"h"}), `: an example of a name whose scope can be recomputed; or empty.
+  /// Returns `like remat({"h"}), `, an example of a name whose scope can be recomputed, or nothing.
   constexpr text example_of_scope() const {
     constexpr int most_tried = 16;
     vec<std::string_view> known, inputs;
@@ -219,50 +218,53 @@ class repetition {
     price.bytes = after.bytes - before.bytes;
     price.peak_before = before.peak_bytes;
     price.peak = after.peak_bytes;
-    r_.notes.push_back(concat("computes ", price.ops, " ops of ", price.scopes,
-                              " scopes again: ", price.flops, " flop and ", price.bytes,
-                              " bytes read and written more; peak of the whole program ",
+    r_.notes.push_back(concat("recomputes ", price.ops, " ops of ", price.scopes,
+                              " scopes: ", price.flops, " more flop and ", price.bytes,
+                              " more bytes read and written; peak of the unsharded program ",
                               price.peak_before, " -> ", price.peak, " bytes"));
   }
 };
 
 }  // namespace schedule_detail
 
-/// Computes again, for the derivative, what lies in some scopes, instead of keeping it.
+/// Recomputes the values of some scopes for the derivative instead of keeping them in memory.
 ///
-/// Effect    values that ops in a scope make, and that a derivative reads, are computed again from
-///           what the scope reads, right before the derivative needs the first of them. A name
-///           selects, as in `manual`, by itself, as a prefix, or as a pattern: ops by their labels
-///           (of modules with debug information); tags: what is computed from the first to the last
-///           tagged value of the name; inputs: what is computed around the ops that read them (see
-///           schedule_detail::scope_finder). Each name that a pattern stands for, and each
-///           numbered element below a name, is a scope of its own: "params.layers" gives one for
-///           each layer. Several names select the union of their scopes, in any order: of
-///           overlapping scopes the narrower one is recomputed first, as by an earlier tactic.
-/// Legal     if a derivative reads any value of the scope. It may be anywhere in a schedule:
-///           the other tactics see the program that recomputes, and name copies of a tag
-///           together with it.
-/// Pros      values of a scope are not in memory between the forward and the backward part
-/// Cons      FLOPs of the forward part of the scope (but for what the derivative does not read),
-///           and its collectives, once more; see tactic_report::remat
-/// Collectives  those of what is computed again
-/// Errors    S006 nothing has that name or prefix, S015 no derivative reads anything of it
+/// Effect    values that ops in a scope compute, and that a derivative reads, are recomputed from
+///           the inputs of the scope, immediately before the derivative needs the first of them. As
+///           in `manual`, a name is exact, a prefix, or a pattern. It selects ops by their labels,
+///           in modules with debug information. For tags, it selects everything computed from the
+///           first to the last tagged value with the name; for inputs, everything computed around
+///           the ops that read them (see schedule_detail::scope_finder). Each name that a pattern
+///           matches, and each numbered element below a name, is a scope of its own:
+///           "params.layers" creates one scope per layer. Several names select the union of their
+///           scopes, in any order: of overlapping scopes the narrower one is recomputed first, as
+///           by an earlier tactic.
+/// Legal     if a derivative reads any value of the scope. The tactic may be anywhere in a
+///           schedule: all other tactics see the program with the recomputation, and a tag's name
+///           also selects its copies.
+/// Pros      values of a scope are not in memory between the forward and the backward pass
+/// Cons      the FLOPs and collectives of the scope's forward pass are executed twice (except for
+///           values that the derivative does not read); see tactic_report::remat
+/// Collectives  those of the recomputed ops
+/// Errors    S006 no value has that name or prefix, S015 no derivative reads a value of the scope
 template <std::size_t N>
 class remat_tactic {
  public:
   constexpr remat_tactic(const std::string_view (&names)[N], std::string_view name)
       : remat_tactic(names, name, std::make_index_sequence<N>{}) {}
   constexpr std::string_view name() const { return name_; }
-  /// The same tactic under another name.
+  /// Returns the same tactic with another name.
   constexpr remat_tactic named(std::string_view n) const {
     remat_tactic t = *this;
     t.name_ = n;
     return t;
   }
 
-  /// No actions: the program is another one before the first action.
+  /// Does nothing: the program is rewritten before the first action.
   constexpr void apply(tactic_context&) const {}
-  constexpr void rewrite(rewriting& r) const { schedule_detail::repetition(r, {scopes_, N}).run(); }
+  constexpr void rewrite(rewriting& r) const {
+    schedule_detail::remat_rewrite(r, {scopes_, N}).run();
+  }
 
  private:
   template <std::size_t... I>
@@ -274,7 +276,7 @@ class remat_tactic {
   kept_name scopes_[N];
 };
 
-/// `remat({"params.layers"})`, optionally with a name for reports.
+/// Returns a remat tactic: `remat({"params.layers"})`. The name appears in reports.
 template <std::size_t N>
 constexpr remat_tactic<N> remat(const std::string_view (&names)[N],
                                 std::string_view name = "remat") {

@@ -1,4 +1,4 @@
-/// Which ops the names of a remat tactic stand for.
+/// The ops that the names of a remat tactic select.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace partita::schedule_detail {
 
-/// The beginning of a name that a text selects, or nothing.
+/// Returns the beginning of a name that `wanted` selects, or an empty view.
 constexpr std::string_view selected_part(std::string_view wanted, std::string_view name) {
   if (!is_pattern(wanted))
     return selects(wanted, name) ? name.substr(0, wanted.size()) : std::string_view();
@@ -21,7 +21,8 @@ constexpr std::string_view selected_part(std::string_view wanted, std::string_vi
       return name.substr(0, end);
   return {};
 }
-/// A part of a name, and the number that follows, if one does: elements of a list are told apart.
+/// Returns a part of a name, extended by a number that follows it, so that elements of a list are
+/// distinct.
 constexpr std::string_view with_number(std::string_view part, std::string_view name) {
   std::size_t end = part.size() + 1;
   while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
@@ -29,8 +30,8 @@ constexpr std::string_view with_number(std::string_view part, std::string_view n
   return number ? name.substr(0, end) : part;
 }
 
-/// Names of scopes, and what asked for them. One entry: the name itself, or one for each element
-/// of a list below it.
+/// The scopes that the entries of a remat tactic create. An entry creates one scope for its name,
+/// or one for each element of a list below it.
 class scope_names {
  public:
   constexpr explicit scope_names(const vec<std::string_view>& wanted)
@@ -48,7 +49,8 @@ class scope_names {
     overlaps[wider ? one : other] = 1;
   }
   constexpr int count() const { return static_cast<int>(entry_of.size()); }
-  /// The scope that a name belongs to, or -1. Of several entries that select it the longest counts.
+  /// Returns the scope that a name belongs to, or -1. If several entries select it, the longest one
+  /// applies.
   constexpr int of(std::string_view name) {
     int best = -1;
     std::string_view part;
@@ -73,17 +75,20 @@ class scope_names {
 
 /// Finds the scopes of one program.
 ///
-/// An op is of a scope whose name its label begins with. So is, of a program with labels, a step
-/// without one that only the scope or the derivative needs, and of any program what follows from
-/// scalars alone. Tags mark what lies between them: all
-/// that the program computes from the first value with a name of the scope to the last one, these
-/// included. Inputs mark what lies around the ops of the model that read them, up to the narrowest
-/// places: there the fewest bytes are on their way from ops before to ops behind, and no op lies in
-/// between that reads an input which they do not read. (The end, if no scope follows: the first
-/// places with no more bytes than at the begin.) Constants and ops of derivatives are of no scope.
+/// An op belongs to the scope whose name its label starts with. It also belongs to a scope if only
+/// that scope or the derivative needs it, and either it is an unlabelled op of a program with
+/// labels, or it is computed from scalars alone. Tags delimit a range of ops: everything that the
+/// program computes from the first value with a name of the scope to the last one, inclusive.
+///
+/// An input selects the ops of the model that read it, extended in both directions to the narrowest
+/// positions: the positions across which the fewest bytes pass from earlier to later ops. The range
+/// does not extend across an op that reads another input. (If no other scope follows, the range
+/// ends at the first positions that are as narrow as its start.) Constants and ops of derivatives
+/// belong to no scope.
 class scope_finder {
  public:
-  /// `inputs`: names of the program's inputs, empty where there is none.
+  /// `inputs` are the names of the program's inputs; an empty name means that the input has no
+  /// name.
   constexpr scope_finder(const program& p, const vec<std::string_view>& inputs,
                          const label_list& labels, scope_names& names)
       : p_(p), inputs_(inputs), labels_(labels), names_(names) {
@@ -104,7 +109,7 @@ class scope_finder {
   }
 
  private:
-  /// Ops [first, last] that mark a scope.
+  /// The range of ops [first, last] that delimits a scope.
   struct stretch {
     int scope = -1;
     op_id first = -1, last = -1;
@@ -116,16 +121,17 @@ class scope_finder {
   scope_names& names_;
   repeat_plan plan_;
 
-  vec<char> in_model_;  ///< by op: does a derivative need it, or does it read what is needed? (A
-                        ///< loss may not be needed.) And is it no part of a derivative?
+  /// By op: true if a derivative needs it or it reads a value that is needed (a loss may not be
+  /// needed itself), and it is not part of a derivative.
+  vec<char> in_model_;
 
   constexpr bool in_model(op_id o) const { return in_model_[o] != 0; }
   constexpr void take(op_id o, int scope) {
     if (in_model(o) && plan_.scope[o] < 0) plan_.scope[o] = scope;
   }
 
-  /// What derivatives add and compute again, what reads any of it (an optimizer), and what they
-  /// need.
+  /// Finds the ops that derivatives add or recompute, the ops that depend on these (an optimizer),
+  /// and the ops that these need.
   constexpr void find_derived() {
     vec<char> needed(p_.types.size(), 0), derives(p_.ops.size(), 0);
     for (op_id o = 0; o < p_.op_count(); ++o) {
@@ -176,19 +182,20 @@ class scope_finder {
     for (const stretch& each : list)
       for (op_id o = each.first; o <= each.last; ++o) take(o, each.scope);
   }
-  /// `list`: in the order of their first ops.
+  /// Notes overlapping ranges; `list` is ordered by first op.
   constexpr void note_overlaps(const vec<stretch>& list) {
     vec<std::int64_t> width(names_.found.size(), 0);
     for (const stretch& each : list)
       width[names_.entry_of[each.scope]] += each.last - each.first + 1;
-    const stretch* longest = nullptr;  // the one so far that ends last
+    const stretch* longest = nullptr;  // the range so far that ends last
     for (const stretch& each : list) {
       if (longest != nullptr && each.first <= longest->last)
         names_.note_overlap(each.scope, longest->scope, width);
       if (longest == nullptr || each.last > longest->last) longest = &each;
     }
   }
-  /// Stretches of few tags are looked for from behind: those of a scope stand together.
+  /// Extends the range of a scope. The search starts at the end of the list, because tags of one
+  /// scope usually follow each other.
   static constexpr void mark(vec<stretch>& list, int scope, op_id first, op_id last) {
     for (std::size_t i = list.size(); i-- > 0;)
       if (list[i].scope == scope) {
@@ -203,7 +210,7 @@ class scope_finder {
 
   constexpr void find_around_inputs() {
     vec<int> scope_of(p_.types.size(), -1);  // by input
-    vec<char> other(p_.types.size(), 0);     // by input: of no scope, but an argument
+    vec<char> other(p_.types.size(), 0);     // by input: an argument of no scope
     bool any = false;
     for (int i = 0; i < p_.input_count(); ++i) {
       const int s = inputs_[i].empty() ? -1 : names_.of(inputs_[i]);
@@ -212,7 +219,7 @@ class scope_finder {
       any = any || s >= 0;
     }
     if (!any) return;
-    vec<int> place(static_cast<std::size_t>(names_.count()), -1);  // by scope: its stretch
+    vec<int> place(static_cast<std::size_t>(names_.count()), -1);  // by scope: its range
     vec<stretch> list;
     for (op_id o = 0; o < p_.op_count(); ++o) {
       if (!in_model(o)) continue;
@@ -229,7 +236,7 @@ class scope_finder {
     note_overlaps(list);
     take_between(joined(list), other, waiting_bytes());
   }
-  /// Stretches that overlap are one; they stand in the order of their first ops.
+  /// Joins overlapping ranges; the ranges are ordered by first op.
   static constexpr vec<stretch> joined(const vec<stretch>& list) {
     vec<stretch> out;
     for (const stretch& each : list)
@@ -239,7 +246,8 @@ class scope_finder {
         out.back().last = each.last;
     return out;
   }
-  /// By op: bytes that ops of the model before it make and that it or others behind it read.
+  /// Returns, by op, the bytes that earlier ops of the model computed and that this op or later
+  /// ones read.
   constexpr vec<std::int64_t> waiting_bytes() const {
     vec<op_id> last(p_.types.size(), -1);
     vec<char> constant(p_.types.size(), 0);
@@ -264,7 +272,7 @@ class scope_finder {
   }
   constexpr void take_between(const vec<stretch>& list, const vec<char>& other,
                               const vec<std::int64_t>& waiting) {
-    vec<int> reader(p_.types.size(), -1);  // by input: the last stretch that reads it
+    vec<int> reader(p_.types.size(), -1);  // by input: the last range that reads it
     const auto reads_another = [&](op_id o, int stretch) {
       for (value_id v : p_.operands(o))
         if (in_model(o) && other[v] != 0 && reader[v] != stretch) return true;
@@ -272,7 +280,7 @@ class scope_finder {
     };
     op_id model_end = p_.op_count();
     while (model_end > 0 && !in_model(model_end - 1)) --model_end;
-    op_id free_from = 0;  // the first op that no scope before has
+    op_id free_from = 0;  // the first op after all previous scopes
     for (std::size_t i = 0; i < list.size(); ++i) {
       const stretch& each = list[i];
       for (op_id o = each.first; o <= each.last; ++o)
@@ -290,15 +298,15 @@ class scope_finder {
       free_from = end;
     }
   }
-  /// The last op of [from, to] before which the fewest bytes wait.
+  /// Returns the last op of [from, to] before which the fewest bytes are waiting.
   static constexpr op_id narrowest(op_id from, op_id to, const vec<std::int64_t>& waiting) {
     op_id best = from;
     for (op_id o = from; o <= to; ++o)
       if (waiting[o] <= waiting[best]) best = o;
     return best;
   }
-  /// The end of the first ones before each of which at most so many bytes wait, or where there are
-  /// none, the narrowest.
+  /// Returns the end of the first run of ops with at most `enough` bytes waiting before each op, or
+  /// the narrowest op if no op qualifies.
   static constexpr op_id as_narrow(op_id from, op_id to, const vec<std::int64_t>& waiting,
                                    std::int64_t enough) {
     for (op_id o = from; o <= to; ++o) {
@@ -311,12 +319,12 @@ class scope_finder {
 
   // ---- Steps ------------------------------------------------------------------------------------
 
-  /// What only one scope needs, where it is a step without a label, or follows from scalars alone
-  /// (a mask of a dropout): users first.
+  /// Adds ops that only one scope needs, if they are unlabelled or computed from scalars alone (a
+  /// dropout mask). Users are visited first.
   constexpr void take_steps() {
     constexpr int nothing = -1, several = -2;
     const vec<char> light = of_scalars();
-    vec<int> user(p_.types.size(), nothing);  // by value: the scope of all that reads it
+    vec<int> user(p_.types.size(), nothing);  // by value: the scope of all its users
     for (const auto& out : p_.outputs) user[out.value] = several;
     for (op_id o = p_.op_count(); o-- > 0;) {
       const op_node& n = p_.ops[o];
@@ -334,7 +342,7 @@ class scope_finder {
     }
   }
   constexpr bool is_step(op_id o) const { return !labels_.empty() && p_.label(o, labels_).empty(); }
-  /// By op: does it follow from constants and values of one element?
+  /// Returns, by op, true if it is computed from constants and single-element values alone.
   constexpr vec<char> of_scalars() const {
     vec<char> light(p_.ops.size(), 0);
     for (op_id o = 0; o < p_.op_count(); ++o) {

@@ -1,4 +1,4 @@
-/// What is replicated by default: nobody asked for it, and no tactic avoided it.
+/// Values that are replicated by default: no tactic requested it, and none avoided it.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,32 @@
 
 namespace partita {
 
-/// A value of which several devices hold the same piece although no action asked for that.
+/// A value whose blocks are the same on several devices although no action requested it.
 ///
 /// A value is replicated by default along an axis of more than one device if
 /// * it is an input and no tactic gave it a loop over the axis, or
-/// * the op that makes it has no loop over the axis, and an operand of it is sliced along the axis
-///   (a conflict, or an op that cannot be sliced so) or is itself replicated by default, or
+/// * the op that computes it has no loop over the axis, and an operand of that op is sliced along
+///   the axis (a conflict, or an op that cannot be sliced this way) or is itself replicated by
+///   default, or
 /// * it is computed from constants alone, without a loop over the axis.
 ///
-/// So what is placed `replicated` is not among them, nor what a sum makes whole, nor what is
-/// computed from such values alone.
+/// Values that were placed `replicated` are therefore not included, nor are results of an
+/// all_reduce, nor values computed from such values alone.
 struct replicated_value {
   value_id value = -1;      ///< in the core program
-  axis_set axes;            ///< along which it is so, of the core program's mesh
-  std::int64_t bytes = 0;   ///< of the piece on one device
-  std::int64_t copies = 1;  ///< devices that hold the same piece by default
+  axis_set axes;            ///< the axes along which it is replicated, of the core program's mesh
+  std::int64_t bytes = 0;   ///< of the block on one device
+  std::int64_t copies = 1;  ///< number of devices that hold the same block by default
 
+  /// Returns the bytes on all devices that hold a copy.
   constexpr std::int64_t total() const { return saturating_multiply(bytes, copies); }
 };
 
 namespace schedule_detail {
 
-/// Which ops do the same work on all devices of an axis by default, by axis.
+/// Finds, by axis, the ops that do the same work on all devices of the axis by default.
 ///
-/// Cost: linear in ops and uses, times the number of axes.
+/// Cost      linear in ops and uses, times the number of axes
 class default_replication {
  public:
   constexpr explicit default_replication(const core_program& c) : c_(c), program_(c.view()) {
@@ -44,14 +46,14 @@ class default_replication {
     whole_.resize(count, axis_set{});
     open_.resize(count, wide);
     vec<char> constants(count, 0);
-    // (Few calls: `check` asks for this.)
+    // (Few calls: `check` runs this.)
     const op_order& order = c.order;
     axis_set* const open = open_.data();
     char* const constant = constants.data();
     for (op_id o = order.first(); o >= 0; o = order.after(o)) {
       const unsigned axes = program_.axes[o];
       if (axes == 0) continue;
-      // The loops of an op, and of what an action put behind its result, are not default.
+      // The loops of an op, and those that an action added after its result, are not a default.
       const op_node& n = program_.ops[o];
       close(open[o], axes);
       if (n.def->role == op_role::tiling)
@@ -90,7 +92,7 @@ class default_replication {
  private:
   const core_program& c_;
   loop_view program_;
-  vec<axis_set> whole_, open_;  ///< by op: by default; without a loop
+  vec<axis_set> whole_, open_;  ///< by op: axes of default replication; axes without a loop
   vec<op_id> spreading_;
 
   constexpr void mark_users(const use_range& range, axis_set whole) {
@@ -106,7 +108,7 @@ class default_replication {
     whole |= axes;
     spreading_.push_back(o);
   }
-  /// The axes along which a value is sliced.
+  /// Returns the axes along which a value is sliced.
   constexpr axis_set sliced(value_id v) const {
     const op_id o = c_.p.producers[v];
     axis_set axes;
@@ -126,9 +128,9 @@ class default_replication {
   }
 };
 
-/// Calls f(replicated_value) for each value replicated by default, in program order. What shares
-/// the memory of another value (a tag, a wire) is not named again, nor what is the same but for its
-/// padding.
+/// Calls f(replicated_value) for each value replicated by default, in program order. Values that
+/// share the memory of another one (a tag, a wire) are skipped, and so are values that differ from
+/// another one only in their padding.
 template <class F>
 constexpr void for_each_replicated(const core_program& c, const F& f) {
   const default_replication found(c);
@@ -148,14 +150,16 @@ constexpr void for_each_replicated(const core_program& c, const F& f) {
       if (each.axes.contains(axis)) each.copies *= c.mesh.size(axis);
     for (each.value = n.result; each.value < n.result + n.result_count; ++each.value) {
       tensor_type piece = c.p.types[each.value];
-      program.made(each.value).slice(piece.shape, c.mesh);
+      program.produced_layout(each.value).slice(piece.shape, c.mesh);
       each.bytes = piece.bytes();
       f(each);
     }
   }
 }
 
-/// Sorts by `before`, equal ones as they stand. Cost: n log n.
+/// Sorts by `before`; equal elements keep their order.
+///
+/// Cost      n log n
 template <class T, class Before>
 constexpr void stable_sort(vec<T>& list, const Before& before) {
   vec<T> sorted(list.begin(), list.end());
@@ -182,8 +186,8 @@ constexpr void sort_by_total(vec<Value>& list) {
 }
 }  // namespace schedule_detail
 
-/// The values replicated by default, largest first (bytes times copies); equal ones in program
-/// order.
+/// Returns the values replicated by default, largest first (bytes times copies); values of equal
+/// size are in program order.
 constexpr vec<replicated_value> replicated_by_default(const core_program& c) {
   vec<replicated_value> list;
   schedule_detail::for_each_replicated(c, [&](const replicated_value& v) { list.push_back(v); });
@@ -193,14 +197,14 @@ constexpr vec<replicated_value> replicated_by_default(const core_program& c) {
 
 namespace schedule_detail {
 
-/// What messages call a value of a core program that was made of `source`.
+/// Returns the name of a value in messages, for a core program that was made of `source`.
 constexpr text value_words(const core_program& c, const program& source, value_id v) {
   const text known = c.describe(v);
   if (known.view().front() != '%') return concat('"', known, '"');
   return concat('%', value_names(flat_program(source).p)[c.source_of(v)]);
 }
 
-/// `list`: values replicated by default; `where(value)`: what is said of where one is.
+/// `list` holds the values replicated by default; `where(value)` returns words that locate a value.
 ///
 /// Errors    S020 a value of more than `limit` bytes on one device is replicated by default
 template <class List, class Where>

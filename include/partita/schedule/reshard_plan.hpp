@@ -1,5 +1,5 @@
-/// Moving values from one layout to another outside of a step: a state from the partitioning that
-/// wrote it to another one, one value to where somebody wants it.
+/// Moving values from one layout to another outside of a step: all values of a state, from one
+/// partitioning to another, or a single value.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,35 @@
 
 namespace partita {
 
-/// How one value moves.
+/// The steps that move one value.
 struct value_move {
   text name;
-  tensor_type type;         ///< of all shards together as it lies: with padding
-  tensor_type to_type;      ///< the same as it is to lie
+  tensor_type type;         ///< of all shards together in the old layout, with padding
+  tensor_type to_type;      ///< of all shards together in the new layout, with padding
   tensor_type true_type;    ///< of the array
   layout from, to;          ///< over the mesh of the plan
-  vec<reshard_step> steps;  ///< none if it stays where it is
-  /// If paddings differ: the number of steps before its padding changes, and its layout then, in
-  /// which no dimension whose padding changes is sharded.
+  vec<reshard_step> steps;  ///< empty if the value does not move
+  /// If the padding changes: the number of steps before that, and the layout at that point. It
+  /// shards no dimension whose padding changes.
   std::size_t resized_after = 0;
   layout resized_as = {};
   std::int64_t sent = 0;  ///< bytes that a device sends
-  std::int64_t most = 0;  ///< bytes of the largest piece of it that a device holds
+  std::int64_t most = 0;  ///< bytes of the largest block that a device holds in between
 };
 
-/// How values move, one after the other.
+/// A plan that moves values one after the other.
 struct reshard_plan_result {
-  partita::mesh mesh;  ///< of parts of the axes of both sides
+  partita::mesh mesh;  ///< its axes are common parts of the axes of both sides
   vec<value_move> values;
   partita::collectives collectives;
-  std::int64_t bytes_sent = 0;  ///< by a device, in all
-  /// Bytes on a device: all values, each as the larger of its two ends, and what the largest piece
-  /// on the way takes beside that.
+  std::int64_t bytes_sent = 0;  ///< by a device, in total
+  /// Peak bytes on a device: for each value the larger of its two ends, plus the largest additional
+  /// memory of any move.
   std::int64_t peak_bytes = 0;
   failure error;
 
-  /// A program for each device that takes the values as they lie and gives them as they are to.
+  /// Returns a program for each device that takes the values in their old layouts and returns them
+  /// in their new ones.
   constexpr device_program program() const {
     device_program d;
     d.mesh = mesh;
@@ -70,7 +71,7 @@ struct reshard_plan_result {
   }
 
  private:
-  /// The same value with other padding at the ends of its dimensions.
+  /// Appends ops that change the padding at the ends of a value's dimensions.
   static constexpr value_id resized(partita::program& p, value_id x, const tensor_type& to) {
     const auto rank = static_cast<std::size_t>(to.shape.rank);
     std::int64_t amounts[3 * max_rank] = {};
@@ -88,7 +89,7 @@ class reshard_planner {
  public:
   constexpr explicit reshard_planner(const mesh& m) { r_.mesh = m; }
 
-  /// `now`, `then`: the shape of all shards together, with padding.
+  /// Adds a move. `now` and `then` are the shapes of all shards together, with padding.
   constexpr void move(std::string_view name, const tensor_type& true_type, const shape& now,
                       const layout& from, const shape& then, const layout& to) {
     const dtype t = true_type.element;
@@ -97,7 +98,7 @@ class reshard_planner {
       if (then[d] % to.pieces(r_.mesh, d) != 0)
         r_.error.record("S038", "reshard: dimension ", d, " of \"", name, "\" has size ", then[d],
                         ", which ", to.pieces(r_.mesh, d),
-                        " pieces do not divide; take other axes");
+                        " shards do not divide; choose other axes");
     if (r_.error) return;
     add(v);
   }
@@ -132,9 +133,9 @@ class reshard_planner {
     r_.peak_bytes = saturating_add(ends_, beside_);
     r_.values.push_back(v);
   }
-  constexpr void add_steps(value_move& v, const tensor_type& all, layout lies, const layout& to) {
-    if (lies == to) return;
-    const layout from = lies;
+  constexpr void add_steps(value_move& v, const tensor_type& all, layout now, const layout& to) {
+    if (now == to) return;
+    const layout from = now;
     reshard_by(
         from, to, all.shape.rank, passes(),
         [&](const auto& plain) -> const vec<reshard_step>& {
@@ -142,23 +143,23 @@ class reshard_planner {
         },
         [&](const reshard_step& s) {
           v.sent = saturating_add(
-              v.sent, bytes_sent(s.what.kind, s.what.members(r_.mesh), bytes(all, lies)));
-          lies = s.after;
-          if (const std::int64_t n = bytes(all, lies); n > v.most) v.most = n;
+              v.sent, bytes_sent(s.what.kind, s.what.members(r_.mesh), bytes(all, now)));
+          now = s.after;
+          if (const std::int64_t n = bytes(all, now); n > v.most) v.most = n;
           if (s.what.communicates()) r_.collectives.count(s.what.kind);
           v.steps.push_back(s);
         });
   }
 };
 
-/// Where a value of a partitioned program lies.
-struct lying_value {
+/// The layout of a value of a partitioned program.
+struct value_layout {
   tensor_type type;
-  shape piece;
-  layout lies;
+  shape local_shape;
+  layout sharding;
 };
-/// An output of this name, a state as a step leaves it; else an input.
-constexpr bool find_value(const partitioned& p, std::string_view name, lying_value& v) {
+/// Finds the output of this name (a state as a step leaves it), or else the input.
+constexpr bool find_value(const partitioned& p, std::string_view name, value_layout& v) {
   for (int i = 0; i < p.source.output_count(); ++i)
     if (p.source.output_name(i) == name) {
       v = {p.source.output_type(i), p.device.local.output_type(i).shape, p.device.outputs[i]};
@@ -171,7 +172,7 @@ constexpr bool find_value(const partitioned& p, std::string_view name, lying_val
     }
   return false;
 }
-/// `[{"B", "M"}, {}]`
+/// Returns `[{"B", "M"}, {}]`.
 constexpr text layout_text(const dimensions_axes& l, int rank) {
   text out;
   out << '[';
@@ -193,7 +194,7 @@ constexpr text layout_text(const dimensions_axes& l, int rank) {
 
 constexpr reshard_plan_result reshard_value(const partitioned& p, std::string_view name,
                                             const dimensions_axes& wanted) {
-  lying_value v;
+  value_layout v;
   reshard_planner none(p.mesh());
   if (p.error) none.error() = p.error;
   if (!p.error && !find_value(p, name, v)) {
@@ -212,13 +213,13 @@ constexpr reshard_plan_result reshard_value(const partitioned& p, std::string_vi
     none.error().record("S036", "reshard: \"", name, "\" is ", v.type, "; axes of ", wanted.rank,
                         " dimensions are given");
   if (none.error()) return none.done();
-  const text said = layout_text(wanted, v.type.shape.rank);
+  const text written = layout_text(wanted, v.type.shape.rank);
   mesh m = p.mesh();
-  split_as_in(said.view(), m);
+  split_as_in(written.view(), m);
   reshard_planner plan(m);
-  const layout from = over_parts(v.lies, p.mesh(), m);
-  const layout to = parse_layout(said.view(), m, from.global(v.piece, m), plan.error());
-  const shape all = from.global(v.piece, m);
+  const layout from = over_parts(v.sharding, p.mesh(), m);
+  const layout to = parse_layout(written.view(), m, from.global(v.local_shape, m), plan.error());
+  const shape all = from.global(v.local_shape, m);
   if (!plan.error()) plan.move(name, v.type, all, from, all, to);
   return plan.done();
 }
@@ -228,21 +229,21 @@ constexpr reshard_plan_result plan_between(const partitioned& a, const partition
   failure wrong = a.error ? a.error : b.error;
   if (!wrong && !join(a.mesh(), b.mesh(), joint))
     wrong.record("S037", "reshard_plan: ", a.mesh(), " and ", b.mesh(),
-                 " are no views of the same devices that have parts of axes in common; plan it by "
-                 "way of a mesh that has");
+                 " do not describe the same devices with common parts of axes; reshard by way of a "
+                 "mesh that has parts in common with both");
   reshard_planner plan(wrong ? mesh() : joint);
   plan.error() = wrong;
   for (int i = 0; i < b.source.input_count() && !plan.error(); ++i) {
     const std::string_view name = b.source.input_name(i);
-    lying_value v;
+    value_layout v;
     if (!find_value(a, name, v)) continue;
     const tensor_type type = b.source.input_type(i);
-    const layout from = over_parts(v.lies, a.mesh(), joint),
+    const layout from = over_parts(v.sharding, a.mesh(), joint),
                  to = over_parts(b.device.inputs[static_cast<std::size_t>(i)], b.mesh(), joint);
     if (v.type != type)
       plan.error().record("S038", "reshard_plan: \"", name, "\" is ", v.type, " in one program, ",
                           type, " in the other");
-    plan.move(name, type, from.global(v.piece, joint), from,
+    plan.move(name, type, from.global(v.local_shape, joint), from,
               to.global(b.device.local.input_type(i).shape, joint), to);
   }
   return plan.done();
@@ -255,11 +256,12 @@ constexpr Plan checked_plan(Plan plan) {
 
 }  // namespace schedule_detail
 
-/// How one input or output of a partitioned program gets from where it lies to another layout:
-/// `reshard(p, "params.w1", {{}, {"B", "M"}})`, in the notation of `shard`; dimensions that are not
-/// named are whole. A name of both is the output: a state as a step leaves it.
+/// Returns the steps that move one input or output of a partitioned program to another layout:
+/// `reshard(p, "params.w1", {{}, {"B", "M"}})`, in the notation of `shard`. Dimensions that are not
+/// listed are unsharded. If both an input and an output have the name, it means the output: a state
+/// as a step leaves it.
 ///
-/// At run time a mistake is thrown; in constant evaluation it is kept in `error`.
+/// At run time an error is thrown; in constant evaluation it is stored in `error`.
 /// Errors    S036 no such value, or more dimensions than it has; S038, P019 to P023 the layout does
 ///           not fit
 constexpr reshard_plan_result reshard(const partitioned& p, std::string_view name,
@@ -267,19 +269,18 @@ constexpr reshard_plan_result reshard(const partitioned& p, std::string_view nam
   return schedule_detail::checked_plan(schedule_detail::reshard_value(p, name, to));
 }
 
-/// How a state that `a` leaves becomes one that `b` takes, such as a checkpoint that is to go on
-/// under another schedule, or on another mesh of as many devices: for each input of `b`, the output
-/// of `a` of that name, or its input. Device i of the one mesh is device i of the other. A
-/// dimension whose padding differs is gathered, resized and sliced.
+/// Returns the steps that turn a state that `a` returns into one that `b` accepts, for example a
+/// checkpoint that continues with another schedule, or on another mesh of as many devices. For each
+/// input of `b`, it moves the output of `a` with that name, or else its input. Device i of one mesh
+/// is device i of the other. A dimension whose padding differs is gathered, resized and sliced.
 ///
-/// Errors    S037 the meshes have no parts in common; S038 types differ; at run time
-///           they are thrown
+/// Errors    S037 the meshes have no parts in common, S038 types differ; thrown at run time
 constexpr reshard_plan_result reshard_plan(const partitioned& a, const partitioned& b) {
   return schedule_detail::checked_plan(schedule_detail::plan_between(a, b));
 }
 
-/// A line for each value that moves: type, both layouts, collectives and the bytes that a device
-/// sends; and what all of them come to.
+/// Returns one line for each value that moves: type, both layouts, collectives and the bytes that a
+/// device sends; then the totals.
 constexpr text print(const reshard_plan_result& plan) {
   text out;
   if (plan.error) return out << "error: " << plan.error.message << '\n';
@@ -311,8 +312,8 @@ constexpr text print(const reshard_plan_result& plan) {
     });
     out << "  " << v.sent << " bytes\n";
   }
-  out << "in all " << plan.values.size() << " values, " << stay
-      << " of which stay: " << plan.collectives << "; sent " << plan.bytes_sent << " bytes, peak "
+  out << "total: " << plan.values.size() << " values, " << stay
+      << " unchanged: " << plan.collectives << "; sent " << plan.bytes_sent << " bytes, peak "
       << plan.peak_bytes << " bytes\n";
   return out;
 }

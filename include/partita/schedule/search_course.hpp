@@ -1,4 +1,4 @@
-/// What a tactic that searches tells of its search.
+/// The record of a tactic's search.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,21 @@
 
 namespace partita {
 
-/// How a search went, in costs: seconds of a step, more where memory is exceeded.
+/// The course of a search. Costs are seconds of a step, plus a penalty if memory is exceeded.
 struct search_course {
-  /// The best cost, whenever it became less.
+  /// An evaluation that lowered the best cost.
   struct improvement {
     std::int64_t evaluations = 0;
     double seconds = 0, cost = 0;
   };
-  double before = 0;             ///< the simulated cost where the search began
-  double after = 0;              ///< the same behind what it found
-  double bound = 0;              ///< nothing along its axes costs less, by the search's estimate
-  std::int64_t evaluations = 0;  ///< costs that were asked for; 0: there was no search
-  std::int64_t states = 0;       ///< partitionings that were told apart
-  double seconds = 0;            ///< that the search took; 0 in constant evaluation
-  vec<improvement> log;          ///< the least cost so far, by the search's estimate
+  double before = 0;  ///< simulated cost where the search began
+  double after = 0;   ///< simulated cost of the best result
+  /// Lower bound of the cost along its axes, by the search's estimate.
+  double bound = 0;
+  std::int64_t evaluations = 0;  ///< number of costs requested; 0 if no search ran
+  std::int64_t states = 0;       ///< number of distinct partitionings
+  double seconds = 0;            ///< duration of the search; 0 in constant evaluation
+  vec<improvement> log;          ///< the lowest cost so far, by the search's estimate
 };
 
 }  // namespace partita

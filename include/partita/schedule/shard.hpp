@@ -12,8 +12,8 @@
 
 namespace partita {
 
-/// The axes that slice a dimension, major to minor: `"B"`, `{"B", "M"}`, or `{}` for none. Each is
-/// an axis of the mesh or a sub-axis, `"B:(1)2"`.
+/// The axes that slice a dimension, major to minor: `"B"`, `{"B", "M"}`, or `{}` for an unsharded
+/// one. Each is an axis of the mesh or a sub-axis, `"B:(1)2"`.
 class dimension_axes {
  public:
   constexpr dimension_axes() = default;
@@ -27,12 +27,12 @@ class dimension_axes {
   }
 
   std::string_view names[max_axes] = {};
-  int count = 0;  ///< as they were given, which may be too many
+  int count = 0;  ///< as specified; may exceed max_axes
 };
 
 /// The axes that slice each dimension, as in JAX's PartitionSpec: `{"B", {}, {"M", "S"}}`.
-/// Dimensions that are not named, and axes that slice none of them, are left to propagation and to
-/// later tactics. Or `replicated`: whole along all axes.
+/// Dimensions that are not listed, and axes that are not used, are left to propagation and to later
+/// tactics. Alternatively `replicated`: unsharded along all axes.
 class dimensions_axes {
  public:
   constexpr dimensions_axes(std::initializer_list<dimension_axes> dimensions) {
@@ -52,12 +52,12 @@ class dimensions_axes {
 
   std::string_view axes[max_axes] = {};
   int dims[max_axes] = {};
-  int count = 0;  ///< as they were given, which may be too many
-  int rank = 0;   ///< dimensions that were given
+  int count = 0;  ///< as specified; may exceed max_axes
+  int rank = 0;   ///< number of dimensions specified
   bool whole = false;
 };
 
-/// A line of `shard`; names select as those of manual_entry do.
+/// An entry of `shard`; names select values as in manual_entry.
 struct shard_entry {
   std::string_view name;
   dimensions_axes where;
@@ -65,8 +65,8 @@ struct shard_entry {
 
 namespace schedule_detail {
 
-/// As many names as a mesh has axes. (Members: of arrays of such classes GCC 12 makes no
-/// constants.)
+/// One name for each axis that a mesh may have. (Separate members: GCC 12 does not accept an array
+/// of such classes in a constant.)
 class kept_axes {
  public:
   constexpr void put(int i, std::string_view name) {
@@ -83,7 +83,7 @@ class kept_axes {
   static_assert(max_axes == 8);
 };
 
-/// A line of `shard` that outlives the strings it was made of.
+/// A copy of a shard entry that owns its strings.
 struct kept_shard_entry : kept_selector {
   kept_axes axes;
   int dims[max_axes] = {};
@@ -99,15 +99,15 @@ struct kept_shard_entry : kept_selector {
   }
 };
 
-/// What `shard` does.
-struct sharding_at_once {
+/// The actions of a shard tactic, independent of the number of its entries.
+struct shard_actions {
   span<const kept_shard_entry> entries_;
   std::string_view name_;
   uneven uneven_ = uneven::unsaid;
 
   constexpr void apply(tactic_context& c) const {
     for (const kept_shard_entry& e : entries_) check(c, e);
-    vec<selected_value> states;  // outputs that must end up as their input
+    vec<selected_value> states;  // outputs that get the placement of their input
     vec<std::size_t> line;       // of each
     const auto who = [&] { return concat("shard \"", name_, '"'); };
     entry_list(entries_, who).for_each(c, [&](const selected_value& v, std::size_t e) {
@@ -124,17 +124,17 @@ struct sharding_at_once {
   }
 
  private:
-  /// Errors    S033 more axes than a mesh has, S004 an axis twice
+  /// Errors    S033 more axes than a mesh may have, S004 an axis is used twice
   constexpr void check(tactic_context& c, const kept_shard_entry& e) const {
     if (e.count > max_axes)
-      c.error.record("S033", "shard \"", name_, "\": \"", e.name.view(), "\" is given more than ",
-                     max_axes, " axes, which is what a mesh may have");
+      c.error.record("S033", "shard \"", name_, "\": \"", e.name.view(), "\" has more than ",
+                     max_axes, " axes, the maximum of a mesh");
     for (int i = 1; i < e.count && !c.error; ++i)
       for (int before = 0; before < i && !c.error; ++before)
         if (e.axes[i] == e.axes[before])
-          c.error.record("S004", "shard \"", name_, "\": \"", e.name.view(), "\" is given axis \"",
+          c.error.record("S004", "shard \"", name_, "\": \"", e.name.view(), "\" uses axis \"",
                          e.axes[i], "\" twice, for dimensions ", e.dims[before], " and ", e.dims[i],
-                         "; leave out one of the two");
+                         "; remove one of them");
   }
   constexpr void place(tactic_context& c, const selected_value& v,
                        const kept_shard_entry& e) const {
@@ -156,21 +156,21 @@ struct sharding_at_once {
 
 }  // namespace schedule_detail
 
-/// See shard().
+/// The tactic that `shard` returns.
 template <std::size_t N>
 class shard_tactic {
  public:
   constexpr shard_tactic(const shard_entry (&entries)[N], std::string_view name, uneven policy)
       : shard_tactic(entries, name, policy, std::make_index_sequence<N>{}) {}
   constexpr std::string_view name() const { return name_; }
-  /// The same tactic under another name.
+  /// Returns the same tactic with another name.
   constexpr shard_tactic named(std::string_view n) const {
     shard_tactic t = *this;
     t.name_ = n;
     return t;
   }
   constexpr void apply(tactic_context& c) const {
-    schedule_detail::sharding_at_once{{entries_, N}, name_, uneven_}.apply(c);
+    schedule_detail::shard_actions{{entries_, N}, name_, uneven_}.apply(c);
   }
 
  private:
@@ -184,14 +184,21 @@ class shard_tactic {
   schedule_detail::kept_shard_entry entries_[N];
 };
 
-/// Lays named values out over several axes before anything propagates, in the notation of JAX's
-/// PartitionSpec: `shard({{"x", {"B", "M"}}, {"w", {{}, "M"}}, {"h", {{"B", "M"}}}})`. Within a
-/// dimension axes count from major to minor, in any order: a value may lie one way and what is made
-/// of it another.
+/// Returns a tactic that gives named values a layout over several axes before anything propagates,
+/// in the notation of JAX's PartitionSpec:
+/// `shard({{"x", {"B", "M"}}, {"w", {{}, "M"}}, {"h", {{"B", "M"}}}})`. Axes of a dimension are
+/// listed from major to minor, independent of their order in the mesh. The layout of a value and
+/// that of its users may differ.
 ///
-/// Effect    `tile` for each selected value, dimension and axis, or `atomic` for each axis where it
-///           is `replicated`; then `propagate`. Next states take the layout of their input.
-/// Errors    those of `manual`, S033 more axes than a mesh has, S034 more dimensions than the value
+/// Effect    `tile` for each selected value, dimension and axis, or `atomic` for each axis if it is
+///           `replicated`; then `propagate`. Next states get the layout of their input.
+/// Legal     as for `manual`, along each of the axes
+/// Pros      one entry states a complete layout, and the axes of a dimension may be in any order
+/// Cons      all axes propagate at once, so none of them can build on the propagation of another
+///           one
+/// Collectives  those that propagation implies, as for `manual`
+/// Errors    those of `manual`, S033 more axes than a mesh may have, S034 more dimensions than the
+///           value has
 template <std::size_t N>
 constexpr shard_tactic<N> shard(const shard_entry (&entries)[N], std::string_view name = "shard",
                                 uneven policy = uneven::unsaid) {

@@ -1,4 +1,4 @@
-/// How values of a partitioned program lie, by name: inputs, inner values that have tags, outputs.
+/// Layouts of values of a partitioned program, by name: inputs, inner values with tags, outputs.
 #pragma once
 
 #include <concepts>
@@ -14,11 +14,11 @@ namespace partita {
 
 namespace schedule_detail {
 
-/// Where what has names is found: inputs, then tags, then outputs.
+/// A value with a name; lists have inputs first, then tags, then outputs.
 struct value_place {
   std::string_view name;
   enum kind_type : std::uint8_t { input, tag, output } kind;
-  int index;  ///< of an input or output; of a tag its op in the core program
+  int index;  ///< of an input or output; for a tag, its op in the core program
 };
 constexpr vec<value_place> value_places(const partitioned& p) {
   vec<value_place> list;
@@ -31,12 +31,13 @@ constexpr vec<value_place> value_places(const partitioned& p) {
     list.push_back({p.source.output_name(i), value_place::output, i});
   return list;
 }
-/// How inner values lie behind the ops that make them, their sums finished. (Found once for many.)
+/// Returns the layouts of inner values after the ops that compute them, with partial sums reduced.
+/// (Constructed once for many values.)
 class inner_shardings {
  public:
   constexpr explicit inner_shardings(const partitioned& p) : p_(p), rules_(p.core, p.passes) {}
   constexpr sharded_value operator()(value_id v, std::string_view name) const {
-    const layout l = rules_.lies(v);
+    const layout l = rules_.finished_layout(v);
     const tensor_type whole = p_.core.true_type(v);
     return {name, whole.element, whole.shape, l.local(p_.core.p.type(v).shape, p_.mesh()), l};
   }
@@ -45,20 +46,21 @@ class inner_shardings {
   const partitioned& p_;
   spmd_detail::fused_rules rules_;
 };
-/// Not a constant expression.
+/// Throws P007; not a constant expression.
 inline sharded_value no_named_value(std::string_view name, const vec<value_place>& places) {
   vec<std::string_view> known;
   for (const auto& each : places) known.push_back(each.name);
   throw error(concat("P007 partitioned: no input, tag or output is named \"", name,
-                     "\" or lies below it; ", known_names_or_below(name, known)));
+                     "\" or is below it; ", known_names_or_below(name, known)));
 }
 
 }  // namespace schedule_detail
 
-/// All inputs that have a name or lie below it ("params" of a tree); without any, all such tags;
-/// without any, all such outputs. Of a tag: how it lies where it is made (a use may move it).
+/// Returns the layouts of all inputs that have the name or are below it ("params" of a tree); if no
+/// input matches, of all such tags; if no tag matches, of all such outputs. The layout of a tag is
+/// the one in which it is computed; a use may change it.
 ///
-/// Errors    P007 there is nothing of that name
+/// Errors    P007 no value matches
 /// Cost      linear in the ops, if a tag is found
 constexpr vec<sharded_value> shardings_below(const partitioned& p, std::string_view name) {
   using place = schedule_detail::value_place;
@@ -82,9 +84,9 @@ constexpr vec<sharded_value> shardings_below(const partitioned& p, std::string_v
   list.push_back(schedule_detail::no_named_value(name, places));
   return list;
 }
-/// The one of this name.
+/// Returns the layout of the value with this name.
 ///
-/// Errors    P007 there is none
+/// Errors    P007 no such value
 constexpr sharded_value sharding_of(const partitioned& p, std::string_view name) {
   const vec<sharded_value> list = shardings_below(p, name);
   for (const auto& each : list)
@@ -92,7 +94,7 @@ constexpr sharded_value sharding_of(const partitioned& p, std::string_view name)
   return schedule_detail::no_named_value(name, schedule_detail::value_places(p));
 }
 
-/// The device-local program with inner values as further outputs, as they lie.
+/// The device-local program with inner values as further outputs, in their layouts.
 struct probed_program {
   device_program device;
   vec<text> names;  ///< of the further outputs
@@ -101,7 +103,7 @@ struct probed_program {
 
 namespace schedule_detail {
 
-/// Probes, and tags that one of the names selects.
+/// True for probes, and for tags that one of the names selects.
 constexpr bool is_handed_out(const vec<text>& wanted, std::string_view name) {
   if (name.substr(0, op::probe_prefix.size()) == op::probe_prefix) return true;
   for (const text& w : wanted)
@@ -134,8 +136,9 @@ namespace separate {
 probed_program with_probes(const partitioned& p, const vec<text>& wanted);
 }
 
-/// Hands out probes, and the tags that one of these names selects. What stands in nested programs
-/// is not reached; of no values there is no program.
+/// Returns the program with probes, and the tags that one of these names selects, as further
+/// outputs. Values in nested programs are not included; if no value is selected, the result is
+/// empty.
 template <std::same_as<partitioned> Partitioned>
 constexpr probed_program with_probes(const Partitioned& p, const vec<text>& wanted) {
   PARTITA_RETURN(schedule_detail::probed(p, wanted), separate::with_probes(p, wanted));

@@ -1,4 +1,4 @@
-/// Values and ops of a partitioned program in the words of its source.
+/// Names of values and ops of a partitioned program, as in its source.
 #pragma once
 
 #include <partita/core/core_program.hpp>
@@ -7,11 +7,11 @@
 
 namespace partita::schedule_detail {
 
-/// Names values of a core program as its source does, also where tactics have rewritten it: an op
-/// that is in the source has its results' names there, what was added (a slice, a sum over steps, a
-/// loop) the name of the value that it passes on.
+/// Names the values of a core program as its source does, even if tactics have rewritten it. The
+/// results of an op of the source have their names there. An op that was added (a slice, a sum over
+/// steps, a loop) has the name of the value that it passes on.
 ///
-/// Cost: linear in the ops of the source.
+/// Cost      linear in the ops of the source
 class source_names {
  public:
   constexpr source_names(const program& source, const core_program& c)
@@ -24,22 +24,23 @@ class source_names {
     }
   }
 
-  /// The value that `v` is or passes on, made by an op of the source, if there is one.
+  /// Returns the value that `v` equals or passes on and that an op of the source computes, if it
+  /// exists.
   constexpr value_id known(value_id v) const {
-    for (int steps = 0; steps < 1000; ++steps) {  // (more only in a circle of added ops)
+    for (int steps = 0; steps < 1000; ++steps) {  // (more only in a cycle of added ops)
       v = c_.source_of(v);
       const op_id o = c_.p.producer(v);
       if (in_source(o) >= 0 || c_.p.op(o).operand_count == 0) break;
-      v = c_.p.operand(o, c_.p.op(o).operand_count - 1);  // of a sum: what is added
+      v = c_.p.operand(o, c_.p.op(o).operand_count - 1);  // of a sum: the value that is added
     }
     return v;
   }
-  /// The op that makes what an added op passes on; another op itself.
+  /// Returns the op that computes the value that an added op passes on; any other op unchanged.
   constexpr op_id known_op(op_id o, value_id v) const {
     const op_id made_by = c_.p.producer(known(v));
     return in_source(o) < 0 && in_source(made_by) >= 0 ? made_by : o;
   }
-  /// Without a percent sign.
+  /// Returns the name without a percent sign.
   constexpr text value(value_id v) const {
     v = known(v);
     if (const op_id same = in_source(c_.p.producer(v)); same >= 0)
@@ -48,8 +49,8 @@ class source_names {
     if (sake >= 0 && flat_.p.op(sake).result_count > 0) return names_[flat_.p.op(sake).result];
     return c_.p.op(c_.p.producer(v)).def->name;
   }
-  /// `matmul(%x, %w1)`: the op of the source with this number, and the first of its
-  /// operands; empty if there is none.
+  /// Returns `matmul(%x, %w1)`: the op of the source with this number, and its first operands.
+  /// Empty if the source has no such op.
   constexpr text call(int number, int most_operands) const {
     text out;
     const op_id o = of_number(number);
@@ -84,14 +85,15 @@ class source_names {
   constexpr op_id of_number(int number) const {
     return number >= 0 && number < static_cast<int>(op_of_.size()) ? op_of_[number] : -1;
   }
-  /// The op of the flat source that an op of the core program is; -1: none, it was added.
+  /// Returns the op of the flat source that corresponds to an op of the core program; -1 if it was
+  /// added.
   constexpr op_id in_source(op_id o) const {
     const bool wire = c_.p.is(o, op_role::wire);
     const op_id marker = wire ? c_.nested.control_of(o)->marker : o;
     const op_node& mine = c_.p.op(marker);
     const op_id known = of_number(mine.marks.source);
     if (known < 0 || flat_.p.op(known).def->name != mine.def->name) return -1;
-    const op_id same = known - (marker - o);  // wires stand before their marker, in their order
+    const op_id same = known - (marker - o);  // wires precede their marker, in order
     if (same < 0 || flat_.p.is(same, op_role::wire) != wire) return -1;
     return flat_.p.op(same).result_count == c_.p.op(o).result_count ? same : -1;
   }

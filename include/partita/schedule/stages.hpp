@@ -1,4 +1,4 @@
-/// The stages of `partition`, in their order. Each does nothing once there is a mistake.
+/// The stages of `partition`, in order. Each does nothing after an error.
 #pragma once
 
 #include <string_view>
@@ -19,7 +19,8 @@
 #include <partita/support/vec.hpp>
 
 namespace partita::separate {
-/// Errors    Q... it is not what the source computes; none where that is too long a question
+/// Errors    Q... the program does not compute its source. Returns no error if the proof would take
+///           too long.
 bool prove_by_default(const program& source, const device_program& made, failure& f);
 }  // namespace partita::separate
 
@@ -32,7 +33,7 @@ concept TacticRange = requires(const Schedule& s) {
   s.size();
 };
 
-/// Does a tactic look for its actions itself?
+/// True if a tactic searches for its actions.
 template <class T>
 constexpr bool searches(const T& t) {
   if constexpr (requires { t.searches(); })
@@ -41,12 +42,12 @@ constexpr bool searches(const T& t) {
     return false;
 }
 
-/// A tactic of any type, for a schedule at run time; what it refers to outlives it.
+/// A type-erased tactic for schedules at run time; the tactic must outlive it.
 struct any_tactic {
   const void* tactic;
   std::string_view (*name_of)(const void*);
   void (*apply_of)(const void*, tactic_context&);
-  void (*rewrite_of)(const void*, rewriting&);  ///< null: it rewrites nothing
+  void (*rewrite_of)(const void*, rewriting&);  ///< null if it does not rewrite the program
   bool does_search = false;
   syntax language = syntax::cpp;
 
@@ -58,7 +59,7 @@ struct any_tactic {
   constexpr void rewrite(rewriting& r) const { rewrite_of(tactic, r); }
 };
 template <class T>
-inline any_tactic erased_tactic(const T& t) {
+inline any_tactic type_erased_tactic(const T& t) {
   any_tactic a{&t,
                [](const void* p) -> std::string_view { return static_cast<const T*>(p)->name(); },
                [](const void* p, tactic_context& c) { static_cast<const T*>(p)->apply(c); },
@@ -93,7 +94,7 @@ constexpr void for_each_tactic(const Schedule& tactics, const F& f) {
   }
 }
 
-/// The syntax of a schedule: that of its tactics. If they are in both languages, it is that of
+/// Returns the syntax of a schedule: that of its tactics. If they use both languages, it is that of
 /// specifications.
 template <class Schedule>
 constexpr syntax syntax_of_schedule(const Schedule& tactics) {
@@ -104,15 +105,15 @@ constexpr syntax syntax_of_schedule(const Schedule& tactics) {
   return s;
 }
 
-/// A schedule as a list of tactics of one type.
+/// Returns a schedule as a list of type-erased tactics.
 template <class Schedule>
-vec<any_tactic> erased(const Schedule& tactics) {
+vec<any_tactic> type_erased(const Schedule& tactics) {
   vec<any_tactic> list;
-  for_each_tactic(tactics, [&](const auto& t) { list.push_back(erased_tactic(t)); });
+  for_each_tactic(tactics, [&](const auto& t) { list.push_back(type_erased_tactic(t)); });
   return list;
 }
 
-/// The tactics of a schedule from a number on, but for those that search.
+/// The tactics of a schedule from a number on, except for those that search.
 template <class Schedule>
 class tactics_from final : public following_tactics {
  public:
@@ -136,7 +137,7 @@ class tactics_from final : public following_tactics {
   int first_;
 };
 
-/// Applies tactic number `number` of a schedule; one that searches sees those behind it.
+/// Applies tactic number `number` of a schedule; a tactic that searches sees the tactics after it.
 template <class T, class Schedule>
 constexpr void apply_before_others(const T& t, tactic_context& c, const Schedule& tactics,
                                    int number) {
@@ -151,14 +152,14 @@ constexpr void apply_before_others(const T& t, tactic_context& c, const Schedule
   }
 }
 
-/// Errors    M001 to M004 the mesh, and that of the source
+/// Errors    M001 to M005 the mesh, and the error of the source
 constexpr void validate(partitioned& r, const mesh& m) {
   r.error.record(r.source.error);
   r.error.record(validate(m.whole()));
 }
 
-/// What a tactic that rewrites the program says of that.
-struct rewritten_by {
+/// The report of a tactic that rewrites the program.
+struct rewrite_report {
   vec<text> notes;
   remat_price remat;
 };
@@ -175,10 +176,10 @@ constexpr dead_code remove_dead_code(program& p, program& original) {
   return found;
 }
 
-/// Runs the tactics that rewrite the program; gives what they say, by tactic.
+/// Runs the tactics that rewrite the program; returns their reports, by tactic.
 template <class Schedule>
-constexpr vec<rewritten_by> rewrite(partitioned& r, const Schedule& tactics) {
-  vec<rewritten_by> list;
+constexpr vec<rewrite_report> rewrite(partitioned& r, const Schedule& tactics) {
+  vec<rewrite_report> list;
   rewriting work;
   work.given = r.original.ops.empty() ? nullptr : &r.original;
   work.advice = syntax_of_schedule(tactics);
@@ -205,8 +206,8 @@ constexpr vec<rewritten_by> rewrite(partitioned& r, const Schedule& tactics) {
   return list;
 }
 
-/// Says in a tactic's report that it did nothing, unless that says why already. (Propagation in
-/// front of it has left nothing that its own could find.)
+/// Notes in a tactic's report that it did nothing, unless the report already explains why. (All
+/// propagation before it left nothing for its own propagation to find.)
 constexpr void note_idle(core_program& core, tactic_report& report,
                          const vec<tactic_report>& before) {
   if (!report.notes.empty()) return;
@@ -215,10 +216,10 @@ constexpr void note_idle(core_program& core, tactic_report& report,
   bool twice = false;
   for (const tactic_report& t : before) twice = twice || t.name == report.name;
   report.notes.push_back(
-      concat("it changes nothing", twice ? "; a tactic of this name stands before it" : ""));
+      concat("it changes nothing", twice ? "; an earlier tactic has the same name" : ""));
 }
 
-/// Runs the actions of one tactic on a core program; what it did, without collectives.
+/// Runs the actions of one tactic on a core program; returns its report, without collectives.
 constexpr tactic_report run_actions(core_program& core, tactic_context& context,
                                     std::string_view name, auto&& apply) {
   tactic_report report;
@@ -236,8 +237,8 @@ constexpr tactic_report run_actions(core_program& core, tactic_context& context,
   return report;
 }
 
-/// Runs the actions of one tactic. The collectives after the last one are counted when the program
-/// is lowered.
+/// Runs the actions of one tactic. The collectives after the last tactic are counted when the
+/// program is lowered.
 constexpr void apply_and_report(partitioned& r, tactic_context& context,
                                 collective_counter& counter, std::string_view name, bool last,
                                 bool rewrote, auto&& apply) {
@@ -252,11 +253,11 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context,
   r.tactics.push_back(static_cast<tactic_report&&>(report));
 }
 
-/// Runs the actions of all tactics on the core program, which may have those of others before.
-/// `said`: of `rewrite`.
+/// Runs the actions of all tactics on the core program, which may already contain actions of other
+/// tactics. `rewrite_reports` is the result of `rewrite`.
 template <class Schedule>
 constexpr void apply_tactics(partitioned& r, const Schedule& tactics,
-                             const vec<rewritten_by>& said) {
+                             const vec<rewrite_report>& rewrite_reports) {
   if (r.error) return;
   if (tactic_count(tactics) > 0) r.core.set_advice(syntax_of_schedule(tactics));
   tactic_context context(r.core);
@@ -267,10 +268,10 @@ constexpr void apply_tactics(partitioned& r, const Schedule& tactics,
   for_each_tactic(tactics, [&](const auto& t) {
     apply_and_report(r, context, counter, t.name(), number + 1 == count, rewrites(t), [&] {
       apply_before_others(t, context, tactics, number);
-      for (const auto& note : said[number].notes) context.note(note);
+      for (const auto& note : rewrite_reports[number].notes) context.note(note);
     });
     if (!r.error && !context.error && !r.tactics.empty())
-      r.tactics.back().remat = said[number].remat;
+      r.tactics.back().remat = rewrite_reports[number].remat;
     ++number;
   });
   r.error.record(context.error);
@@ -281,7 +282,7 @@ constexpr void refuse_replication(partitioned& r, std::int64_t limit) {
   if (!r.error && limit >= 0) r.error.record(be_strict(r.core, r.sharded(), limit));
 }
 
-/// Makes the device-local program, and counts its collectives.
+/// Lowers the program to the device-local one and counts its collectives.
 template <class Partitioned>
 constexpr void lower_to_devices(Partitioned& r) {
   if (r.error) return;
@@ -299,7 +300,7 @@ constexpr void lower_to_devices(Partitioned& r) {
   last.counts_as_written = l.passes.empty() ? r.collectives_as_written : l.passes[0].written_before;
 }
 
-/// Errors    P001 the device-local program does not verify: a mistake of ours
+/// Errors    P001 the device-local program does not verify, which is a bug in the library
 constexpr void verify_made(partitioned& r) {
   if (r.error) return;
   if (const failure f = verify(r.device); f)
@@ -311,8 +312,8 @@ constexpr void estimate_cost(partitioned& r) {
   if (!r.error) r.cost = estimate(r.device);
 }
 
-/// States that a step takes in one layout and gives in another, which has to be undone between
-/// steps.
+/// Notes states that a step receives in one layout and returns in another, so that the layout has
+/// to be restored between steps.
 constexpr void note_states(partitioned& r) {
   if (r.error || r.tactics.empty()) return;
   name_table inputs(r.source.inputs.size());
@@ -333,7 +334,7 @@ constexpr void note_states(partitioned& r) {
   }
 }
 
-/// The actions of the tactics up to number `last` of another program, from its log.
+/// Applies the actions of another program's tactics, up to tactic `last`, from its log.
 constexpr void apply_again(partitioned& r, const partitioned& from, int last) {
   const core_program& log = from.core;
   r.core = core_program(r.sharded(), log.named.mesh, r.passes.core());
@@ -356,8 +357,8 @@ constexpr void apply_again(partitioned& r, const partitioned& from, int last) {
   }
 }
 
-/// Proves what was made if the options say so; by default where the library that is compiled once
-/// is one without NDEBUG.
+/// Proves the result if the options request it, and by default if the compiled library was built
+/// without NDEBUG.
 template <class Partitioned, class Proof>
 constexpr void prove_made(Partitioned& r, Proof* asked) {
 #if defined(PARTITA_SEPARATE_ENGINE) && !defined(NDEBUG)
@@ -366,7 +367,7 @@ constexpr void prove_made(Partitioned& r, Proof* asked) {
   if (asked != nullptr && !r.error) r.proved = asked(r.given(), r.device, r.error);
 }
 
-/// What follows the tactics.
+/// Runs the stages that follow the tactics.
 template <class Partitioned, class Options>
 constexpr void finish(Partitioned& r, const Options& options) {
   refuse_replication(r, options.strict);

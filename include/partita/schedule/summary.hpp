@@ -1,4 +1,4 @@
-/// The figures of a partitioned program, and the words for its collectives, without the program.
+/// The figures of a partitioned program, and the texts about its collectives, without the program.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,28 @@
 
 namespace partita {
 
-/// What one tactic did, in figures.
+/// The effects of one tactic, as figures.
 template <class Name>
 struct basic_tactic_summary {
   Name name;
-  partita::collectives collectives;             ///< of the whole program after it
-  partita::collectives collectives_as_written;  ///< the same, those inside of loops once
+  partita::collectives collectives;  ///< of the device-local program after it
+  /// The same, with collectives inside loops counted once.
+  partita::collectives collectives_as_written;
   int actions = 0;
   int conflicts = 0;
 };
 using tactic_summary = basic_tactic_summary<text>;
 
-/// How much a `check` can hold; it makes room by itself when a program needs more.
+/// Initial capacity of a `check`; it is enlarged automatically if a program needs more.
 struct summary_limits {
   int values = 4096, tactics = 64, chars = 1 << 18;
-  int collectives = 256;  ///< of which `explain` and `diff` find the words here
+  /// Maximum number of collectives whose texts are kept for `explain` and `diff`.
+  int collectives = 256;
 };
 
 namespace schedule_detail {
 
-/// `, messages along "B" 12, along "M" 4`; nothing where none are sent.
+/// Prints `, messages along "B" 12, along "M" 4`, or nothing if no messages are sent.
 constexpr void print_messages(text& out, const std::int64_t (&messages)[max_axes], const mesh& m) {
   std::string_view before = ", messages along \"";
   for (int a = 0; a < m.whole_rank(); ++a) {
@@ -44,13 +46,13 @@ constexpr void print_messages(text& out, const std::int64_t (&messages)[max_axes
   }
 }
 
-/// Not a constant expression, so that the compiler names it when a `static_assert` asks for what a
-/// program has not.
+/// Not a constant expression, so that the compiler names it when a `static_assert` refers to
+/// something that the program does not have.
 [[noreturn]] inline void the_program_has_no(std::string_view what, std::string_view name) {
   throw error(concat("P007 check: the program has no ", what, " named \"", name, '"'));
 }
 
-// ---- What a summary consists of; texts are ranges of its characters ----------------------------
+// ---- Contents of a summary; texts are ranges of its characters ---------------------------------
 
 struct kept_value {
   text_ref name;
@@ -63,7 +65,7 @@ struct kept_tactic {
   partita::collectives counts, counts_as_written;
   int actions = 0, conflicts = 0;
 };
-/// A collective, in the words of `explainer`.
+/// A collective, with the texts of `explainer`.
 struct kept_collective {
   collective::kind_type kind = collective::all_gather;
   int tactic = 0;
@@ -78,10 +80,10 @@ struct kept_rest {
   dead_code removed;
   unknown_loops unknown;
   text_ref loops;       ///< lines about loops that are not scans
-  int collectives = 0;  ///< how many there are, whether there are words for them or not
+  int collectives = 0;  ///< their number, whether their texts are kept or not
 };
 
-/// All of it, without a limit.
+/// The contents of a summary, without a limit.
 struct kept_lists {
   vec<kept_value> values;  ///< inputs, then outputs
   vec<kept_tactic> tactics;
@@ -90,7 +92,7 @@ struct kept_lists {
   kept_rest rest;
 
   constexpr std::string_view all_chars() const { return chars; }
-  /// What `write` appends.
+  /// Returns the range of characters that `write` appends.
   template <class Write>
   constexpr text_ref kept(const Write& write) {
     const int begin = static_cast<int>(chars.size());
@@ -107,7 +109,7 @@ struct kept_lists {
   }
 
   constexpr kept_lists() = default;
-  /// Words are found for the collectives unless there are more than `most_words`.
+  /// Keeps the texts of all collectives, or none if there are more than `most_words`.
   constexpr kept_lists(const partitioned& p, int most_words) {
     rest.error = keep(p.error.message);
     if (p.error) return;
@@ -142,7 +144,7 @@ struct kept_lists {
   }
 };
 
-/// All of it without a heap, so that it outlives the constant evaluation that made it.
+/// The contents of a summary without heap memory, so that they outlive their constant evaluation.
 template <summary_limits Limits>
 struct kept_arrays {
   kept_value values[Limits.values] = {};
@@ -170,41 +172,49 @@ struct kept_arrays {
 
 }  // namespace schedule_detail
 
-/// The figures of a partitioned program, see PARTITA_FIGURES, and its inputs, outputs and tactics
-/// by position or name. `Lists` holds them; names are given as `Name`.
+/// The figures of a partitioned program (see PARTITA_FIGURES), and its inputs, outputs and tactics,
+/// by position or name. `Lists` stores them; names are returned as `Name`.
 ///
-/// What is not there is not a constant expression, and throws `error` (P007) at run time.
+/// Errors    P007 no such input, output, tactic or axis: thrown at run time, and not a constant
+///           expression in constant evaluation
 template <class Lists, class Name>
 class basic_summary : public figures {
  public:
   constexpr basic_summary(const figures& f, const Lists& lists) : figures(f), lists_(lists) {}
 
-  /// The mistake that stopped the program, or empty.
+  /// Returns the error of the program, or an empty text.
   constexpr std::string_view error() const { return view(lists_.rest.error); }
+  /// Returns an input, by position.
   constexpr basic_sharded_value<Name> input(int i) const {
     if (i < 0 || i >= input_count) schedule_detail::the_program_has_no("input", concat(i));
     return value(i);
   }
+  /// Returns an output, by position.
   constexpr basic_sharded_value<Name> output(int i) const {
     if (i < 0 || i >= output_count) schedule_detail::the_program_has_no("output", concat(i));
     return value(input_count + i);
   }
+  /// Returns an input, by name.
   constexpr basic_sharded_value<Name> input(std::string_view name) const {
     return value(find("input", name, lists_.values, 0, input_count));
   }
+  /// Returns an output, by name.
   constexpr basic_sharded_value<Name> output(std::string_view name) const {
     return value(find("output", name, lists_.values, input_count, input_count + output_count));
   }
+  /// Returns a tactic, by position.
   constexpr basic_tactic_summary<Name> tactic(int i) const {
     if (i < 0 || i >= tactic_count) schedule_detail::the_program_has_no("tactic", concat(i));
     const schedule_detail::kept_tactic& t = lists_.tactics[i];
     return {view(t.name), t.counts, t.counts_as_written, t.actions, t.conflicts};
   }
+  /// Returns the first tactic with this name.
   constexpr basic_tactic_summary<Name> tactic(std::string_view name) const {
     return tactic(find("tactic", name, lists_.tactics, 0, tactic_count));
   }
 
-  /// That a device sends along an axis of the mesh, those along its parts included.
+  /// Returns the messages that a device sends along an axis of the mesh, including those along its
+  /// parts.
   constexpr std::int64_t messages(std::string_view axis) const {
     const mesh& m = lists_.rest.mesh;
     if (m.find(axis) < 0) schedule_detail::the_program_has_no("axis", axis);
@@ -214,7 +224,7 @@ class basic_summary : public figures {
     return sum;
   }
 
-  /// For texts: what all this is made of.
+  /// Returns the underlying lists, for texts.
   constexpr const Lists& lists() const { return lists_; }
   constexpr std::string_view view(text_ref r) const {
     return lists_.all_chars().substr(static_cast<std::size_t>(r.begin),
@@ -238,7 +248,7 @@ class basic_summary : public figures {
   }
 };
 
-/// What `summarize` gives: of any size, with names of their own.
+/// The result of `summarize`: of any size, with names that it owns.
 using summary = basic_summary<schedule_detail::kept_lists, text>;
 
 namespace schedule_detail {
@@ -248,7 +258,7 @@ constexpr summary summary_with_words(const partitioned& p, int most_words = all_
 }
 }  // namespace schedule_detail
 
-/// The figures of a program at run time.
+/// Returns the figures of a program, at run time.
 constexpr summary summarize(const partitioned& p) {
   return schedule_detail::summary_with_words(p, 0);
 }

@@ -1,4 +1,4 @@
-/// What a tactic may see and do.
+/// The interface of tactics: the values they see and the actions they issue.
 #pragma once
 
 #include <concepts>
@@ -20,36 +20,39 @@ struct named_value {
   std::string_view name;
   value_id value = -1;
   kind_type kind = input;
-  value_id state =
-      -1;  ///< of an output with the name of an input: that input, whose next state it is
+  /// For an output with the name of an input: that input, whose next state it is.
+  value_id state = -1;
 
-  /// Of the cotangent of a tag, "grad.h": the tag, "h", with which it lies unless it is placed
-  /// itself.
+  /// Returns, for the cotangent of a tag ("grad.h"), the name of the tag ("h"). It gets the tag's
+  /// placement unless it has its own.
   constexpr std::string_view primal() const {
     return kind == tag ? op::primal_name(name) : std::string_view{};
   }
 };
 
 namespace schedule_detail {
-/// Does a name in a tactic select a value: its own name, or a prefix of it that ends at a dot?
+/// True if a name in a tactic selects a value: it is the value's name, or a prefix of it that ends
+/// before a dot.
 constexpr bool selects(std::string_view wanted, std::string_view name) {
   const std::size_t size = wanted.size();
   return name.size() >= size && (name.size() == size || name[size] == '.') &&
          same_chars({name.data(), size}, wanted);
 }
 
-/// Does a text stand for many names?
+/// True if the text contains a wildcard.
 constexpr bool is_pattern(std::string_view wanted) {
   for (const char c : wanted)
     if (c == '*') return true;
   return false;
 }
-/// As `selects`, where `*` in what is wanted stands for any characters but dots, `**` for any.
+/// Matches like `selects`, where `*` in `wanted` matches any characters except dots, and `**` any
+/// characters.
 ///
-/// Cost      linear in the name for each `*`, again from each place for each `**`
+/// Cost      linear in the name for each `*`, times the length of the name for each `**`
 constexpr bool selects_pattern(std::string_view wanted, std::string_view name) {
-  // Where the last star of each kind stands, and how far what it took goes: on a mistake `*` takes
-  // one more character, or where it may not, `**` does.
+  // For the last wildcard of each kind: the position after it in `wanted`, and the end of its match
+  // in `name`. On a mismatch, the match of `*` grows by one character or, if it cannot, that of
+  // `**`.
   struct star {
     std::size_t behind = std::string_view::npos, taken = 0;
   } one, any;
@@ -79,9 +82,9 @@ constexpr bool selects_pattern(std::string_view wanted, std::string_view name) {
   }
 }
 
-/// The named values that each name and each prefix of a name selects.
+/// Index of the named values that each name, and each prefix of a name, selects.
 ///
-/// Cost: linear in the characters of all names times their dots, then constant per look-up.
+/// Cost      linear in the characters of all names times their dots, then constant per query
 class selection {
  public:
   constexpr explicit selection(const vec<named_value>& values) : first_(values.size()) {
@@ -90,7 +93,7 @@ class selection {
       if (!values[i].primal().empty()) add_all(values[i].primal(), i);
     }
   }
-  /// Calls f(number of the value), in their order; gives whether there are any.
+  /// Calls f(index of the value) in order; returns whether any value is selected.
   template <class F>
   constexpr bool for_each(std::string_view wanted, const F& f) const {
     const int list = first_.find(wanted);
@@ -129,16 +132,16 @@ class selection {
 
 namespace schedule_detail {
 
-/// Values that are looked up by name, by what lies below it, or by pattern.
+/// Values that can be selected by name, by prefix, or by pattern.
 class named_values {
  public:
   vec<named_value> list;
-  std::int64_t compared = 0;  ///< names that look-ups have gone through
+  std::int64_t compared = 0;  ///< number of names that queries have compared
 
-  /// Calls f(named_value) for those that a name selects; gives whether there are any.
+  /// Calls f(named_value) for each value that a name selects; returns whether any is selected.
   ///
-  /// Cost: one walk over all names; of many look-ups, the values that are found (of a pattern
-  /// always a walk).
+  /// Cost      one pass over all names; after several queries only the selected values. A pattern
+  ///           always takes a pass
   template <class F>
   constexpr bool for_each_selected(std::string_view wanted, const F& f) {
     bool found = false;
@@ -169,19 +172,19 @@ class named_values {
   }
 
  private:
-  static constexpr int few = 16;  ///< look-ups that do not pay for a table
+  static constexpr int few = 16;  ///< number of queries below which an index does not pay off
   int lookups_ = 0;
   bool selection_built_ = false;
   selection selection_{{}};
 };
 
-/// The values of a program whose ops are labelled. Of an op with nested programs they are the
+/// The values of a program whose ops have labels. For an op with nested programs, they are its
 /// results.
 class labelled_values {
  public:
   named_values values;
 
-  /// Ops that actions added stand behind those of the source.
+  /// Collects the values. Ops that actions added come after those of the source.
   constexpr void find(const core_program& c) {
     const label_list& labels = c.p.labels;
     vec<char> seen(static_cast<std::size_t>(labels.size()), 0);
@@ -232,7 +235,7 @@ constexpr bool names_inner_value(const program& p, const label_list& labels,
 constexpr bool names_dead_code(const program* given, std::string_view wanted) {
   return given != nullptr && names_inner_value(*given, given->labels, wanted);
 }
-/// The note about a tactic's line whose name selects dead code only.
+/// Returns the note about a tactic's entry whose name selects only dead code.
 constexpr text dead_name_note(std::string_view name) {
   return concat("no output needs \"", name, "\"; it was removed, and this line does nothing");
 }
@@ -241,17 +244,18 @@ constexpr text dead_name_note(std::string_view name) {
 
 class tactic_context;
 
-/// The tactics behind one that searches: what they do to a program belongs to what it costs.
+/// The tactics after one that searches; their effects are part of the costs that it minimizes.
 struct following_tactics {
+  /// Applies the tactics in order.
   virtual constexpr void apply(tactic_context& c) const = 0;
 
  protected:
-  constexpr ~following_tactics() = default;  // (GCC 12 takes a virtual one for undefined)
+  constexpr ~following_tactics() = default;  // (GCC 12 rejects a virtual one as undefined)
 };
 
-/// Handed to a tactic: the program with its named values, and the three actions.
+/// The argument of a tactic: the program with its named values, and the three actions.
 ///
-/// A mistake ends the schedule: later actions do nothing, and `partition` reports the first one.
+/// An error ends the schedule: later actions do nothing, and `partition` reports the first error.
 class tactic_context {
  public:
   constexpr explicit tactic_context(core_program& c) : core_(c) {
@@ -270,16 +274,17 @@ class tactic_context {
                              inputs.find(p.output_name(i))});
   }
 
-  /// Inputs, then tags, then outputs, each in program order.
+  /// Returns inputs, then tags, then outputs, each in program order.
   constexpr const vec<named_value>& values() const { return names_.list; }
-  /// What is in between, if it has names (see program::labels), in program order.
+  /// Returns the values in between that have names (see program::labels), in program order.
   constexpr const vec<named_value>& inner_values() { return inner().list; }
-  /// Calls f(named_value) for those that a name selects: the one of that name, and those below it
-  /// ("params" selects "params.w1"); of a pattern ("params.*.w"), those that it stands for. Where
-  /// no input, tag or output is selected, inner values are. Gives whether there are any.
+  /// Calls f(named_value) for each value that a name selects: the value with that name and those
+  /// below it ("params" selects "params.w1"), or every value that matches a pattern ("params.*.w").
+  /// If no input, tag or output is selected, it selects inner values. Returns whether any value is
+  /// selected.
   ///
-  /// Cost: one walk over all names; of many look-ups, the values that are found (of a pattern
-  /// always a walk).
+  /// Cost      one pass over all names; after several queries only the selected values. A pattern
+  ///           always takes a pass
   template <class F>
   constexpr bool for_each_selected(std::string_view wanted, const F& f) {
     const bool found = names_.for_each_selected(wanted, f);
@@ -287,57 +292,65 @@ class tactic_context {
     names_.compared = 0;
     return found || (!core_.p.labels.empty() && inner().for_each_selected(wanted, f));
   }
-  /// As the user gave it, for the numbers of axes that actions take.
+  /// Returns the user's mesh, whose axis numbers actions use.
   constexpr const partita::mesh& mesh() const { return core_.named.mesh; }
+  /// Returns the program that actions change.
   constexpr const core_program& core() const { return core_; }
+  /// Returns the unsharded shape of a value, without padding.
   constexpr const shape& global_shape(value_id v) const { return core_.true_shape(v); }
-  /// The axes in a layout are those of core().mesh: axis i may be the most major part only of what
-  /// is axis i here.
-  constexpr layout layout_of(value_id v) const { return core_.made(core_.holder(v)); }
-  /// Of the piece on one device, with its padding.
+  /// Returns the layout of a value. Its axes are those of core().mesh, where axis i may be only the
+  /// most major part of the user's axis i.
+  constexpr layout layout_of(value_id v) const { return core_.produced_layout(core_.holder(v)); }
+  /// Returns the shape of the block on one device, with padding.
   constexpr shape local_shape(value_id v) const {
     return layout_of(v).local(core_.p.type(core_.holder(v)).shape, core_.mesh);
   }
 
-  /// Is a value a stack of layers, or what belongs to one? See stacked_values.
+  /// True if the value is a stack of layers, or belongs to one; see stacked_values.
   constexpr bool is_stacked(value_id v) {
     if (!stacks_found_) stacks_ = stacked_values(core_);
     stacks_found_ = true;
     return v < static_cast<value_id>(stacks_.size()) && stacks_[v] != 0;
   }
-  /// The dimension that a value is sliced on along all of an axis, or -1.
+  /// Returns the dimension that is sliced along all of an axis, or -1.
   constexpr int dim_of(value_id v, int axis) const { return core_.dim_of(v, axis); }
-  /// Is a value sliced, or kept whole, along an axis or a part of it?
+  /// True if the value is sliced, or kept replicated, along an axis or a part of it.
   constexpr bool is_placed(value_id v, int axis) const { return core_.is_placed(v, axis); }
-  /// Is a value sliced along an axis or a part of it?
+  /// True if the value is sliced along an axis or a part of it.
   constexpr bool is_tiled(value_id v, int axis) const { return core_.is_tiled(v, axis); }
-  /// Number of positions of an axis or sub-axis.
+  /// Returns the number of positions of an axis or sub-axis.
   constexpr std::int64_t axis_size(int axis) const { return core_.named.size(axis); }
 
-  /// Number of an axis of the mesh, or of a sub-axis, `A:(pre)size`: behind a major part of `pre`
-  /// positions, `size` positions. Numbers stay when axes are split. Gives -1 with an error.
+  /// Returns the number of an axis of the mesh, or of a sub-axis `A:(pre)size`, which has `size`
+  /// positions inside a major part of `pre` positions. Numbers stay valid when axes are split.
+  /// Returns -1 after an error.
   ///
   /// Errors    S001 unknown axis, S021 not a sub-axis, S022 it does not divide the axis
   constexpr int axis(std::string_view name) { return core_.axis(name, "tactic", error); }
+  /// Slices a dimension of a value along an axis.
   constexpr void tile(value_id v, int dim, int axis, uneven policy = uneven::unsaid) {
     if (valid(v, axis)) error.record(core_.tile(v, dim, axis, policy));
   }
+  /// Keeps a value replicated along an axis.
   constexpr void atomic(value_id v, int axis) {
     if (valid(v, axis)) error.record(core_.atomic(v, axis));
   }
+  /// Propagates all loops through the program.
   constexpr void propagate() {
     if (!error && !postponed) core_.propagate();
   }
-  /// Says in the tactic's report that a value stays as it is although it was asked for.
+  /// Adds a note to the tactic's report that a request was not fulfilled.
   constexpr void note(text t) { notes.push_back(t); }
 
   failure error;
   vec<text> notes;
-  search_course search;                    ///< of the tactic at work
-  std::int64_t compared = 0;               ///< names that look-ups have gone through
-  bool postponed = false;                  ///< does `propagate` wait? See `amalgamated`.
-  const staged_program* staged = nullptr;  ///< the pipeline that the program is a microbatch of
-  const following_tactics* following = nullptr;  ///< for tactics that search, if there are any
+  search_course search;       ///< of the current tactic
+  std::int64_t compared = 0;  ///< number of names that queries have compared
+  bool postponed = false;     ///< true if `propagate` waits; see `amalgamated`
+  /// The pipeline that runs the program once per microbatch.
+  const staged_program* staged = nullptr;
+  /// For tactics that search; null if no tactic follows.
+  const following_tactics* following = nullptr;
   const program* given = nullptr;  ///< the original program, if dead code was removed from it
 
  private:
@@ -360,11 +373,11 @@ class tactic_context {
   schedule_detail::named_values names_;
   schedule_detail::labelled_values inner_;
   bool inner_found_ = false;
-  vec<char> stacks_;  ///< by value, of those that are not added later; empty: there are none
+  vec<char> stacks_;  ///< by value, without those added later; empty if the program has no stacks
   bool stacks_found_ = false;
 };
 
-/// Anything with a name that issues actions. It must be usable in constant evaluation for `check`.
+/// A type with a name that issues actions. It must be usable in constant evaluation for `check`.
 template <class T>
 concept Tactic = requires(const std::remove_cvref_t<T>& t, tactic_context& c) {
   { t.name() } -> std::convertible_to<std::string_view>;

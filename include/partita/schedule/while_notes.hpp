@@ -6,10 +6,10 @@
 
 namespace partita::schedule_detail {
 
-/// A line for each `while` of a program, nested programs included: the printed name of its first
-/// result, and why it is not a `scan`. A C++ while_loop that could be one gets no line.
+/// Prints a line for each `while` of a program, nested programs included: the printed name of its
+/// first result, and why it is not a `scan`. A C++ while_loop that could be one gets no line.
 ///
-/// Cost: linear in the ops of a program that has loops, else in its ops at the top.
+/// Cost      linear in the ops of a program that has loops, otherwise in its top-level ops
 constexpr void print_while_notes(text& out, const program& p, int last_number,
                                  const label_list& labels) {
   if (p.regions.empty()) return;

@@ -1,4 +1,4 @@
-/// A tactic that looks for its actions itself.
+/// A tactic that searches for its actions.
 ///
 /// Source    PartIR, sections 3 and 7.4 (AutomaticPartition)
 #pragma once
@@ -20,17 +20,17 @@ using automatic_options = search_options;
 
 namespace search_detail {
 
-/// The simulator, as `automatic` has it unless a user gives a model.
+/// Selects the simulator, the default cost model of `automatic`.
 struct simulated_cost {};
 
-/// Three digits, for 1 to below 1000: `4.82`, `17.3`, `309`.
+/// Prints a number from 1 to below 1000 with three digits: `4.82`, `17.3`, `309`.
 constexpr void print_three_digits(text& out, double v) {
   const std::int64_t parts = v < 10 ? 100 : v < 100 ? 10 : 1;
   const auto n = static_cast<std::int64_t>(v * static_cast<double>(parts) + 0.5);
   out << n / parts;
   if (parts > 1) out << '.' << (parts == 100 && n % parts < 10 ? "0" : "") << n % parts;
 }
-/// `4.82 s`, `17.3 ms`
+/// Returns a duration with its unit: `4.82 s`, `17.3 ms`.
 constexpr text seconds_text(double s) {
   constexpr std::string_view units[] = {" ps", " ns", " us", " ms", " s"};
   if (!(s < 9e15)) return text("very long");
@@ -40,7 +40,7 @@ constexpr text seconds_text(double s) {
   print_three_digits(out, s);
   return out << units[unit];
 }
-/// `93.1 GB`
+/// Returns a number of bytes with its unit: `93.1 GB`.
 constexpr text bytes_text(double bytes) {
   constexpr std::string_view units[] = {" B", " kB", " MB", " GB", " TB"};
   if (!(bytes < 9e24)) return text("too many bytes");
@@ -51,7 +51,7 @@ constexpr text bytes_text(double bytes) {
   return out << units[unit];
 }
 
-/// One search, from the state of a tactic's context.
+/// One search, starting at the state of a tactic's context.
 class automatic_run {
  public:
   constexpr automatic_run(tactic_context& c, const vec<int>& axes, const machine& on,
@@ -86,17 +86,19 @@ class automatic_run {
  private:
   tactic_context& c_;
   machine on_;
-  vec<named_target> targets_;  ///< those of the environment, which has its own program
+  vec<named_target> targets_;  ///< the environment's targets; it has a program of its own
   environment e_;
 
   static constexpr int most_corrections = 4;
-  static constexpr double correction_share = 1.0 / 32;  ///< of the budget, for each of them
-  static constexpr double repair_share = 1.0 / 8;       ///< where the best does not fit then
+  static constexpr double correction_share = 1.0 / 32;  ///< of the budget, for each correction
+  /// Of the budget, if the best state does not fit after a correction.
+  static constexpr double repair_share = 1.0 / 8;
 
-  /// Of the best states by the search's estimate the best one by the simulator, if it is better
-  /// than none. Where that needs more memory than there is, and the estimate says that it does not,
-  /// the estimate is corrected, and a greedy search goes on from what is best then; if that does
-  /// not fit, what stands beside it and beside the best that fits is looked at.
+  /// Chooses, among the states that the search estimates to be best, the one that is best by the
+  /// simulator, if it improves on the start. If that state needs more memory than available
+  /// although its estimate fits, the estimate is corrected, and a greedy search continues from the
+  /// state that is best under the corrected estimate. If the result still does not fit, the
+  /// neighbours of the best state and of the best fitting state are searched.
   constexpr void choose(search_result& r) {
     environment::path best;
     for (int round = 0;; ++round) {
@@ -112,7 +114,7 @@ class automatic_run {
     e_.go_to(best);
     r.tactics = tactics_of(e_);
   }
-  /// `best`: what is best by the simulator, with its figures in the result.
+  /// `best` becomes the best state by the simulator; its figures are stored in the result.
   constexpr void look_at_leaders(search_result& r, environment::path& best) {
     for (const auto* list : {&e_.leaders(), &e_.fitting()}) {
       const vec<environment::leader> leaders = *list;
@@ -127,11 +129,12 @@ class automatic_run {
       }
     }
   }
-  /// What nearly fits is not better than what does, unless that takes more than twice as long.
+  /// Returns a cost for comparisons: a state that exceeds the memory slightly counts twice, so it
+  /// wins only if all fitting states take more than twice as long.
   constexpr double rank(double cost, double peak_bytes) const {
     return peak_bytes > e_.memory() ? 2 * cost : cost;
   }
-  /// As a `manual` tactic does it.
+  /// Applies an action as a `manual` tactic does.
   constexpr void take(const environment::done& d) {
     for (int t : d.whole) {
       c_.atomic(targets_[t].value, d.axis);
@@ -145,7 +148,7 @@ class automatic_run {
     }
     c_.propagate();
   }
-  /// Errors    S030 arguments do not fit even where every device has a piece of each
+  /// Errors    S030 the arguments do not fit, even if every device has only one block of each
   constexpr void fits_anywhere() {
     const core_program& c = c_.core();
     double devices = c_.staged != nullptr ? c_.staged->work().meshes : 1, all = 0;
@@ -157,43 +160,49 @@ class automatic_run {
       if (largest < 0 || c.p.input_type(i).bytes() > c.p.input_type(largest).bytes()) largest = i;
     }
     if (all / devices <= e_.memory()) return;
-    c_.error.record("S030", "automatic: arguments need ", bytes_text(all / devices),
-                    " of each device where each has its piece of all of them; a device has ",
-                    bytes_text(e_.memory()), ", too little by ",
+    c_.error.record("S030", "automatic: fully sharded arguments need ", bytes_text(all / devices),
+                    " per device; a device has ", bytes_text(e_.memory()), ", too little by ",
                     bytes_text(all / devices - e_.memory()), "; the largest is \"",
                     escaped(c.p.input_name(largest)), "\" ", c.p.input_type(largest), " of ",
                     bytes_text(static_cast<double>(c.p.input_type(largest).bytes())),
-                    "; take more devices, or such with more memory");
+                    "; use more devices, or devices with more memory");
   }
   constexpr void report(const search_result& r) {
     if (r.tactics.empty())
-      c_.note(concat("automatic: nothing was found that costs less; the program stays as it is (",
+      c_.note(concat("automatic: found nothing that costs less; the program is unchanged (",
                      r.evaluations, " evaluations, ", r.states, " partitionings)"));
     else
       c_.note(concat("automatic: ", r.tactics.size(), " moves, ", r.evaluations, " evaluations, ",
                      r.states, " partitionings; cost ", seconds_text(r.before), " before, ",
                      seconds_text(r.after), " now, at least ", seconds_text(r.bound)));
     if (r.peak_bytes > e_.memory())
-      c_.note(concat("automatic: the best that was found needs ", bytes_text(r.peak_bytes),
-                     " of each device, ", bytes_text(r.peak_bytes - e_.memory()),
-                     " more than there are; print_peak says what holds them"));
+      c_.note(concat("automatic: the best result needs ", bytes_text(r.peak_bytes), " per device, ",
+                     bytes_text(r.peak_bytes - e_.memory()),
+                     " more than available; print_peak lists the values that take it"));
   }
 };
 
 }  // namespace search_detail
 
-/// A tactic that finds, for one machine, along which of its axes inputs and tags are to be sliced,
-/// so that a simulated step is fast and fits: what does not fit into memory costs more, the more it
-/// exceeds it. It issues the three actions and nothing else, each move as one `manual` tactic
-/// would, so it stands before, between or behind other tactics; what it did is in the log, in the
-/// tactic's notes, and in `search_options::result`, also as text (print_specification) and as C++
-/// (print_source). The same options give the same result, unless time ends the search.
+/// A tactic that finds, for one machine, the axes along which inputs and tags should be sliced, so
+/// that a simulated step is fast and fits into memory. It may be anywhere in a schedule.
 ///
-/// `Search` plays the environment (see searchers.hpp), `Model` is a cost in place of the
-/// simulator's, a CostModel.
+/// Effect    actions of some moves; each move is what one `manual` tactic would do (see
+///           search_move). They appear in the action log, in the tactic's notes, and in
+///           `search_options::result`, also as a specification (print_specification) and as C++
+///           (print_source).
+/// Legal     on 1 to 8 axes of the mesh, if the arguments fit when sliced over all devices
+/// Pros      no knowledge of the model is needed; tactics before and after it are taken into
+///           account
+/// Cons      the search takes time, and a penalty on memory makes states fit but does not guarantee
+///           it. Its result is optimal only by the search's estimate, and only among the moves
+/// Collectives  those that propagation implies, as for `manual`
 ///
-/// Errors    S001 unknown axis, S029 nothing to search, S030 it cannot fit, D001 and D002 the
-///           machine
+/// `Search` plays the environment (see searchers.hpp). `Model`, a CostModel, replaces the
+/// simulator. The same options give the same result, unless the time limit ends the search.
+///
+/// Errors    S001 unknown axis, S029 nothing to search, S030 the arguments cannot fit, D001 and
+///           D002 the machine
 template <class Search = default_search, class Model = search_detail::simulated_cost>
 class basic_automatic {
  public:
@@ -203,7 +212,7 @@ class basic_automatic {
       : on_(on), options_(options), name_(name), search_(search), model_(model) {
     for (std::string_view a : axes) add(a);
   }
-  /// Axes from a list that is made at run time.
+  /// Constructs the tactic from a list of axes that is known only at run time.
   constexpr basic_automatic(const vec<text>& axes, const machine& on,
                             const search_options& options = {}, std::string_view name = "automatic",
                             const Search& search = {}, const Model& model = {})
@@ -211,7 +220,7 @@ class basic_automatic {
     for (const text& a : axes) add(a.view());
   }
   constexpr std::string_view name() const { return name_.view(); }
-  /// Tactics in front of it need not see what it does.
+  /// True: a search before this tactic ignores it when it applies the tactics that follow.
   constexpr bool searches() const { return true; }
   constexpr void apply(tactic_context& c) const {
     if (count_ == 0 || count_ > max_axes || options_.evaluations <= 0 || options_.seconds < 0)
@@ -247,7 +256,8 @@ class basic_automatic {
   }
 };
 
-/// `automatic({"B", "M"}, a100_80)`
+/// The automatic tactic with the default search and the simulator:
+/// `automatic({"B", "M"}, a100_80)`.
 using automatic = basic_automatic<>;
 
 }  // namespace partita

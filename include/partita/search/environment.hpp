@@ -1,7 +1,7 @@
-/// A program under partitioning as a game: states, actions, steps, costs.
+/// Partitioning as a game: states, actions, steps, costs.
 ///
-/// Source    PartIR, section 3 (AutomaticPartition), and the idea of its talk: the search's view of
-///           a program is public, so that anybody's optimizer or learner plays it
+/// Source    PartIR, section 3 (AutomaticPartition). As its authors' talk proposes, the search's
+///           view of a program is public, so that any optimizer or learner can play the game
 #pragma once
 
 #include <chrono>
@@ -20,37 +20,40 @@
 
 namespace partita {
 
-/// How a search goes on; told to `search_options::progress`.
+/// Progress of a search, passed to `search_options::progress`.
 struct search_progress {
   std::int64_t evaluations = 0;
   double seconds = 0;  ///< since the search began; 0 in constant evaluation
-  double best = 0;     ///< the least cost so far: seconds, more where memory is exceeded
+  double best = 0;     ///< the lowest cost so far: seconds, plus a penalty if memory is exceeded
   double first = 0;    ///< the cost before the search
 };
 
 struct search_result;
 
-/// Where a search ends, and what it may use.
+/// Limits and parameters of a search.
 struct search_options {
-  std::int64_t evaluations = 8000;  ///< at most so many costs are asked for
-  double seconds = 40;              ///< about so long; 0: no limit (ignored at compile time)
-  double memory = 0;                ///< bytes of a device that may be used; 0: all it has
-  bool overlap = true;              ///< do collectives run beside kernels?
-  double least_gain = 1e-3;         ///< an action is taken if it makes the cost less by this part
-  std::uint64_t seed = 1;           ///< of what is drawn
+  std::int64_t evaluations = 8000;  ///< maximum number of costs that are requested
+  /// Approximate time limit; 0: no limit (ignored at compile time).
+  double seconds = 40;
+  double memory = 0;    ///< bytes of a device that may be used; 0: all it has
+  bool overlap = true;  ///< true if collectives run in parallel with kernels
+  /// Minimum relative cost reduction for which an action is taken.
+  double least_gain = 1e-3;
+  std::uint64_t seed = 1;                              ///< of the random numbers
   void (*progress)(const search_progress&) = nullptr;  ///< called when a lower cost is found
-  search_result* result = nullptr;                     ///< is filled, if it is given
+  search_result* result = nullptr;                     ///< filled with the result, if not null
 };
 
-/// A cost of a program under partitioning, in place of the simulator's: anything that a search is
-/// to make small, 0 or above. It sees the device-local program, lowered anew for each state.
+/// A cost of a partitioned program that replaces the simulator's: any number, 0 or above, that a
+/// search should minimize. It is called with the device-local program, which is lowered for each
+/// state.
 template <class M>
 concept CostModel = requires(const M& m, const device_program& d) {
   { m(d) } -> std::convertible_to<double>;
 };
 
 namespace search_detail {
-/// A user's cost model, whatever its type.
+/// A user's cost model, with its type erased.
 struct own_cost {
   virtual constexpr ~own_cost() = default;
   virtual constexpr double operator()(const device_program& d) const = 0;
@@ -65,15 +68,15 @@ struct own_cost_of final : own_cost {
 };
 }  // namespace search_detail
 
-/// What a program costs whose memory may be too small: a program of twice the memory costs as much
-/// as one that takes a hundred times longer, and one. (So a search first finds what fits, then what
-/// is fast.)
+/// Returns the cost of a program that may exceed the memory. A program that needs twice the
+/// available memory costs 101 times its seconds. (A search therefore first finds states that fit,
+/// then fast ones.)
 constexpr double penalized(double seconds, double bytes, double memory) {
   const double excess = bytes / memory - 1;
   return excess > 0 ? seconds * (1 + 100 * excess) : seconds;
 }
 
-/// A program, and actions on it that end in costs.
+/// The game: a program, actions on it, and the costs of its states.
 ///
 /// ```cpp
 /// environment e(core, axes, a100_80, {});
@@ -83,29 +86,30 @@ constexpr double penalized(double seconds, double bytes, double memory) {
 /// }
 /// ```
 ///
-/// Every action is what one `manual` tactic does, then propagation (see search_move); an action
-/// that would leave a state and its next state unlike keeps the next state whole, or is refused.
-/// Costs are those of `running_cost`; where a searcher ends, `automatic` looks at the best states
-/// with the simulator itself.
+/// Every action does what one `manual` tactic does, followed by propagation (see search_move). An
+/// action that would give a state of the model and its next state different layouts keeps both
+/// replicated along the axis, or is refused. Costs are those of `running_cost`; after a search,
+/// `automatic` evaluates the best states with the simulator.
 class environment {
  public:
-  /// What was done since the beginning: actions by number.
+  /// The actions taken since the beginning, by number.
   using path = vec<int>;
-  /// An action as it was taken: values that it sliced, and next states that it kept whole.
+  /// An executed action: the values that it sliced, and the states that it kept replicated.
   struct done {
     int axis = 0;
     vec<search_move::member> members;
-    vec<int> whole;           ///< in `targets`
-    std::size_t changes = 0;  ///< in the program's log, up to here
-    std::uint64_t hash = 0;   ///< of the state behind it
+    vec<int> whole;           ///< indices in `targets`
+    std::size_t changes = 0;  ///< length of the program's log after it
+    std::uint64_t hash = 0;   ///< of the state after it
   };
-  /// A step, to be taken again: about 20 bytes for each loop that it adds.
+  /// A step that can be repeated. It takes about 20 bytes for each loop that it adds.
   struct taken_step {
     int action = -1;
     done what;
     partition_step change;
   };
-  /// A partitioning, to return to: about 50 bytes for an op. (A path is less, but takes its steps.)
+  /// A partitioning to return to. It takes about 50 bytes per op. (A path is smaller, but its steps
+  /// must be executed again.)
   struct state {
     partition_state core;
     path taken;
@@ -113,9 +117,9 @@ class environment {
     constexpr std::uint64_t hash() const { return history.empty() ? 0 : history.back().hash; }
   };
 
-  /// `axes`: numbers of core_program::named.
-  /// `own`: a cost in place of the simulator's, which outlives it, or null; `staged`: the pipeline
-  /// that the program is a microbatch of, as well; `following`: the tactics behind the search.
+  /// `axes` are numbers in core_program::named. `own` replaces the simulator's cost and must
+  /// outlive the environment; it may be null. So may `staged`, the pipeline that runs the program
+  /// once per microbatch, and `following`, the tactics after the search.
   constexpr environment(const core_program& c, const vec<int>& axes, const machine& on,
                         const search_options& options, const search_detail::own_cost* own = nullptr,
                         const staged_program* staged = nullptr,
@@ -164,17 +168,21 @@ class environment {
 
   // ---- The state --------------------------------------------------------------------------------
 
+  /// Returns the program in its current state.
   constexpr const core_program& core() const { return now_; }
-  /// The actions that led to it. A state is a copy of this: `go_to` returns.
+  /// Returns the actions that led to this state. A copy of them identifies the state: `go_to`
+  /// returns to it.
   constexpr const path& taken() const { return taken_; }
-  /// Equal for equal partitionings, whatever led there.
+  /// Returns a hash that is equal for equal partitionings, whatever actions led to them.
   constexpr std::uint64_t hash() const { return history_.empty() ? 0 : history_.back().hash; }
 
   // ---- Actions ----------------------------------------------------------------------------------
 
+  /// Returns the number of actions, legal or not.
   constexpr int action_count() const { return static_cast<int>(list_.moves().size()); }
+  /// Returns action number `a`.
   constexpr const search_move& action(int a) const { return list_.moves()[a]; }
-  /// May it change the state? (It may still be refused.)
+  /// True if the action may change the state. (It may still be refused.)
   constexpr bool legal(int a) const {
     const search_move& move = list_.moves()[a];
     const unsigned parts = bits_of(move.axis);
@@ -182,16 +190,17 @@ class environment {
       if (dim_for(m, move.axis, parts) >= 0) return true;
     return false;
   }
-  /// Do searches look at it? All may be taken; sparing ones are looked at while they are asked for.
-  constexpr bool offered(int a) const { return spare_ || !action(a).sparing; }
-  /// Gives whether there are any.
+  /// True if searches consider the action. Every action may be taken; sparing ones are considered
+  /// only after `offer_sparing(true)`.
+  constexpr bool offered(int a) const { return offers_sparing_ || !action(a).sparing; }
+  /// Switches sparing actions on or off; returns whether there are any.
   constexpr bool offer_sparing(bool now) {
-    spare_ = now;
+    offers_sparing_ = now;
     for (const auto& m : list_.moves())
       if (m.sparing) return true;
     return false;
   }
-  /// Takes an action and propagates. Gives false, and changes nothing, if it is refused.
+  /// Executes an action and propagates. Returns false, and changes nothing, if it is refused.
   constexpr bool step(int a) {
     if (!legal(a)) return false;
     from_mark_ = taken_.size() == mark_.taken.size() && hash() == mark_.hash();
@@ -202,43 +211,47 @@ class environment {
     for (int round = 0; round < most_rounds; ++round) {
       resolved_.clear();
       if (!attempt(m, before.changes.size(), whole)) break;
-      if (torn_.empty()) {
+      if (mismatched_.empty()) {
         taken_.push_back(a);
         const std::uint64_t h = hash() + difference(before);
         const done d{m.axis, resolved_, whole, now_.state().changes.size(), h};
         history_.push_back(d);
         return true;
       }
-      for (int t : torn_) whole.push_back(t);
+      for (int t : mismatched_) whole.push_back(t);
       if (round + 1 < most_rounds) undo(before);
     }
     undo(before);
     return false;
   }
-  /// The last step that was taken, if nothing was done since, to `redo`. Gives false where it has
-  /// to be taken as it was: an axis was split.
+  /// Gets the last step for `redo`; requires that nothing was done since. Returns false if the step
+  /// cannot be repeated because it split an axis.
   constexpr bool last_step(taken_step& s) {
     if (!now_.step_from(from_mark_ ? mark_.core : before_, s.change, counts_)) return false;
     s.action = taken_.back();
     s.what = history_.back();
     return true;
   }
-  /// In the state where it was taken first. Cost: of what it changes.
+  /// Repeats a step; the state must be the one in which it was first executed.
+  ///
+  /// Cost      linear in the changes of the step
   constexpr void redo(const taken_step& s) {
     now_.redo(s.change);
     taken_.push_back(s.action);
     history_.push_back(s.what);
   }
+  /// Returns a copy of the current state.
   constexpr state save() const {
     state s;
     save(s);
     return s;
   }
+  /// Returns to a saved state.
   constexpr void restore(const state& s) {
     std::size_t same = 0;
     while (same < s.taken.size() && same < taken_.size() && s.taken[same] == taken_[same]) ++same;
     const std::size_t common = same > 0 ? history_[same - 1].changes : root_.state().changes.size();
-    tell_undone(common);
+    note_undone(common);
     if (same == s.taken.size())
       now_.undo_to(s.core);
     else
@@ -246,11 +259,14 @@ class environment {
     taken_ = s.taken;
     history_ = s.history;
   }
-  /// What `go_back` returns to.
+  /// Marks the state that `go_back` returns to.
   constexpr void mark() { save(mark_); }
+  /// Returns the marked state.
   constexpr const state& marked() const { return mark_; }
+  /// Returns to the marked state.
   constexpr void go_back() { restore(mark_); }
-  /// To the state that some actions lead to from the beginning. Gives false where one is refused.
+  /// Goes to the state that some actions lead to from the beginning. Returns false if one of them
+  /// is refused.
   constexpr bool go_to(const path& actions) {
     restore(begin_);
     bool all = true;
@@ -260,14 +276,15 @@ class environment {
 
   // ---- Costs ------------------------------------------------------------------------------------
 
-  /// Of the state: seconds of a step, more where memory is exceeded. Known states cost nothing to
-  /// ask again, but count. When the budget is spent: `hopeless`.
+  /// Returns the cost of the state: seconds of a step, plus a penalty if memory is exceeded. The
+  /// cost of a known state is cached, but counts as an evaluation. Returns `hopeless` if the budget
+  /// is spent.
   constexpr double cost() {
     if (spent()) return hopeless;
     ++evaluations_;
     const std::uint64_t h = hash();
     const int place = known_.find(hash_of(h), [&](int i) { return states_[i].hash == h; });
-    if (place >= 0) return told(states_[place].figures);
+    if (place >= 0) return reported(states_[place].figures);
     const estimated now = evaluate();
     states_.push_back({h, now, static_cast<int>(paths_.size()), static_cast<int>(taken_.size())});
     paths_.insert_back(taken_.begin(), taken_.end());
@@ -275,18 +292,18 @@ class environment {
                   [&](int i) { return hash_of(states_[i].hash); });
     const double c = cost_of(now);
     if (c < best_cost_) improve(c);
-    lead(c, states_.back());
-    return told(now);
+    add_candidate(c, states_.back());
+    return reported(now);
   }
-  /// Are costs more where memory is exceeded? (The best state is told by costs that are.)
+  /// Selects whether costs include the penalty for memory. (The best state is always chosen by
+  /// costs that include it.)
   constexpr void count_memory(bool now) { counts_memory_ = now; }
-  /// Of the state, by the simulator itself (or the user's model), from the program that `lower`
-  /// makes.
+  /// Figures of a state by the simulator (or the user's model), from the lowered program.
   struct exact {
     double cost = hopeless;
     double peak_bytes = 0;  ///< of a device
   };
-  /// It takes its time, and is not counted.
+  /// Returns these figures. It is slow, and does not count as an evaluation.
   constexpr exact exact_figures() const {
     if (following_ == nullptr) return exact_figures(now_);
     core_program c(now_);
@@ -295,10 +312,12 @@ class environment {
     following_->apply(behind);
     return behind.error ? exact() : exact_figures(c);
   }
+  /// Returns the cost by the simulator (or the user's model).
   constexpr double exact_cost() const { return exact_figures().cost; }
-  /// Looks with the simulator how much memory the best state needs. Where it is near to all there
-  /// is, the memory that costs see is from here on such that they agree on that state, and what was
-  /// seen is compared anew. Gives whether it needs more than there is, which costs did not see.
+  /// Compares the memory of the best state with the simulator. If it is close to the limit, the
+  /// memory estimates of all states are corrected by the same factor, so that they agree on this
+  /// state, and the known states are ranked again. Returns true if the best state exceeds the
+  /// memory although its estimate did not.
   constexpr bool check_memory() {
     if (own_ != nullptr) return false;
     go_to(path(best_));
@@ -308,61 +327,73 @@ class environment {
     correct_memory(peak / seen);
     return peak > memory_ && seen < peak;
   }
-  /// Does the best state fit, as costs see it?
+  /// True if the best state fits into memory by the estimate.
   constexpr bool fits() {
     if (own_ != nullptr) return true;
     go_to(path(best_));
     return estimated_peak() <= memory_;
   }
-  /// Needs the state at the beginning more memory than there is, as costs see it?
+  /// True if the initial state exceeds the memory by the estimate.
   constexpr bool began_too_large() const { return first_peak_ > memory_; }
-  /// There may be a part of the budget more, from here on.
+  /// Extends the budget by a fraction of the original one, starting from now.
   constexpr void grant(double more) {
     budget_ = (spent_part() > 1 ? spent_part() : 1) * budget_ + more;
   }
-  /// The best states that were seen, the best first, of those with equal figures one: candidates
-  /// for a closer look.
+  /// A candidate for the simulator. The list is ordered by cost and has one state for each pair of
+  /// figures.
   struct leader {
     double cost = 0, peak_bytes = 0;
     path taken;
   };
+  /// Returns the best states seen so far, best first.
   constexpr const vec<leader>& leaders() const { return leaders_; }
-  /// The same of those that fit.
+  /// Returns the best states among those that fit.
   constexpr const vec<leader>& fitting() const { return fitting_; }
   constexpr double memory() const { return memory_; }  ///< bytes that may be used
+  /// Cost of a state that must not be chosen.
   static constexpr double hopeless = 1e300;
   constexpr double first() const { return first_; }  ///< the cost at the beginning
-  /// No partitioning along these axes costs less: all work is shared by all devices, nothing is
-  /// sent.
+  /// Returns a lower bound of the costs along these axes: all devices share all work equally, and
+  /// nothing is sent.
   constexpr double lower_bound() const { return bound_; }
+  /// Returns the lowest cost so far.
   constexpr double best_cost() const { return best_cost_; }
+  /// Returns the actions that lead to the best state so far.
   constexpr const path& best() const { return best_; }
+  /// Returns the number of costs requested so far.
   constexpr std::int64_t evaluations() const { return evaluations_; }
-  /// Partitionings that were told apart.
+  /// Returns the number of distinct partitionings that were evaluated.
   constexpr std::int64_t states_seen() const { return static_cast<std::int64_t>(states_.size()); }
+  /// Returns the seconds since the search began; 0 in constant evaluation.
   constexpr double seconds() const {
     if (std::is_constant_evaluated()) return 0;
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   }
-  /// Is the budget spent?
+  /// True if the budget is spent.
   constexpr bool spent() const { return spent_part() >= 1; }
-  /// The part of the budget that is spent, from 0; 1 and above: all of it.
+  /// Returns the fraction of the budget that is spent, from 0; 1 or more if it is exhausted.
   constexpr double spent_part() const {
     const double part =
         static_cast<double>(evaluations_) / static_cast<double>(options_.evaluations);
     const double of_time = options_.seconds > 0 ? seconds() / options_.seconds : 0;
     return (part > of_time ? part : of_time) / budget_;
   }
+  /// Returns the limits and parameters of the search.
   constexpr const search_options& options() const { return options_; }
 
   using improvement = search_course::improvement;
+  /// Returns the evaluations that lowered the best cost.
   constexpr const vec<improvement>& improvements() const { return improvements_; }
 
-  // ---- What was done ----------------------------------------------------------------------------
+  // ---- The record -------------------------------------------------------------------------------
 
+  /// Returns the executed actions that led to the current state.
   constexpr const vec<done>& history() const { return history_; }
+  /// Returns the inputs and tags that actions slice.
   constexpr const vec<search_detail::named_target>& targets() const { return list_.targets(); }
+  /// Returns the program in its initial state.
   constexpr const core_program& root() const { return root_; }
+  /// Returns the target that a value is, or -1.
   constexpr int target_of(value_id v) const { return is_next_[v]; }
 
  private:
@@ -374,7 +405,8 @@ class environment {
     estimated figures;
     int first = 0, count = 0;  ///< the actions that led there, in `paths_`
   };
-  static constexpr int most_rounds = 4;  ///< what is kept whole may tear another state
+  /// Maximum number of attempts: keeping one state replicated may cause a mismatch in another one.
+  static constexpr int most_rounds = 4;
 
   search_options options_;
   const search_detail::own_cost* own_;
@@ -385,37 +417,40 @@ class environment {
   core_program root_;
   search_detail::move_list list_;
   core_program now_;
-  tactic_context* behind_;  ///< of `now_`, for the tactics that follow, else null
+  tactic_context* behind_;  ///< of `now_`, for the tactics that follow, or null
   partition_state unfollowed_;
-  bool follows_ = true;    ///< do costs see what these do? (Not if they insert ops.)
-  double correction_ = 1;  ///< of the memory that costs see
-  double budget_ = 1;      ///< in parts of the one that was given
+  /// True if costs include the following tactics; false once these insert ops.
+  bool follows_ = true;
+  double correction_ = 1;  ///< factor on the estimated memory
+  double budget_ = 1;      ///< as a multiple of the original budget
   state begin_, mark_;
   partition_state before_;
-  bool from_mark_ = false;    ///< was the last step taken from there, else from `before_`?
+  /// True if the last step started at the mark, else it started at `before_`.
+  bool from_mark_ = false;
   vec<int> stamps_, counts_;  ///< by op
   int stamp_ = 0;
   running_cost cost_;
   double memory_;
-  vec<int> is_next_;  ///< by value: which target it is, or -1
+  vec<int> is_next_;  ///< by value: the number of its target, or -1
   vec<char> stacks_;  ///< by value, see stacked_values
   path taken_, best_;
   vec<done> history_;
-  vec<op_id> told_;          ///< that have changed since the last evaluation, or have changed back
-  vec<std::uint64_t> seen_;  ///< by op: what tells apart the loops that costs have seen
-  std::size_t read_ = 0;     ///< so much of now_.state().changes is told
+  vec<op_id> changed_ops_;   ///< ops whose loops may have changed since the last evaluation
+  vec<std::uint64_t> seen_;  ///< by op: a hash of its loops at the last evaluation
+  std::size_t read_ = 0;     ///< length of the part of now_.state().changes that was evaluated
   vec<search_move::member> resolved_;
   bool refused_ = false;
-  bool spare_ = false;  ///< are sparing moves offered?
+  bool offers_sparing_ = false;  ///< true if sparing moves are offered
   bool counts_memory_ = true;
-  vec<int> torn_;  ///< targets whose next state is sliced along the axis where they are not
-  /// A target whose value or next state an op makes, and another one.
+  /// Targets whose next state is sliced along the axis although they themselves are not.
+  vec<int> mismatched_;
+  /// An op's link to a target whose value or next state it computes, and the next link of the op.
   struct state_end {
     int target = -1, next = -1;
   };
   vec<int> state_at_;  ///< by op: the first of `state_ends_`, or -1
   vec<state_end> state_ends_;
-  vec<int> is_member_;  ///< by value: of the step with this stamp
+  vec<int> is_member_;  ///< by value: the stamp of the last step that it was a member of
   int member_stamp_ = 0;
   vec<known_state> states_;
   vec<int> paths_;
@@ -426,7 +461,7 @@ class environment {
   std::int64_t evaluations_ = 0;
   std::chrono::steady_clock::time_point began_ = {};
 
-  /// Makes room for loops where states are given: then no action inserts an op.
+  /// Adds a place for loops at each next state, so that no action has to insert an op.
   constexpr const core_program& hold_states() {
     for (const auto& t : search_detail::targets_of(root_.p))
       if (t.state >= 0) root_.hold(t.state);
@@ -434,7 +469,7 @@ class environment {
     root_.propagate();
     return root_;
   }
-  /// The same for those that the tactics behind the search will ask for.
+  /// Does the same for the values that the tactics after the search will place.
   constexpr void hold_for_others() {
     core_program c(root_);
     tactic_context behind(c);
@@ -456,8 +491,8 @@ class environment {
     return n;
   }
   static constexpr std::size_t most_leaders = 12, most_fitting = 4;
-  static constexpr double near_all = 0.9;  ///< part of the memory
-  constexpr void lead(double c, const known_state& s) {
+  static constexpr double near_all = 0.9;  ///< fraction of the memory
+  constexpr void add_candidate(double c, const known_state& s) {
     insert(leaders_, most_leaders, c, s);
     if (s.figures.peak_bytes * correction_ <= memory_) insert(fitting_, most_fitting, c, s);
   }
@@ -481,13 +516,13 @@ class environment {
     if (options_.progress != nullptr)
       options_.progress({evaluations_, seconds(), best_cost_, first_});
   }
-  /// Of the state, as costs see it.
+  /// Returns the peak memory of the state, as estimated.
   constexpr double estimated_peak() { return evaluate().peak_bytes * correction_; }
   constexpr void correct_memory(double ratio) {
     correction_ *= ratio;
     leaders_.clear();
     fitting_.clear();
-    for (const known_state& s : states_) lead(cost_of(s.figures), s);
+    for (const known_state& s : states_) add_candidate(cost_of(s.figures), s);
     if (leaders_.empty()) return;
     best_ = leaders_[0].taken;
     best_cost_ = leaders_[0].cost;
@@ -495,7 +530,7 @@ class environment {
   constexpr double cost_of(const estimated& f) const {
     return penalized(f.seconds, f.peak_bytes * correction_, memory_);
   }
-  constexpr double told(const estimated& f) const {
+  constexpr double reported(const estimated& f) const {
     return counts_memory_ ? cost_of(f) : f.seconds;
   }
   constexpr estimated evaluate() {
@@ -510,11 +545,11 @@ class environment {
   constexpr estimated estimate() {
     note_changes();
     drop_unchanged();
-    cost_.update(told_);
-    told_.clear();
+    cost_.update(changed_ops_);
+    changed_ops_.clear();
     return {cost_.time(), cost_.peak_bytes()};
   }
-  /// Does what the tactics behind the search do. Gives whether it is possible.
+  /// Applies the tactics after the search; returns whether that is possible.
   constexpr bool follow() {
     const std::int64_t before = now_.edits();
     behind_->error = {};
@@ -539,21 +574,21 @@ class environment {
     return {penalized(simulate(l.device, on_, {.overlap = options_.overlap}).time, bytes, memory_),
             bytes};
   }
-  /// Of the ops that costs are to be told of those whose loops are what they were.
+  /// Removes the ops whose loops did not change from the list of ops to evaluate.
   constexpr void drop_unchanged() {
     std::size_t left = 0;
     bool all = false;
     ++stamp_;
-    for (std::size_t i = 0; i < told_.size() && !all; ++i) {
-      const op_id o = told_[i];
+    for (std::size_t i = 0; i < changed_ops_.size() && !all; ++i) {
+      const op_id o = changed_ops_[i];
       all = o < 0;
-      if (!all && !is_news(o)) continue;
-      told_[left++] = o;
+      if (!all && !loops_changed(o)) continue;
+      changed_ops_[left++] = o;
     }
-    for (op_id o = 0; all && o < now_.p.op_count(); ++o) is_news(o);
-    told_.resize(left, -1);
+    for (op_id o = 0; all && o < now_.p.op_count(); ++o) loops_changed(o);
+    changed_ops_.resize(left, -1);
   }
-  constexpr bool is_news(op_id o) {
+  constexpr bool loops_changed(op_id o) {
     if (stamps_[o] == stamp_) return false;
     stamps_[o] = stamp_;
     std::uint64_t now = 0;
@@ -564,8 +599,8 @@ class environment {
     seen_[o] = now;
     return true;
   }
-  /// Of the hash. That is a sum over all loops: what they cut, along which axis, and how many cut
-  /// that before them.
+  /// Returns the change of the hash since `before`. The hash is a sum over all loops: the factor,
+  /// the axis, and the number of earlier loops over that factor.
   constexpr std::uint64_t difference(const partition_state& before) {
     std::uint64_t sum = 0;
     ++stamp_;
@@ -598,10 +633,10 @@ class environment {
     }
     return sum;
   }
-  /// What costs have seen of the log of changes.
-  constexpr void tell(std::size_t from, std::size_t to) {
+  /// Adds a range of the change log to the ops to evaluate.
+  constexpr void note_changed(std::size_t from, std::size_t to) {
     const vec<op_id>& changes = now_.state().changes;
-    for (std::size_t i = from; i < to; ++i) told_.push_back(changes[i]);
+    for (std::size_t i = from; i < to; ++i) changed_ops_.push_back(changes[i]);
   }
   constexpr void save(state& s) const {
     s.core = now_.state();
@@ -609,36 +644,37 @@ class environment {
     s.history = history_;
   }
   constexpr void note_changes() {
-    tell(read_, now_.state().changes.size());
+    note_changed(read_, now_.state().changes.size());
     read_ = now_.state().changes.size();
   }
-  /// The log is about to lose what is behind `common`. (What costs have not seen is not told.)
-  constexpr void tell_undone(std::size_t common) {
+  /// Called before the log is truncated to `common`: undone changes have to be evaluated again,
+  /// unless they never were.
+  constexpr void note_undone(std::size_t common) {
     if (read_ <= common) return;
-    tell(common, read_);
+    note_changed(common, read_);
     read_ = common;
   }
-  /// To where the present step began.
+  /// Returns to the start of the current step.
   constexpr void undo(const partition_state& before) {
-    tell_undone(before.changes.size());
+    note_undone(before.changes.size());
     now_.undo_to(before);
   }
 
-  /// The parts of an axis, as bits.
+  /// Returns the parts of an axis, as bits.
   constexpr unsigned bits_of(int axis) const {
     unsigned bits = 0;
     for (int part : now_.parts(axis)) bits |= 1u << part;
     return bits;
   }
-  /// Has a target a loop over one of these axes: is it sliced or kept whole?
+  /// True if the value has a loop over one of these axes: it is sliced or kept replicated.
   constexpr bool has_loop(value_id v, unsigned axes) const {
     return (now_.nests.axes()[now_.p.producer(now_.holder(v))] & axes) != 0;
   }
-  /// The dimension that a move slices of a value, or -1: none.
+  /// Returns the dimension of a value that a move slices, or -1.
   constexpr int dim_for(const search_move::member& m, int axis, unsigned parts) const {
     if (has_loop(m.value, parts)) return -1;
     const value_id v = now_.holder(m.value);
-    const shape left = now_.made(v).local(now_.p.type(v).shape, now_.mesh);
+    const shape left = now_.produced_layout(v).local(now_.p.type(v).shape, now_.mesh);
     const std::int64_t n = now_.named.size(axis);
     const auto fits = [&](int d) { return left[d] > 0 && left[d] % n == 0; };
     if (m.dim != search_move::first_divisible) return fits(m.dim) ? m.dim : -1;
@@ -646,7 +682,7 @@ class environment {
       if (fits(d)) return d;
     return -1;
   }
-  /// What `manual` does: inputs, propagation, then the next states that lie otherwise.
+  /// Executes a move like `manual`: places inputs, propagates, then places next states that differ.
   constexpr bool attempt(const search_move& m, std::size_t from, const vec<int>& whole) {
     ++member_stamp_;
     const unsigned parts = bits_of(m.axis);
@@ -667,16 +703,16 @@ class environment {
     while (bring_states(m.axis, from));
     return !refused_;
   }
-  /// The dimension that a value is sliced on along all parts of an axis, or -1; along some: -2.
+  /// Returns the dimension that is sliced along all parts of an axis, -1 for no part, -2 otherwise.
   constexpr int dim_along(value_id v, const axis_list& parts) const {
-    const layout have = now_.made(now_.holder(v));
+    const layout have = now_.produced_layout(now_.holder(v));
     const int dim = parts.count > 0 ? have.dim_of(parts.axes[0]) : -1;
     for (int a : parts)
       if (have.dim_of(a) != dim) return -2;
     return dim;
   }
-  /// Calls f(target, dimension of the state, of the next state) for those that may have changed in
-  /// this step.
+  /// Calls f(target, dimension of the state, dimension of the next state) for the targets that this
+  /// step may have changed.
   template <class F>
   constexpr void for_each_state(int axis, std::size_t from, const F& f) const {
     const axis_list parts = now_.parts(axis);
@@ -684,26 +720,26 @@ class environment {
     for (std::size_t i = from; i < changes.size(); ++i) {
       if (changes[i] < 0) {
         for (int t = 0; t < static_cast<int>(targets().size()); ++t)
-          if (targets()[t].state >= 0) look(t, parts, f);
+          if (targets()[t].state >= 0) visit_state(t, parts, f);
         return;
       }
       for (int e = state_at_[changes[i]]; e >= 0; e = state_ends_[e].next)
-        look(state_ends_[e].target, parts, f);
+        visit_state(state_ends_[e].target, parts, f);
     }
   }
   template <class F>
-  constexpr void look(int t, const axis_list& parts, const F& f) const {
+  constexpr void visit_state(int t, const axis_list& parts, const F& f) const {
     f(t, dim_along(targets()[t].value, parts), dim_along(targets()[t].state, parts));
   }
-  /// Slices next states as propagation has sliced the states. Gives whether any was to be; then
-  /// those are unknown that are torn.
+  /// Slices next states in the same way as propagation sliced the states. Returns whether there was
+  /// any such state; in that case the list of mismatched states is not final.
   constexpr bool bring_states(int axis, std::size_t from) {
     refused_ = false;
-    torn_.clear();
+    mismatched_.clear();
     vec<search_move::member> list;
     for_each_state(axis, from, [&](int t, int dim, int next) {
       if (dim >= 0 && next != dim) list.push_back({targets()[t].value, dim});
-      if (dim == -1 && next != -1 && !is_torn(t)) torn_.push_back(t);
+      if (dim == -1 && next != -1 && !is_mismatched(t)) mismatched_.push_back(t);
     });
     bool any = false;
     const unsigned parts = bits_of(axis);
@@ -719,8 +755,8 @@ class environment {
     }
     return any && !refused_;
   }
-  constexpr bool is_torn(int t) const {
-    for (int each : torn_)
+  constexpr bool is_mismatched(int t) const {
+    for (int each : mismatched_)
       if (each == t) return true;
     return false;
   }

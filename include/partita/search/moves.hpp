@@ -1,4 +1,4 @@
-/// What a search may do: the moves of a program, and which inputs they go together for.
+/// The moves of a search: the actions that it may take, and the inputs that each of them slices.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +11,34 @@
 
 namespace partita {
 
-/// Slices named values along one axis, each on one dimension; next states of inputs lie as these
-/// do. It is what a `manual` tactic does, with one entry for each value.
+/// Slices named values along one axis, each on one dimension. Next states of inputs get the same
+/// layout. It does what a `manual` tactic does with one entry per value.
 struct search_move {
   struct member {
     value_id value = -1;
     int dim = 0;  ///< or first_divisible
   };
-  /// The first dimension of what is left that the axis divides, unless it slices the value already.
+  /// The first dimension whose local size the axis divides; a value that the axis slices already is
+  /// skipped.
   static constexpr int first_divisible = -1;
 
-  int axis = 0;  ///< a number of core_program::named
+  int axis = 0;  ///< a number in core_program::named
   vec<member> members;
-  bool optional = false;  ///< are members left out that cannot be sliced so? Else all must be
-  bool sparing = false;   ///< only of large inputs: searches try it where memory is short
+  /// True if members that cannot be sliced are skipped; otherwise all must be sliced.
+  bool optional = false;
+  bool sparing = false;  ///< slices large inputs only: searches try it if memory is short
 };
 
 namespace search_detail {
 
-/// An input, and the output that is its next state; or a tag, and its cotangent.
+/// An input and the output that is its next state, or a tag and its cotangent.
 struct named_target {
   std::string_view name;
   value_id value = -1, state = -1, cotangent = -1;
   bool is_cotangent = false;
 };
 
-/// In program order; of tags those that have a name of their own.
+/// Returns inputs and tags in program order, except tags that share a name.
 constexpr vec<named_target> targets_of(const program& p) {
   vec<named_target> list;
   name_table known(p.inputs.size());
@@ -50,7 +52,7 @@ constexpr vec<named_target> targets_of(const program& p) {
     if (const int i = known.find(p.output_name(k)); i >= 0 && i < inputs && list[i].state < 0)
       list[i].state = p.outputs[k].value;
   name_table tags(p.inputs.size());
-  vec<int> of_name;  // how many tags have the name of this one
+  vec<int> of_name;  // by name: number of tags that have it
   for (op_id o = 0; o < p.op_count(); ++o)
     if (p.is(o, op_role::tag)) {
       const int next = static_cast<int>(of_name.size()),
@@ -70,7 +72,7 @@ constexpr vec<named_target> targets_of(const program& p) {
   return list;
 }
 
-/// A name whose numbers are left out.
+/// Returns a name with each number replaced by `#`.
 constexpr text without_numbers(std::string_view name) {
   text key;
   bool in_number = false;
@@ -83,24 +85,25 @@ constexpr text without_numbers(std::string_view name) {
   return key;
 }
 
-/// What stands behind the last number of such a name; nothing where there is none.
+/// Returns the text after the last number of such a name, or an empty view.
 constexpr std::string_view behind_numbers(std::string_view name) {
   for (std::size_t i = name.size(); i-- > 0;)
     if (name[i] == '#') return name.substr(i + 1);
   return {};
 }
 
-/// Is it a path, which tells what it is the name of?
+/// True if the name is a path, so that it identifies the role of its value.
 constexpr bool has_parts(std::string_view name) {
   for (const char c : name)
     if (c == '.' || c == '/' || c == '[') return true;
   return false;
 }
 
-/// What becomes of values: a number for each that tells what uses it, and what uses that, so many
-/// ops on; values with one number are used alike. `sizes`: do extents count?
+/// Returns, by value, a hash of its uses: the ops that use it, the ops that use their results, and
+/// so on for `depth` ops. Values with equal hashes are used alike. `sizes` includes extents in the
+/// hash.
 ///
-/// Cost: linear in the uses, for each of the ops on.
+/// Cost      linear in the uses, times `depth`
 constexpr vec<std::uint64_t> uses_of_values(const core_program& c, int depth, bool sizes) {
   const auto mixed = [](std::uint64_t h, std::uint64_t n) {
     h = (h ^ n) * 0x9e3779b97f4a7c15u;
@@ -132,7 +135,7 @@ constexpr vec<std::uint64_t> uses_of_values(const core_program& c, int depth, bo
   return now;
 }
 
-/// Targets that have one key, in the order of their first.
+/// Groups targets that have the same key, ordered by their first members.
 constexpr vec<vec<int>> grouped(const vec<text>& keys) {
   name_table known(keys.size());
   vec<vec<int>> groups;
@@ -145,18 +148,18 @@ constexpr vec<vec<int>> grouped(const vec<text>& keys) {
   return groups;
 }
 
-/// The moves of a program along some axes.
+/// The moves of a program along some axes:
 ///
-/// - Tied inputs, of one type, with names that differ in numbers only, each on the same dimension.
-///   (So are layers.) Where names are no paths, as `arg12`, they are used alike, too: what uses
-///   them, and what uses that.
-/// - Families, which are alike but for their sizes, likewise.
-/// - Kin, which are used alike and have one name behind their last number ("down.#.norm.scale",
-///   "up.#.norm.scale"), likewise: what Megatron does to all blocks of a model, whatever they are
-///   parts of.
-/// - All inputs below a prefix of names ("params", "opt_state.m", "params.layers.#"), each on its
-///   first dimension that the axis divides: what ZeRO does. Also those of them only that are not
-///   small (`sparing`): a norm's scale saves little memory, and to gather it takes time.
+/// * Tied inputs, such as the layers of a model: they have the same type, and their names differ
+///   only in numbers. Each is sliced on the same dimension. If names are not paths (`arg12`), they
+///   must also have the same uses, to a certain depth.
+/// * Families: like tied inputs, but of different sizes.
+/// * Kin: inputs with the same uses and the same name after the last number ("down.#.norm.scale",
+///   "up.#.norm.scale"). This is what Megatron does to all blocks of a model, in whatever part of
+///   it.
+/// * All inputs below a prefix ("params", "opt_state.m", "params.layers.#"), each on the first
+///   dimension that the axis divides, as ZeRO does. A second such move (`sparing`) skips small
+///   inputs: slicing a norm's scale saves little memory, but gathering it takes time.
 class move_list {
  public:
   constexpr move_list(const core_program& c, const vec<int>& axes)
@@ -165,23 +168,23 @@ class move_list {
                              family = uses_of_values(c, family_depth, false);
     vec<text> tied, families, kin;
     for (const auto& t : targets_) {
-      if (t.is_cotangent) {  // it goes with its tag
+      if (t.is_cotangent) {  // it moves with its tag
         tied.push_back(text());
         families.push_back(text());
         kin.push_back(text());
         continue;
       }
       text name = without_numbers(t.name);
-      const bool tells = has_parts(t.name);
+      const bool is_path = has_parts(t.name);
       const std::string_view last = behind_numbers(name);
       kin.push_back(last.empty()
                         ? text()
                         : concat(last, ' ', c.p.type(t.value).shape.rank, ' ', family[t.value]));
       text type = concat(name, ' ', c.p.type(t.value));
-      if (!tells) type << ' ' << alike[t.value];
+      if (!is_path) type << ' ' << alike[t.value];
       tied.push_back(type);
       name << ' ' << c.p.type(t.value).shape.rank;
-      if (!tells) name << ' ' << family[t.value];
+      if (!is_path) name << ' ' << family[t.value];
       families.push_back(name);
     }
     const vec<vec<int>> small = grouped(tied), large = grouped(families), largest = grouped(kin);
@@ -194,11 +197,13 @@ class move_list {
       for (const auto& g : small) add_group(g, axis);
     }
   }
+  /// Returns the moves, by axis; prefixes first, then larger groups before smaller ones.
   constexpr const vec<search_move>& moves() const { return moves_; }
+  /// Returns the inputs and tags that moves slice.
   constexpr const vec<named_target>& targets() const { return targets_; }
 
  private:
-  /// Ops behind a value that tell what it is; less than a layer has.
+  /// Depths of the uses that identify a value; less than the depth of a layer.
   static constexpr int tied_depth = 4, family_depth = 2;
 
   const core_program& c_;
@@ -226,7 +231,8 @@ class move_list {
       if (!m.members.empty()) moves_.push_back(m);
     }
   }
-  /// Prefixes that many inputs lie below, and all states; of those that hold the same inputs one.
+  /// Adds moves for all prefixes of many inputs, and one for all states; prefixes with the same
+  /// inputs add one move.
   constexpr void add_prefixes(int axis) {
     vec<text> names;
     vec<int> of;
@@ -276,8 +282,9 @@ class move_list {
       if (bytes(t) >= largest / small_part) out.push_back(t);
     return out;
   }
-  static constexpr std::int64_t small_part = 256;  ///< of the largest
-  static constexpr std::size_t few = 8;            ///< what is smaller is found by other moves
+  /// An input is small below 1 / small_part of the largest one.
+  static constexpr std::int64_t small_part = 256;
+  static constexpr std::size_t few = 8;  ///< smaller groups are covered by other moves
 };
 
 }  // namespace search_detail

@@ -1,4 +1,4 @@
-/// What a search found, as data and as what a user would write.
+/// The result of a search, as data and as source code.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,11 @@
 
 namespace partita {
 
-/// How a search went, and what it found. (`search_options::result` points to one that is to be
-/// filled.)
+/// The course of a search, and the tactics that it found. (Pass one in `search_options::result`.)
 struct search_result : search_course {
   struct entry {
     text name;    ///< of a value, or a pattern
-    int dim = 0;  ///< or `whole`, or `absent`: it is left to propagation
+    int dim = 0;  ///< or `whole` (replicated), or `absent`: left to propagation
   };
   static constexpr int whole = -1, absent = -2;
 
@@ -26,13 +25,14 @@ struct search_result : search_course {
     text axis;
     vec<entry> entries;
   };
-  vec<tactic> tactics;    ///< together they do what the search did; none if it found nothing better
-  double peak_bytes = 0;  ///< of a device, behind these tactics
+  /// Together they do what the search did; empty if it found nothing better.
+  vec<tactic> tactics;
+  double peak_bytes = 0;  ///< of a device, with these tactics
 };
 
 namespace search_detail {
 
-/// A name with `*` for parts between dots that are numbers.
+/// Returns a name with `*` for each component (between dots) that is a number.
 constexpr text pattern_of(std::string_view name) {
   text out;
   std::size_t begin = 0;
@@ -48,7 +48,8 @@ constexpr text pattern_of(std::string_view name) {
   return out;
 }
 
-/// The entries of one tactic, with patterns where these stand for exactly the values they should.
+/// Writes the entries of one tactic. It uses a pattern if the pattern selects exactly the values of
+/// the group.
 class entry_writer {
  public:
   constexpr explicit entry_writer(const core_program& c, const vec<named_target>& targets) {
@@ -59,7 +60,7 @@ class entry_writer {
       if (known.find(c.p.output_name(k)) < 0) names_.push_back(c.p.output_name(k));
     for (std::string_view name : names_) patterns_.push_back(pattern_of(name));
   }
-  /// `dims`: by target; or `search_result::whole`, or `search_result::absent`.
+  /// `dims` has, by target, a dimension, `search_result::whole` or `search_result::absent`.
   constexpr vec<search_result::entry> operator()(vec<int> dims) const {
     dims.resize(names_.size(), search_result::absent);
     vec<search_result::entry> out;
@@ -91,7 +92,7 @@ class entry_writer {
     e.dim = dim;
     out.push_back(e);
   }
-  /// Does a pattern select only values that have it and lie so?
+  /// True if a pattern selects only values that have it and get this placement.
   constexpr bool stands_for(const text& pattern, int dim, const vec<int>& dims) const {
     for (std::size_t t = 0; t < names_.size(); ++t)
       if (schedule_detail::selects_pattern(pattern, names_[t]) &&
@@ -99,7 +100,7 @@ class entry_writer {
         return false;
     return true;
   }
-  /// A name selects what lies below it, too: that is left to propagation.
+  /// Adds `absent` entries for values below a listed name: a name also selects the values below it.
   constexpr void leave(vec<search_result::entry>& out, const vec<int>& dims) const {
     name_table named(out.size());
     for (std::size_t i = 0; i < out.size(); ++i) named.insert(out[i].name, 0);
@@ -112,7 +113,7 @@ class entry_writer {
   }
 };
 
-/// As `manual` takes it: `B`, or `B:(2)4`.
+/// Returns the axis in the notation of `manual`: `B`, or `B:(2)4`.
 constexpr text axis_name(const core_program& c, int axis) {
   const sub_axis s = c.named.at(axis);
   const std::string_view name = c.mesh.name(s.axis);
@@ -120,7 +121,7 @@ constexpr text axis_name(const core_program& c, int axis) {
   return concat(name, ":(", s.pre, ')', s.size);
 }
 
-/// The actions that led to the state of an environment, as tactics.
+/// Returns the actions that led to the state of an environment, as tactics.
 constexpr vec<search_result::tactic> tactics_of(const environment& e) {
   vec<search_result::tactic> list;
   const entry_writer write(e.root(), e.targets());
@@ -136,7 +137,7 @@ constexpr vec<search_result::tactic> tactics_of(const environment& e) {
   return list;
 }
 
-/// In quotes, with the escapes of our texts, or those of C++, which end after three digits.
+/// Prints a name in quotes, with the escapes of texts or, if `cpp`, with three-digit octal escapes.
 constexpr void print_quoted(text& out, std::string_view name, bool cpp) {
   out << '"';
   for (char c : name) {
@@ -149,7 +150,7 @@ constexpr void print_quoted(text& out, std::string_view name, bool cpp) {
   }
   out << '"';
 }
-/// `"x": 0`, or `{"x", 0}`.
+/// Prints `"x": 0`, or `{"x", 0}` for C++.
 constexpr void print_entry(text& out, const search_result::entry& e, bool cpp) {
   out << (cpp ? "{" : "");
   print_quoted(out, e.name, cpp);
@@ -163,7 +164,7 @@ constexpr void print_entry(text& out, const search_result::entry& e, bool cpp) {
 
 }  // namespace search_detail
 
-/// The tactics as a specification: what `partita` and `read_schedule` read.
+/// Returns the tactics as a specification, which `partita` and `read_schedule` read.
 constexpr text print_specification(const search_result& r) {
   text out;
   int number = 0;
@@ -180,8 +181,8 @@ constexpr text print_specification(const search_result& r) {
   return out;
 }
 
-/// The tactics as C++: definitions, and a function that gives a schedule of them. (GCC 12 takes no
-/// variable of a schedule for a constant outside of functions.)
+/// Returns the tactics as C++: definitions, and a function that returns a schedule of them. (GCC 12
+/// does not accept a schedule variable outside of functions as a constant.)
 constexpr text print_source(const search_result& r, std::string_view name = "found") {
   text out;
   int number = 0;
@@ -200,7 +201,7 @@ constexpr text print_source(const search_result& r, std::string_view name = "fou
   return out << ");\n}\n";
 }
 
-/// How the least cost fell: a line for each time, `evaluations,seconds,cost`.
+/// Returns the course of the search as CSV, one line per improvement: `evaluations,seconds,cost`.
 constexpr text print_log(const search_result& r) {
   text out("evaluations,seconds,cost\n");
   for (const auto& each : r.log) {

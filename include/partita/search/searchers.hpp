@@ -1,4 +1,4 @@
-/// Searchers: what plays an environment.
+/// Searchers, which play an environment.
 ///
 /// Source    lazy greedy: Minoux, 1978; detours: Harvey and Ginsberg, Limited discrepancy search,
 ///           1995; tree search: Kocsis and Szepesvari, Bandit based Monte-Carlo planning, 2006,
@@ -15,8 +15,8 @@
 
 namespace partita {
 
-/// Anything that steps through an environment and asks for costs; the environment keeps the best
-/// state. It ends when the environment is spent, at the latest.
+/// A function that steps through an environment and requests costs; the environment keeps the best
+/// state. It must end when the environment's budget is spent.
 template <class S>
 concept Searcher = requires(const S& s, environment& e) {
   s(e);
@@ -24,7 +24,7 @@ concept Searcher = requires(const S& s, environment& e) {
 
 namespace search_detail {
 
-/// Numbers that follow from a seed.
+/// A generator of pseudorandom numbers.
 ///
 /// Source    splitmix64: Steele, Lea, Flood, OOPSLA 2014
 class random_numbers {
@@ -39,30 +39,30 @@ class random_numbers {
   constexpr int below(int n) {
     return static_cast<int>(next() % static_cast<std::uint64_t>(n > 0 ? n : 1));
   }
-  /// From 0 to below 1.
+  /// Returns a number from 0 to below 1.
   constexpr double part() { return static_cast<double>(next() >> 11) / 9007199254740992.0; }
 
  private:
   std::uint64_t state_;
 };
 
-/// An action that was tried: what the cost becomes, as a part of what it was.
+/// An action that was tried, and the factor by which it changes the cost.
 struct tried_action {
   double ratio = 0;
   int action = -1;
-  int at = 0;              ///< how many actions had been taken then
-  std::uint64_t hash = 0;  ///< of the state that it leads to, where it was asked for
+  int at = 0;              ///< number of actions that had been taken before it
+  std::uint64_t hash = 0;  ///< of the resulting state, if it was requested
   constexpr bool operator<(const tried_action& b) const {
     return ratio < b.ratio || (ratio == b.ratio && action < b.action);
   }
 };
-/// From the marked state, whose cost is `now`; returns there.
+/// Tries an action in the marked state, whose cost is `now`, and returns to that state.
 constexpr double try_action(environment& e, int a, double now) {
   const double cost = e.step(a) ? e.cost() : environment::hopeless;
   e.go_back();
   return cost / now;
 }
-/// All actions that may be taken, tried; of those that lead to one state the first.
+/// Tries all legal actions; if several lead to the same state, only the first one is listed.
 constexpr heap<tried_action> try_all(environment& e, double now) {
   heap<tried_action> tried;
   vec<std::uint64_t> seen;
@@ -82,9 +82,9 @@ constexpr heap<tried_action> try_all(environment& e, double now) {
 
 }  // namespace search_detail
 
-/// Takes the action that makes the cost least, again and again, beginning at the present state. An
-/// action is tried again only when, as far as is known, none is better; when none helps any more,
-/// all are tried once more, at most so many `rounds`.
+/// Repeatedly takes the action that reduces the cost most, starting at the current state. An action
+/// is tried again only if no other action is known to be better. When no action helps any more, all
+/// of them are tried again, in at most `rounds` rounds.
 struct greedy_search {
   int rounds = std::numeric_limits<int>::max();
 
@@ -96,7 +96,7 @@ struct greedy_search {
   }
 
  private:
-  /// Gives whether anything was taken.
+  /// Returns whether any action was taken.
   static constexpr bool descend(environment& e, double& now) {
     heap<search_detail::tried_action> open = search_detail::try_all(e, now);
     const double enough = 1 - e.options().least_gain;
@@ -117,18 +117,19 @@ struct greedy_search {
   }
 };
 
-/// A greedy search, and then others that turn off its way once: in one of its first states another
-/// action is taken than it took, and a greedy search goes on from there; at last one goes on from
-/// the best state of all. Those actions come first that cost least, compared with the best one of
-/// their state. (What two actions do together none of them shows alone: with Megatron's half of
-/// each layer only, what is sent between the halves takes what is saved, and an action that saves a
-/// little at once may leave neither legal.)
+/// Runs a greedy search, and then detours from its path. A detour takes another action in one of
+/// the path's first states and continues greedily. Detours are ordered by the cost of that action,
+/// relative to the best action in the state. At the end, a greedy search continues from the best
+/// state found. (A greedy search cannot see the joint effect of two actions: one half of Megatron's
+/// sharding of a layer saves as much as its communication costs, and an action with a small
+/// immediate gain may make both halves illegal.)
 ///
-/// `fast_first`: each way looks at time alone until nothing is faster, and then goes on until what
-/// it found fits (what saves most memory at once may leave nothing that is fast).
+/// With `fast_first`, each path minimizes time alone until no action helps, and then continues
+/// until the result fits into memory. (The action that saves the most memory first may rule out all
+/// fast results.)
 struct detour_search {
-  int states = 2;       ///< where it turns off: the first so many
-  double share = 0.25;  ///< of the budget that is left
+  int states = 2;       ///< detours start from this number of first states
+  double share = 0.25;  ///< of the remaining budget
   bool fast_first = false;
 
   constexpr void operator()(environment& e) const {
@@ -149,11 +150,11 @@ struct detour_search {
   }
 
  private:
-  /// A state on the way, the action that was taken there, and those that are left.
+  /// A state on the path, the action that was taken there, and the actions that were not tried.
   struct turn {
     environment::path from;
     int taken = -1;
-    double least = 0;  ///< what the best action makes of the cost
+    double least = 0;  ///< cost factor of the best action
     heap<search_detail::tried_action> open;
   };
 
@@ -182,7 +183,7 @@ struct detour_search {
     e.count_memory(true);
     return turns;
   }
-  /// The turn with the most promising action, or -1: none is left.
+  /// Returns the state with the most promising action, or -1 if all were tried.
   static constexpr int next_of(const vec<turn>& turns) {
     int best = -1;
     for (int t = 0; t < static_cast<int>(turns.size()); ++t) {
@@ -195,14 +196,13 @@ struct detour_search {
   }
 };
 
-/// Goes on from the best state: of the actions that led to it one is left out, another one is taken
-/// in its place, and a greedy search goes on from there; where that ends with a better state, once
-/// more from that one.
+/// Improves the best state: replaces one of the actions that led to it by another one, and
+/// continues with a greedy search. Repeats this as long as it finds a better state.
 ///
 /// Source    iterated local search: Lourenco, Martin, Stuetzle, Handbook of Metaheuristics, 2003
 struct exchange_search {
-  int others = 2;       ///< actions that are taken in place of one
-  double share = 0.25;  ///< of the budget that is left
+  int others = 2;       ///< number of replacements tried per action
+  double share = 0.25;  ///< of the remaining budget
 
   constexpr void operator()(environment& e) const {
     const double until = e.spent_part() + (1 - e.spent_part()) * share;
@@ -216,7 +216,7 @@ struct exchange_search {
   }
 
  private:
-  /// Takes the n-th best other action.
+  /// Takes the n-th best of the other actions.
   static constexpr void exchange(environment& e, const environment::path& way, std::size_t i,
                                  int n) {
     environment::path left;
@@ -234,17 +234,18 @@ struct exchange_search {
   }
 };
 
-/// Goes on from the best state, and from the best one that fits where that is another: of the
-/// actions that led there one is left out, or another one is taken in its place or in front of it,
-/// and those behind it follow as far as they are not refused; so on from each better state, until a
-/// round shows none. (A greedy search adds actions at the end alone, so it never sees what an
-/// early one could have been, now that it is known what comes behind it.) In each round those come
-/// first that slice something of what the action slices that they replace; the others are drawn.
+/// Searches the neighbours of the best state, and of the best state that fits, if it is another
+/// one. A neighbour omits one of the actions that led there, replaces it, or inserts another action
+/// before it; the later actions follow, unless they are refused. The search moves on to each better
+/// state, until no neighbour is better. (A greedy search only appends actions, so it never
+/// reconsiders an early action in view of the later ones.) In each round, replacements that slice
+/// the same value come first; the others are drawn at random.
 ///
 /// Source    iterated local search: Lourenco, Martin, Stuetzle, Handbook of Metaheuristics, 2003
 struct neighbor_search {
-  double share = 0.125;  ///< of the budget that is left
-  int drawn = 16;        ///< actions that are tried at one place, before the next one; 0: none
+  double share = 0.125;  ///< of the remaining budget
+  /// Number of random actions tried at one place before the next one; 0: none.
+  int drawn = 16;
 
   constexpr void operator()(environment& e) const;
 };
@@ -280,7 +281,7 @@ class neighbor_walk {
     e_.go_to(front);
     e_.mark();
   }
-  /// The cost of what stands here with the rest of the way behind it.
+  /// Evaluates the current state followed by the rest of the sequence.
   constexpr void look(std::size_t rest) {
     for (std::size_t k = rest; k < way_.size(); ++k) e_.step(way_[k]);
     if (const double cost = e_.cost(); cost < least_) {
@@ -288,7 +289,7 @@ class neighbor_walk {
       best_ = e_.taken();
     }
   }
-  /// From the mark in front of `place`: an action in front of the one there, and in place of it.
+  /// Tries an action at the marked state: inserted before the action at `place`, and in its place.
   constexpr void look_at(int action, std::size_t place) {
     for (std::size_t rest = place; rest <= place + 1 && rest <= way_.size(); ++rest)
       if (e_.step(action)) {
@@ -303,7 +304,7 @@ class neighbor_walk {
     return true;
   }
   constexpr bool offered(int action) const { return e_.offered(action) && e_.legal(action); }
-  /// One action less, or one that slices the same otherwise.
+  /// Omits one action, or replaces it by one that slices the same value differently.
   constexpr bool try_akin() {
     for (std::size_t place = way_.size(); place-- > 0 && !over();) {
       stand_before(place);
@@ -318,7 +319,7 @@ class neighbor_walk {
     }
     return false;
   }
-  /// All actions at all places, some at each in turn.
+  /// Tries all actions at all places, a few at each place in turn.
   constexpr bool try_drawn() {
     vec<vec<int>> open;
     for (std::size_t place = 0; place < way_.size(); ++place) open.push_back(shuffled());
@@ -366,16 +367,16 @@ constexpr void neighbor_search::operator()(environment& e) const {
   }
 }
 
-/// A tree search as in Monte Carlo tree search, with costs in place of games that are played to the
-/// end. A node is a state. A walk goes down to a node whose actions were not tried yet, from each
-/// node to the child that promises most: whose costs are least so far, or that was seldom visited
-/// where its own cost is among the least. There it tries actions, those that cost least at the root
-/// and some that are drawn, and keeps those that cost least as children. (What is tried are
-/// neighbours of one state: each costs what it changes.)
+/// Monte Carlo tree search, with costs instead of the outcomes of games. A node is a state. A walk
+/// descends to a node whose actions were not tried yet. At each node it chooses the most promising
+/// child: one with the lowest costs so far, or one that was seldom visited and is itself cheap. At
+/// the end it tries the cheapest actions of the root and some random ones, and adds the cheapest
+/// results as children. (All tried states differ from the node by one action, so their costs are
+/// cheap to compute.)
 struct tree_search {
-  int width = 48;     ///< actions that are tried, those that cost least at the root
-  int drawn = 8;      ///< others
-  int children = 12;  ///< of a node
+  int width = 48;     ///< number of actions tried: the cheapest ones at the root
+  int drawn = 8;      ///< number of random actions tried
+  int children = 12;  ///< maximum number per node
   double exploration = 0.3;
 
   constexpr void operator()(environment& e) const;
@@ -399,19 +400,19 @@ class tree_walks {
   }
 
  private:
-  /// So many loops that steps add are kept, so that a walk takes these steps again at once.
+  /// Maximum number of loops in the steps that are stored. Walks repeat stored steps quickly.
   static constexpr std::size_t most_kept = std::size_t{1} << 22;
 
   struct node {
     int action = -1, parent = -1;
-    int first_child = 0, children = 0;  ///< in the order of their costs
+    int first_child = 0, children = 0;  ///< ordered by cost
     int visits = 0;
-    int kept = -1;                         ///< which of `kept_` leads to it
-    int refused = -1;                      ///< which of `refused_`, once it was expanded
-    bool open = true;                      ///< may a walk find something below?
+    int kept = -1;                         ///< index in `kept_` of the step that leads to it, or -1
+    int refused = -1;                      ///< index in `refused_`, once it was expanded
+    bool open = true;                      ///< true if a walk may find unexpanded nodes below
     std::uint64_t hash = 0;                ///< of its state
-    double cost = environment::hopeless;   ///< its own
-    double least = environment::hopeless;  ///< the least one below
+    double cost = environment::hopeless;   ///< its own cost
+    double least = environment::hopeless;  ///< the lowest cost below it
   };
 
   environment& e_;
@@ -421,8 +422,8 @@ class tree_walks {
   vec<node> tree_;
   vec<environment::taken_step> kept_;
   std::size_t loops_kept_ = 0;
-  vec<vec<char>> refused_;       ///< of an expanded node, by prior: was it refused?
-  vec<std::uint64_t> expanded_;  ///< states
+  vec<vec<char>> refused_;       ///< of an expanded node, by prior: true if the action was refused
+  vec<std::uint64_t> expanded_;  ///< hashes of expanded states
   place_table known_;
 
   constexpr void walk() {
@@ -460,7 +461,7 @@ class tree_walks {
     }
     return chosen;
   }
-  /// Newton's square root: also in constant evaluation.
+  /// Returns the square root by Newton's method, which also works in constant evaluation.
   static constexpr double root_of(double x) {
     double y = x > 1 ? x : 1;
     for (int i = 0; i < 64; ++i) {
@@ -470,7 +471,7 @@ class tree_walks {
     }
     return y;
   }
-  /// Takes the steps to a node.
+  /// Executes the steps that lead to a node.
   constexpr void go_to(int to) {
     vec<int> path;
     for (; tree_[to].parent >= 0; to = tree_[to].parent) path.push_back(to);
@@ -487,7 +488,7 @@ class tree_walks {
     loops_kept_ += last.change.loops.size();
     kept_.push_back(last);
   }
-  /// Of states that several paths lead to one is expanded.
+  /// True if the state was not expanded before; several paths may lead to one state.
   constexpr bool first_seen(std::uint64_t state) {
     if (known_.find(hash_of(state), [&](int i) { return expanded_[i] == state; }) >= 0)
       return false;
@@ -506,7 +507,7 @@ class tree_walks {
       e_.go_back();
       return true;
     };
-    // No action undoes an earlier one: what was refused stays so.
+    // No action undoes an earlier one, so a refused action stays refused.
     vec<char> refused(priors_.size(), 0);
     if (const int up = tree_[at].parent; up >= 0) refused = refused_[tree_[up].refused];
     for (std::size_t i = 0; i < priors_.size(); ++i)
@@ -531,7 +532,8 @@ constexpr void tree_search::operator()(environment& e) const {
   search_detail::tree_walks(e, *this).run();
 }
 
-/// All states that actions lead to, each once, whatever the order: an oracle for small programs.
+/// Visits every reachable state once, independent of the order of actions: an oracle for small
+/// programs.
 struct exhaustive_search {
   constexpr void operator()(environment& e) const {
     vec<environment::path> open(1, e.taken());
@@ -557,13 +559,17 @@ struct exhaustive_search {
   }
 };
 
-/// What `automatic` does unless told otherwise: a greedy search and its detours with a quarter of
-/// the budget, once with sparing moves and once without (to spare a little early may leave nothing
-/// to save later), again where the simulator needs more memory than these saw; detours that are
-/// fast first, and then exchanges, if nothing fits that was found; neighbors of the best; the
-/// detours that are fast first now, if what fits had to be found (so that a little less memory
-/// than all that is wanted does not lead elsewhere), and neighbors of what is better; a tree search
-/// with what is left, and again a greedy one from the best state.
+/// The search of `automatic`. Its steps are:
+///
+/// * a greedy search with detours, with a quarter of the budget: once with sparing moves and once
+///   without (saving a little memory early may prevent larger savings later); again if the
+///   simulator finds that the result needs more memory than estimated
+/// * if no result fits, detours that minimize time first, and then exchanges
+/// * the neighbours of the best state
+/// * if the initial state did not fit but the first step found one that does: detours that minimize
+///   time first, and the neighbours of a better result. (They run this late so that a slightly
+///   smaller memory limit does not change the course of the search.)
+/// * a tree search with the remaining budget, and a greedy search from the best state
 struct default_search {
   constexpr void operator()(environment& e) const {
     const environment::path begin = e.taken();

@@ -1,4 +1,4 @@
-/// Bounds on what a partitioning may cost, from text.
+/// Bounds on the figures of a partitioned program, read from text.
 #pragma once
 
 #include <partita/mpmd/pipeline_figures.hpp>
@@ -8,20 +8,23 @@
 
 namespace partita {
 
+/// A bound on a figure: its name, a relation and a value in the figure's base unit.
 struct bound {
   enum relation_type : std::uint8_t { at_most, at_least, below, above, equal };
   text name;
   relation_type relation = at_most;
   double value = 0;
-  text written;  ///< "peak_bytes <= 16 GiB"
+  text written;  ///< the bound as in the text: "peak_bytes <= 16 GiB"
 };
+/// Bounds that were read from text; after an error, those before it.
 struct bound_list {
   vec<bound> bounds;
   failure error;
 };
 
 namespace spec_detail {
-/// The unit kind of a bound's number, by the name of its figure: bytes, FLOPs, or a plain number.
+/// The unit kind of a bound's number, determined by the name of its figure: bytes, FLOPs, or a
+/// plain number.
 constexpr measure measure_of(std::string_view figure) {
   const std::size_t dot = figure.rfind('.');
   const std::string_view name = dot == std::string_view::npos ? figure : figure.substr(dot + 1);
@@ -34,7 +37,7 @@ constexpr measure measure_of(std::string_view figure) {
 }
 }  // namespace spec_detail
 
-/// A line for each bound; `#` and `//` begin comments:
+/// Reads bounds, one per line; `#` and `//` begin comments:
 ///
 /// ```
 /// all_gather <= 2
@@ -42,11 +45,15 @@ constexpr measure measure_of(std::string_view figure) {
 /// peak_bytes <= 16 GiB
 /// ```
 ///
-/// Names are those of `collectives` and of the figures (flops, bytes, argument_bytes, result_bytes,
-/// peak_bytes, collective_bytes, replicated_bytes, replicated_count, conflicts, ops, ...); of a
-/// pipeline those of `collectives`, stages, microbatches, functions, messages, message_bytes,
-/// conflicts, tactic_count, argument_bytes and peak_bytes (of the mesh that needs most), and of
-/// each mesh `m0.peak_bytes`, `m0.argument_bytes`, `m0.in_flight`, `m0.all_reduce` and its like.
+/// For a program on one mesh, the names are those of `collectives` and of the figures (flops,
+/// bytes, argument_bytes, result_bytes, peak_bytes, collective_bytes, replicated_bytes,
+/// replicated_count, conflicts, ops, ...).
+///
+/// For a pipeline, the names are those of `collectives`, stages, microbatches, functions, messages,
+/// message_bytes, conflicts, tactic_count, argument_bytes and peak_bytes (both of the mesh that
+/// needs the most). Figures of one mesh are `m0.peak_bytes`, `m0.argument_bytes`, `m0.in_flight`,
+/// `m0.all_reduce` and so on.
+///
 /// Errors    X001 syntax, X002 a unit that is unknown or of another kind, X020 a number
 ///           out of range, with line and column
 constexpr bound_list read_bounds(std::string_view in) {
@@ -80,8 +87,8 @@ constexpr bound_list read_bounds(std::string_view in) {
   return list;
 }
 
-/// The figure of this name, of the whole program on one device; false if there is none, and `known`
-/// has those that there are.
+/// Stores the figure with this name in `value`: that of the full program on one device. Returns
+/// false if the name is unknown; `known` receives all names.
 constexpr bool figure_of(const partitioned& p, std::string_view name, double& value,
                          vec<std::string_view>& known) {
   const schedule_detail::replicated_sum replicated(p.core);
@@ -108,8 +115,8 @@ constexpr bool figure_of(const partitioned& p, std::string_view name, double& va
   return found;
 }
 
-/// Calls put(mesh, name, value) for each figure of a pipeline; without a mesh ("") for those of
-/// all.
+/// Calls put(mesh, name, value) for each figure of a pipeline. The mesh is "" for figures of the
+/// full pipeline.
 template <class Put>
 constexpr void for_each_figure(const pipelined& p, const pipeline_figures& all, const Put& put) {
   constexpr std::string_view no_mesh;
@@ -146,13 +153,15 @@ constexpr void for_each_figure(const pipelined& p, const pipeline_figures& all, 
 }
 
 namespace spec_detail {
-/// `m0.peak_bytes`, or without a mesh, `peak_bytes`.
+/// Returns `m0.peak_bytes`, or `peak_bytes` without a mesh.
 constexpr text figure_name(std::string_view mesh, std::string_view figure) {
   return mesh.empty() ? text(figure) : concat(mesh, '.', figure);
 }
 }  // namespace spec_detail
 
-/// The same of a pipeline. Cost: that of memory_of.
+/// The same for a pipeline.
+///
+/// Cost      that of memory_of
 constexpr bool figure_of(const pipelined& p, std::string_view name, double& value,
                          vec<text>& known) {
   bool found = false;
@@ -166,8 +175,8 @@ constexpr bool figure_of(const pipelined& p, std::string_view name, double& valu
   return found;
 }
 
-/// The number of loops of unknown length that a figure counts as one iteration; `m0.all_reduce` is
-/// such a figure if `all_reduce` is.
+/// Returns the number of loops of unknown length that a figure counts as one iteration.
+/// `m0.all_reduce` is treated like `all_reduce`.
 constexpr int unknown_loops_of(const unknown_loops& u, std::string_view figure) {
   for (std::size_t i = figure.size(); i-- > 0;)
     if (figure[i] == '.') {
@@ -185,8 +194,8 @@ constexpr int unknown_loops_of(const unknown_loops& u, std::string_view figure) 
   return 0;
 }
 
-/// A note for each bound on a figure that counts one iteration of loops of unknown length. Such a
-/// bound is checked like any other: it bounds the counted value.
+/// Returns a note for each bound on a figure that counts one iteration of loops of unknown length.
+/// Such a bound is checked like any other; it applies to the counted value.
 constexpr text notes_on_bounds(const unknown_loops& u, const bound_list& list) {
   text out;
   for (const auto& b : list.bounds)
@@ -196,9 +205,10 @@ constexpr text notes_on_bounds(const unknown_loops& u, const bound_list& list) {
   return out;
 }
 
-/// A line for each bound that does not hold: what it is and what it should be. Empty: all hold.
+/// Returns a line for each bound that does not hold, with the figure and the bound; empty if all
+/// hold.
 ///
-/// Errors    X008 (in `error`) a bound names no figure
+/// Errors    X008 (in `error`) a bound on an unknown figure
 template <class Program>
 constexpr text broken_bounds(const Program& p, const bound_list& list, failure& error) {
   using name_list =
@@ -210,7 +220,7 @@ constexpr text broken_bounds(const Program& p, const bound_list& list, failure& 
     if (!figure_of(p, b.name, v, known)) {
       vec<std::string_view> names;
       for (const auto& each : known) names.push_back(each);
-      error.record("X008", "check: there is no figure \"", b.name, "\"; ",
+      error.record("X008", "check: figure \"", b.name, "\" is unknown; ",
                    known_names(b.name, names));
       return out;
     }

@@ -1,4 +1,4 @@
-/// Designs of systems from text: what if?
+/// Designs of systems (variants of a base system), read from text.
 #pragma once
 
 #include <partita/cost/design.hpp>
@@ -8,11 +8,13 @@
 
 namespace partita {
 
+/// Designs that were read from text, for a system with one mesh.
 struct design_list {
   vec<design> designs;
   failure error;
 };
 
+/// Designs that were read from text, for a system with several meshes.
 struct cluster_design_list {
   vec<cluster_design> designs;
   failure error;
@@ -20,7 +22,7 @@ struct cluster_design_list {
 
 namespace spec_detail {
 
-/// `name: change, change`, a line for each design.
+/// Reads designs, one per line: `name: change, change`.
 class design_lines {
  public:
   constexpr design_lines(std::string_view in, const system_description& base)
@@ -42,7 +44,7 @@ class design_lines {
     list.error = finished(list.designs.empty());
     return list;
   }
-  /// Of a system of several meshes.
+  /// Reads designs of a system with several meshes.
   constexpr cluster_design_list run_several() {
     cluster_design_list list;
     while (!l_.failed() && !l_.at_end()) {
@@ -61,12 +63,12 @@ class design_lines {
  private:
   lines l_;
   const system_description& base_;
-  design design_;            ///< of several meshes: the one that is being changed
-  vec<named_mesh> parts_;    ///< the meshes of the design, where there are several
-  text lacking_;             ///< the axis of the last change that a mesh of several did not have
-  bool lacks_axis_ = false;  ///< the change is of an axis that this mesh of several does not have
+  design design_;            ///< the design, or that of the mesh being changed
+  vec<named_mesh> parts_;    ///< the meshes of the design, if there are several
+  text lacking_;             ///< the last axis that a mesh did not have
+  bool lacks_axis_ = false;  ///< true if the mesh does not have the changed axis
 
-  /// The name of a design; gives its place.
+  /// Reads the name of a design; returns its position.
   constexpr std::size_t begin() {
     const std::size_t at = l_.position();
     design_ = {l_.starts("\"") ? l_.name() : text(l_.before(':')), base_.mesh, base_.on};
@@ -85,10 +87,11 @@ class design_lines {
   }
   constexpr failure finished(bool empty) const {
     failure f = l_.error;
-    if (!f && empty) f.record("X013", "designs: there is none; a line is \"name: change, change\"");
+    if (!f && empty)
+      f.record("X013", "designs: the text is empty; a line is \"name: change, change\"");
     return f;
   }
-  /// The mesh in front of a dot (`m0.memory`), or -1 for all.
+  /// Reads a mesh name before a dot (`m0.memory`); returns -1 for all meshes.
   constexpr int one_mesh() {
     for (int m = 0; m < static_cast<int>(parts_.size()); ++m)
       if (l_.accept(concat(name_text(parts_[m].name()), '.'))) return m;
@@ -105,7 +108,7 @@ class design_lines {
       change_meshes(one_mesh());
     }
   }
-  /// Each mesh reads the change anew.
+  /// Applies one change to several meshes; each mesh parses it again.
   constexpr void change_meshes(int only) {
     const lines from = l_;
     const std::size_t at = here();
@@ -123,19 +126,19 @@ class design_lines {
       parts_[m].has_device = parts_[m].has_device || !(design_.on.device == base_.on.device);
     }
     if (changed == 0 && !l_.failed())
-      l_.fail(at, "S001", "there is no axis \"", lacking_, "\" in ", base_.topology());
+      l_.fail(at, "S001", "axis \"", lacking_, "\" is not in ", base_.topology());
   }
   constexpr std::int64_t new_count() {
     l_.expect("=");
     return l_.count("a number of microbatches", 1 << 20);
   }
 
-  /// Behind blanks.
+  /// Returns the position after blanks.
   constexpr std::size_t here() {
     l_.at_line_end();
     return l_.position();
   }
-  /// `* 2`, `/ 2`, or `= 32 GiB`
+  /// Reads `* 2`, `/ 2`, or `= 32 GiB` and returns the changed value.
   constexpr double changed(double now, const measure& m) {
     if (l_.accept("=")) return l_.quantity(m);
     return factor()(now);
@@ -153,7 +156,7 @@ class design_lines {
     if (!l_.failed() && by == 0) l_.fail(at, "X013", "a factor of 0");
     return l_.failed() ? scaling() : scaling{by, divides};
   }
-  /// A number of devices after a change; 0 if it is not a positive integer.
+  /// Reads a change to a number of devices; returns 0 if the result is not a positive integer.
   constexpr std::int64_t changed_count(std::int64_t now) {
     const double made =
         changed(static_cast<double>(now), {"a number of devices", measure::plain, 1e15});
@@ -176,7 +179,7 @@ class design_lines {
       d.node = changed_count(was);
       if (!l_.failed() && d.node == 0)
         l_.fail(at, "X020", "a node of ", was,
-                " devices cannot be changed to that; give a whole number of devices, 1 or more");
+                " devices cannot be changed to that; give an integer, 1 or more");
       return;
     }
     const figure_word* w = find_figure(word);
@@ -187,9 +190,8 @@ class design_lines {
       for (const figure_word& each : figure_words) known.push_back(each.name);
       if (!parts_.empty())
         for (std::string_view each : {"microbatches", "order"}) known.push_back(each);
-      return l_.fail(
-          at, "X003", "\"", word, "\" is unknown; ", all_words(word, known),
-          parts_.empty() ? "" : "; a figure of one mesh has its name and a dot in front");
+      return l_.fail(at, "X003", "\"", word, "\" is unknown; ", all_words(word, known),
+                     parts_.empty() ? "" : "; write a figure of one mesh as MESH.FIGURE");
     }
     if (l_.starts("=")) return set_figure(d, *w, changed(0, w->of));
     const scaling by = factor();
@@ -204,12 +206,12 @@ class design_lines {
     const text name = l_.name("*/=");
     const int a = design_.mesh.find(name);
     if (a < 0 && !parts_.empty()) return skip_axis(name);
-    if (a < 0) return l_.fail(at, "S001", "there is no axis \"", name, "\" in ", design_.mesh);
+    if (a < 0) return l_.fail(at, "S001", "axis \"", name, "\" is not in ", design_.mesh);
     std::int64_t& size = design_.mesh.axes[a].size;
     const std::int64_t whole = changed_count(size);
     if (!l_.failed() && whole == 0)
       return l_.fail(at, "M001", "axis \"", name, "\" of size ", size,
-                     " cannot be changed so; sizes are whole numbers, 1 or more");
+                     " cannot be changed to that; sizes are integers, 1 or more");
     size = whole;
   }
   constexpr void skip_axis(const text& name) {
@@ -241,7 +243,7 @@ class design_lines {
 
 }  // namespace spec_detail
 
-/// What if? A line for each design, its name and what it changes of a system; `#` and `//` begin
+/// Reads designs, one per line: the name and the changes to the base system; `#` and `//` begin
 /// comments:
 ///
 /// ```
@@ -253,16 +255,16 @@ class design_lines {
 /// newer: device H100, node = 4
 /// ```
 ///
-/// Errors    X001 to X003 as of a system, X013 no design or a factor of 0, X014 an unknown device,
+/// Errors    X001 to X003 as for a system, X013 no design or a factor of 0, X014 an unknown device,
 ///           S001 an unknown axis, M001 to M005 the mesh; with line and column; X021 a system of
 ///           several meshes
 constexpr design_list read_designs(std::string_view in, const system_description& base) {
   return spec_detail::design_lines(in, base).run();
 }
 
-/// The same of a system of several meshes: a change is of all of them, or of the one in front of
-/// it; axes of those that have them. `microbatches` and `order` are those of the schedule's
-/// pipeline, see changed():
+/// Reads designs of a system with several meshes. A change applies to all meshes, or to the one
+/// whose name precedes it; a change to an axis applies to the meshes that have the axis.
+/// `microbatches` and `order` are those of the schedule's pipeline, see changed():
 ///
 /// ```
 /// as it is:
@@ -277,7 +279,7 @@ constexpr cluster_design_list read_cluster_designs(std::string_view in,
   return spec_detail::design_lines(in, base).run_several();
 }
 
-/// The schedule with what a design says of its pipeline.
+/// Returns the schedule with the design's changes to its pipeline.
 constexpr text_schedule changed(text_schedule s, const pipeline_change& change) {
   for (text_tactic& t : s.tactics)
     if (t.is_pipeline()) t.pipelines[0] = change(t.pipelines[0]);

@@ -1,4 +1,4 @@
-/// Do a schedule and a system that were read go together?
+/// Checks that a schedule and a system, both read from text, fit together.
 #pragma once
 
 #include <partita/spec/schedule.hpp>
@@ -6,8 +6,10 @@
 
 namespace partita {
 
-/// Errors    O143 a pipeline for a system of one mesh; O144 several meshes and no pipeline; O145
-///           the pass `overlap`, which chooses for one machine, for several kinds of devices
+/// Checks the schedule against the system.
+///
+/// Errors    O143 a pipeline for a system of one mesh, O144 several meshes and no pipeline, O145
+///           the pass `overlap`, which chooses for one machine, with several kinds of devices
 constexpr failure validate(const text_schedule& schedule, const system_description& system) {
   failure f;
   const text_tactic* pipeline = nullptr;
@@ -16,8 +18,8 @@ constexpr failure validate(const text_schedule& schedule, const system_descripti
   if (pipeline != nullptr && !system.has_several())
     f.record(
         "O143", "schedule: pipeline \"", pipeline->name(),
-        "\" needs several meshes, and the system has one; give it a line \"mesh NAME\" in front "
-        "of what is said of each");
+        "\" needs several meshes, and the system has one; begin the description of each with a "
+        "line \"mesh NAME\"");
   if (pipeline == nullptr && system.has_several())
     f.record(
         "O144", "schedule: it has no pipeline, and the system has ", system.several.size(),

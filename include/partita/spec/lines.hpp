@@ -1,4 +1,4 @@
-/// Small texts that people write: words, names, numbers, places for messages.
+/// A reader of small texts that people write: words, names, numbers, and positions for messages.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,17 @@ constexpr measure seconds_like(std::string_view what) {
   return {what, measure::seconds, 1e9, true};
 }
 
-/// "known: a, b, c; did you mean b?" for all words of a language.
+/// Returns "known: a, b, c; did you mean b?" with all words of a language.
 template <class Words>
 constexpr text all_words(std::string_view wanted, const Words& words) {
   return known_names(wanted, words, 1 << 20);
 }
 
 /// Reads a text with comments (`# ...` and `// ...`, up to the end of the line). After the first
-/// mistake everything returns at once.
+/// error every function returns at once.
 class lines {
  public:
-  /// `what`: what the text is, for messages.
+  /// `what` names the kind of text in messages.
   constexpr lines(std::string_view all, std::string_view what) : all_(all), what_(what) {}
 
   failure error;
@@ -52,7 +52,7 @@ class lines {
     }
     error.record(code, what_, ": ", line, ':', column, ": ", parts...);
   }
-  /// Over blanks and comments, on this line only or further.
+  /// Skips blanks and comments, on this line only or on later lines too.
   constexpr void skip(bool further) {
     while (at_ < all_.size()) {
       const char c = all_[at_];
@@ -69,7 +69,7 @@ class lines {
     skip(true);
     return at_ >= all_.size();
   }
-  /// Is the rest of the line empty?
+  /// True if the rest of the line is empty.
   constexpr bool at_line_end() {
     skip(false);
     return at_ >= all_.size() || all_[at_] == '\n';
@@ -95,7 +95,7 @@ class lines {
     else
       fail(at_, "X001", what, " is expected, not \"", found.substr(0, found.find('\n')), '"');
   }
-  /// Characters of names and numbers; `stop`: those that end a word here.
+  /// Reads the characters of a name or a number. `stop`: additional characters that end a word.
   constexpr std::string_view word(std::string_view stop = {}) {
     skip(false);
     const std::size_t begin = at_;
@@ -105,7 +105,7 @@ class lines {
       ++at_;
     return all_.substr(begin, at_ - begin);
   }
-  /// A word, or anything in quotes.
+  /// Reads a word, or any text in quotes.
   constexpr text name(std::string_view stop = {}) {
     if (!accept("\"")) {
       const std::string_view found = word(stop);
@@ -118,7 +118,7 @@ class lines {
     at_ += in.position();
     return out;
   }
-  /// All characters up to `stop` on this line, blanks within included.
+  /// Reads the characters up to `stop` on this line, including inner blanks.
   constexpr std::string_view before(char stop) {
     skip(false);
     const std::size_t begin = at_;
@@ -140,7 +140,7 @@ class lines {
     if (!integer(n)) expected(what);
     return n;
   }
-  /// A number of things, 1 to `most`.
+  /// Reads a positive number, 1 to `most`; `what` describes it.
   ///
   /// Errors    X001 it is missing, X020 it is out of range
   constexpr std::int64_t count(std::string_view what, std::int64_t most) {
@@ -151,8 +151,8 @@ class lines {
       fail(begin, "X020", n, " is not ", what, "; give 1 to ", most);
     return failed() ? 1 : n;
   }
-  /// The number of a dimension. A number above all ranks is kept; a caller that knows the shape
-  /// checks it.
+  /// Reads the number of a dimension. A number above all ranks is accepted; a caller that knows the
+  /// shape checks it.
   constexpr int dimension() {
     skip(false);
     const std::size_t begin = at_;
@@ -161,7 +161,8 @@ class lines {
       fail(begin, "X020", dim, " is not a dimension; they are counted from 0");
     return failed() ? 0 : static_cast<int>(dim > max_dimension ? max_dimension : dim);
   }
-  /// A number with a unit: bytes ("16 GiB", "4e9 B") and the like, in units of the first.
+  /// Reads a number with a unit, like "16 GiB" or "4e9 B", and returns it in the base unit of its
+  /// kind.
   ///
   /// Errors    X001 it is missing, X002 its unit is unknown or of another kind, X020 it
   ///           is out of range
@@ -184,7 +185,7 @@ class lines {
       if (factor == 0) {
         at_ = after;
         fail(begin, "X002", "unit \"", unit,
-             is_unit(unit) ? "\" does not fit; " : "\" is unknown; ", units_of(m.unit));
+             is_unit(unit) ? "\" is of another kind; " : "\" is unknown; ", units_of(m.unit));
         return 0;
       }
       v *= factor;
@@ -192,7 +193,7 @@ class lines {
     check_range(begin, all_.substr(begin, at_ - begin), m, v);
     return failed() ? 0 : v;
   }
-  /// Refuses a value out of the range of a measure. `written`: the number as in the text.
+  /// Rejects a value outside of the range of a measure. `written` is the number as in the text.
   ///
   /// Errors    X020
   constexpr void check_range(std::size_t at, std::string_view written, const measure& m, double v) {
@@ -205,7 +206,7 @@ class lines {
          m.zero ? ", from 0 to " : ", above 0 and at most ", most);
   }
 
-  /// Calls read() for each entry of `{a, b}`.
+  /// Reads `{a, b}`, calling read() for each entry.
   template <class F>
   constexpr void list(const F& read) {
     expect("{");
@@ -240,20 +241,20 @@ class lines {
   static constexpr std::string_view units_of(measure::unit_kind kind) {
     switch (kind) {
       case measure::bytes:
-        return "B, kB, MB, GB, TB, PB, KiB, MiB, GiB and TiB are known here";
+        return "use B, kB, MB, GB, TB, PB, KiB, MiB, GiB or TiB";
       case measure::bytes_per_second:
-        return "B/s, kB/s, MB/s, GB/s, TB/s, PB/s and KiB/s to TiB/s are known here";
+        return "use B/s, kB/s, MB/s, GB/s, TB/s, PB/s or KiB/s to TiB/s";
       case measure::flop:
-        return "FLOP, kFLOP, MFLOP, GFLOP, TFLOP and PFLOP are known here";
+        return "use FLOP, kFLOP, MFLOP, GFLOP, TFLOP or PFLOP";
       case measure::flop_per_second:
-        return "FLOP/s, kFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s and PFLOP/s are known here";
+        return "use FLOP/s, kFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s or PFLOP/s";
       case measure::seconds:
-        return "s, ms, us and ns are known here";
+        return "use s, ms, us or ns";
       default:
-        return "the number has none";
+        return "the number has no unit";
     }
   }
-  /// The factor of a unit of this kind, or 0.
+  /// Returns the factor of a unit of this kind, or 0.
   static constexpr double factor_of(std::string_view unit, measure::unit_kind kind) {
     constexpr struct {
       std::string_view prefix;

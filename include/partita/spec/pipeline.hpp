@@ -1,4 +1,4 @@
-/// The pipeline line of a schedule.
+/// The `pipeline` line of a schedule.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,8 @@ inline constexpr const pipeline_order* order_table_by_name[] = {
     &gpipe,           &gpipe_reversed,   &gpipe_1f1b_last, &one_f_one_b, &circular,
     &circular_phases, &interleaved_1f1b, &zb_h1,           &zb_h2,       &zb_v};
 
+/// Reads the name of an order.
+///
 /// Errors    X019 an unknown order
 constexpr pipeline_order read_order(lines& l) {
   l.skip(false);
@@ -24,20 +26,20 @@ constexpr pipeline_order read_order(lines& l) {
     known.push_back(o->name);
     if (o->name == wanted) return *o;
   }
-  l.fail(at, "X019", "there is no order \"", wanted, "\"; ", all_words(wanted, known));
+  l.fail(at, "X019", "order \"", wanted, "\" is unknown; ", all_words(wanted, known));
   return {};
 }
 
-/// `{stages: {embedding, layers.0} {layers.1, head}, batch: {tokens: 0}, microbatches: 8}`, its
-/// options in any order.
+/// Reads `{stages: {embedding, layers.0} {layers.1, head}, batch: {tokens: 0}, microbatches: 8}`,
+/// with options in any order.
 ///
-/// Errors    X001 syntax, X003 an unknown option, X004 one that is said twice, X019 an unknown
-///           order, X020 a number out of range, O138 no stages, or one without parts
+/// Errors    X001 syntax, X003 an unknown option, X004 an option given twice, X019 an unknown
+///           order, X020 a number out of range, O138 no stages, or a stage without parts
 class pipeline_reader {
  public:
   constexpr explicit pipeline_reader(lines& l) : l_(l) {}
 
-  /// `at`: where the line begins.
+  /// `at`: the position at which the line begins.
   constexpr pipeline_tactic<> run(std::size_t at, std::string_view label) {
     l_.expect("{");
     do {
@@ -57,14 +59,14 @@ class pipeline_reader {
  private:
   lines& l_;
   pipeline_plan plan_;
-  vec<std::string_view> said_;
+  vec<std::string_view> given_words_;
 
   constexpr void option() {
     const std::size_t at = l_.position();
     const std::string_view word = l_.word(":");
-    for (const std::string_view each : said_)
-      if (each == word) l_.fail(at, "X004", "option \"", word, "\" is said twice");
-    said_.push_back(word);
+    for (const std::string_view each : given_words_)
+      if (each == word) l_.fail(at, "X004", "option \"", word, "\" is given twice");
+    given_words_.push_back(word);
     if (word == "split") return void(plan_.split = true);
     if (word == "infer_transfers") return void(plan_.infer_transfers = true);
     if (word == "merge_last") return void(plan_.merge_last = true);
@@ -102,9 +104,9 @@ class pipeline_reader {
       l_.list([&] { plan_.stages.add(l_.name().view()); });
       plan_.stages.end_stage();
       l_.skip(true);
-      lines behind = l_;  // a comma may stand between stages, and in front of the next option
-      if (behind.accept(",")) behind.skip(true);
-      if (behind.starts("{")) l_ = behind;
+      lines ahead = l_;  // a comma may separate stages, and precedes the next option
+      if (ahead.accept(",")) ahead.skip(true);
+      if (ahead.starts("{")) l_ = ahead;
     }
   }
   constexpr void batch() {

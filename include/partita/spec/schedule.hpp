@@ -1,4 +1,4 @@
-/// Schedules from text.
+/// Schedules, read from text.
 #pragma once
 
 #include <partita/schedule/partition.hpp>
@@ -10,12 +10,14 @@
 
 namespace partita {
 
+/// A schedule that was read from text: tactics and passes.
 struct text_schedule {
   vec<text_tactic> tactics;
   partita::passes passes;
-  overlap_options overlap;  ///< where the pass `overlap` is on: it needs a machine, see `search_on`
+  overlap_options overlap;  ///< if the pass `overlap` is on; it needs a machine, see `search_on`
   failure error;
 
+  /// The options of partition() that the passes of the schedule require.
   constexpr partition_options options() const {
     partition_options o{.passes = passes};
     if (overlap.any()) o.overlap = overlap;
@@ -47,7 +49,7 @@ class schedule_reader {
   lines l_;
   vec<text_tactic> tactics_;
   passes passes_;
-  vec<std::string_view> passes_said_;
+  vec<std::string_view> given_passes_;
   bool overlap_ = false;
   bool open_ = false;    // true if actions may be added to the last tactic
   bool inside_ = false;  // true inside of amalgamated
@@ -55,14 +57,16 @@ class schedule_reader {
     std::string_view kind;
     std::size_t at;
   };
-  vec<line_place> one_mesh_only_;  // lines that go with no pipeline
+  vec<line_place> one_mesh_only_;  // lines that a pipeline excludes
   bool has_pipeline_ = false;
 
   static constexpr std::string_view statement_words[] = {
       "manual",   "shard", "microbatch", "remat",    "amalgamated", "automatic",
       "pipeline", "tile",  "atomic",     "arg-tile", "propagate",   "passes"};
 
-  /// Errors    O141 a tactic of programs on one mesh stands beside a pipeline
+  /// Rejects tactics for programs on one mesh if the schedule has a pipeline.
+  ///
+  /// Errors    O141
   constexpr void refuse_beside_pipeline() {
     for (const line_place& each : one_mesh_only_)
       if (has_pipeline_)
@@ -71,7 +75,7 @@ class schedule_reader {
                 "pipeline as many microbatches as both have together");
   }
 
-  /// A statement ends at `.`, at `;` or at the end of its line.
+  /// Reads the end of a statement: `.`, `;` or the end of its line.
   constexpr void end_statement() {
     if (!l_.at_line_end() && !l_.starts(";") && !l_.starts(".") && !(inside_ && l_.starts("}")))
       l_.expected("the end of the statement");
@@ -81,7 +85,7 @@ class schedule_reader {
   constexpr void statement() {
     const std::size_t at = l_.position();
     text_tactic t;
-    lines ahead = l_;  // of "propagate." the dot ends the statement; other names may have dots
+    lines ahead = l_;  // the dot of "propagate." ends the statement; other names may contain dots
     const bool ends = ahead.name(":;").view() == "propagate." && !ahead.starts(":");
     text word = ends && l_.accept("propagate") ? text("propagate") : l_.name(":;");
     if (l_.failed()) return;
@@ -122,7 +126,8 @@ class schedule_reader {
     has_pipeline_ = true;
     t.pipelines.push_back(pipeline_reader(l_).run(at, labelled ? t.label.view() : "pipeline"));
   }
-  /// Actions up to a `propagate` are one tactic; an action with a label begins another.
+  /// Adds an action to the last tactic. Actions up to a `propagate` are one tactic; a labelled
+  /// action begins another.
   constexpr void action(std::string_view kind, const text_tactic& begin) {
     text_tactic::action a;
     a.place = begin.place;
@@ -132,7 +137,7 @@ class schedule_reader {
       else
         a.argument = l_.name();
       a.dim = l_.dimension();
-      a.width = l_.count("the width of a piece", std::int64_t{1} << 62);
+      a.width = l_.count("the width of a shard", std::int64_t{1} << 62);
     } else if (kind == "tile") {
       a.what = text_tactic::action::tile;
       a.argument = l_.name();
@@ -193,7 +198,7 @@ class schedule_reader {
     t.shards = shard_reader(l_).run();
     t.policy = policy();
   }
-  /// `amalgamated {manual "B" {x: 0}; manual "M" {w: 1}}`, also on several lines.
+  /// Reads `amalgamated {manual "B" {x: 0}; manual "M" {w: 1}}`, possibly on several lines.
   constexpr void amalgamated(text_tactic& t) {
     t.kind = text_tactic::amalgamated;
     l_.expect("{");
@@ -212,7 +217,7 @@ class schedule_reader {
     l_.expect("}");
     if (!l_.failed() && t.parts.empty()) l_.expected("a tactic");
   }
-  /// `automatic "B", "M" {evaluations: 5000, seconds: 20, memory: 16 GiB, seed: 2}`
+  /// Reads `automatic "B", "M" {evaluations: 5000, seconds: 20, memory: 16 GiB, seed: 2}`.
   constexpr void automatic(text_tactic& t) {
     t.kind = text_tactic::automatic;
     do {
@@ -220,13 +225,13 @@ class schedule_reader {
       const std::size_t at = l_.position();
       const text axis = l_.name("{;");
       for (const text& each : t.axes)
-        if (each == axis) l_.fail(at, "X004", "axis \"", axis, "\" is said twice");
+        if (each == axis) l_.fail(at, "X004", "axis \"", axis, "\" is given twice");
       t.axes.push_back(axis);
     } while (!l_.failed() && l_.accept(","));
     if (!l_.accept("{")) return;
     constexpr std::string_view options[] = {"evaluations", "seconds", "memory",    "seed",
                                             "device",      "overlap", "least_gain"};
-    vec<std::string_view> said;
+    vec<std::string_view> given_words;
     do {
       l_.skip(true);
       if (l_.starts("}")) break;
@@ -250,9 +255,9 @@ class schedule_reader {
             l_.quantity({"a part of the cost, like 0.001,", measure::plain, 1, true});
       else if (!l_.failed())
         l_.fail(at, "X003", "option \"", word, "\" is unknown; ", all_words(word, options));
-      for (std::string_view each : said)
-        if (each == word) l_.fail(at, "X004", "option \"", word, "\" is said twice");
-      said.push_back(word);
+      for (std::string_view each : given_words)
+        if (each == word) l_.fail(at, "X004", "option \"", word, "\" is given twice");
+      given_words.push_back(word);
       l_.skip(true);
     } while (l_.accept(","));
     l_.skip(true);
@@ -272,7 +277,7 @@ class schedule_reader {
     if (known == nullptr) {
       vec<std::string_view> names;
       for (const partita::device* d : device_table) names.push_back(d->name());
-      return l_.fail(at, "X014", "there is no device \"", name, "\" in the table; ",
+      return l_.fail(at, "X014", "device \"", name, "\" is not in the table; ",
                      all_words(name, names));
     }
     t.on.assign(1, machine(*known));
@@ -292,7 +297,7 @@ class schedule_reader {
             all_words(word, known));
     return unknown;
   }
-  /// `passes share_gathers, combine_below 64 KiB`
+  /// Reads `passes share_gathers, combine_below 64 KiB`.
   constexpr void read_passes() {
     constexpr std::string_view known[] = {"stationary_rows", "stationary_above", "combine_below",
                                           "place",           "share_gathers",    "memory_bound",
@@ -319,12 +324,12 @@ class schedule_reader {
                                    : bytes(at, name, "a number of bytes, like 8 GiB, or own_peak,");
       else
         l_.fail(at, "X003", "pass \"", name, "\" is unknown; ", all_words(name, known));
-      for (std::string_view each : passes_said_)
-        if (each == name) l_.fail(at, "X004", "pass \"", name, "\" is said twice");
-      passes_said_.push_back(name);
+      for (std::string_view each : given_passes_)
+        if (each == name) l_.fail(at, "X004", "pass \"", name, "\" is given twice");
+      given_passes_.push_back(name);
     } while (l_.accept(","));
   }
-  /// Which uses share gathers: said, or all.
+  /// Reads which uses share gathers; `all` if the word is missing.
   constexpr shared_uses shared() {
     if (l_.accept("none")) return shared_uses::none;
     if (l_.accept("alike")) return shared_uses::alike;
@@ -370,40 +375,43 @@ class schedule_reader {
 
 }  // namespace spec_detail
 
-/// Tactics, each with a name for reports or without; `#` and `//` begin comments:
+/// Reads a schedule: tactics, each with an optional name for reports; `#` and `//` begin comments:
 ///
 /// ```
 /// BP: manual "B" {batch: 0, "params.**": replicated}
 /// Z3: manual "B" {params: first_divisible_dim, state: first_divisible_dim} pad
-/// MP: manual "M" {"params.*.up": 1}       # `*`: any part between dots, `**`: any
+/// MP: manual "M" {"params.*.up": 1}       # `*`: any part between dots, `**`: any parts
 /// S: shard {x: {B, M}, w: {{}, M}, h: {{B, M}}, b: replicated}   # several axes at once
 /// ST: amalgamated {manual "B" {x: 0}; manual "M" {w: 1}}         # all, then one propagation
 /// A1: tile x 0 "B"; atomic w "B"; propagate                      # actions, up to a `propagate`
 /// MB: microbatch 4 {batch: 0}
-/// R: remat params.layers, "*.attention" # what lies there is computed again for the derivative
+/// R: remat params.layers, "*.attention"   # ops in these scopes are recomputed for the derivative
 /// A: automatic "M", "B" {evaluations: 5000, seconds: 20, memory: 16 GiB, seed: 2,
 ///                        device: A100-80, overlap: false, least_gain: 0.01}
 /// PP: pipeline {stages: {embedding, layers.0} {layers.1, head}, batch: {batch: 0},
 ///               microbatches: 8, order: one_f_one_b}   # for a system of several meshes
-/// arg-tile 1 1 16                         # argument (number or name), dimension, width of a piece
+/// arg-tile 1 1 16                         # argument (number or name), dimension, width of a shard
 /// propagate
 /// passes share_gathers, combine_below 64 KiB
 /// ```
 ///
 /// `arg-tile` tiles along the axis that yields shards of that width. Actions (`tile`, `atomic`,
 /// `arg-tile`) up to a `propagate` are one tactic. `automatic` searches for the system's device
-/// unless it names one. A statement ends at `.`, at `;` or at the end of its line. A pipeline may
-/// have the options `split`, `infer_transfers`, `keep_gathered`, `merge_last`, `absorb`, `remat`,
-/// `capacity: 2` and `fifo`, too (see pipeline_plan), and `stages: automatic 4` (see
-/// automatic_stages). `passes` (stationary_above, combine_below, place, share_gathers of `none`,
-/// `alike`, `neighbours` or `all`, overlap, memory_bound with bytes or `own_peak`) run after all
-/// tactics, see spmd/passes.hpp and cost/overlap.hpp.
+/// unless it names one. A statement ends at `.`, at `;` or at the end of its line.
 ///
-/// Errors    X001 syntax, X003 an unknown word, X004 an option twice, X010 a number of bytes, X019
-///           an unknown order, X014 an unknown device, X020 a number of a pipeline, O138 its
-///           stages, O141 a tactic that cannot be combined with a pipeline; when it is applied,
+/// A pipeline may also have the options `split`, `infer_transfers`, `keep_gathered`, `merge_last`,
+/// `absorb`, `remat`, `capacity: 2` and `fifo` (see pipeline_plan), and `stages: automatic 4` (see
+/// automatic_stages).
+///
+/// `passes` run after all tactics: stationary_rows, stationary_above, combine_below, place,
+/// share_gathers (followed by `none`, `alike`, `neighbours` or `all`), overlap, and memory_bound
+/// (followed by bytes or `own_peak`). See spmd/passes.hpp and cost/overlap.hpp.
+///
+/// Errors    X001 syntax, X003 an unknown word, X004 an option given twice, X010 a number of bytes,
+///           X014 an unknown device, X019 an unknown order, X020 a number of a pipeline, O138 its
+///           stages, O141 a tactic that cannot be combined with a pipeline. When it is applied:
 ///           X006 no such argument, X007 no axis or several yield shards of a width, X015
-///           `automatic` without a device, and those of the tactics; all with line and column
+///           `automatic` without a device, and those of the tactics. All have line and column
 /// Source    "PartIR: a partitioning IR", Google DeepMind, talk: arg-tile and propagate
 constexpr text_schedule read_schedule(std::string_view in) {
   return spec_detail::schedule_reader(in).run();
@@ -420,9 +428,9 @@ constexpr void for_each_automatic(vec<text_tactic>& tactics, const F& f) {
 }
 }  // namespace spec_detail
 
-/// Tells `automatic` tactics of a schedule for which machine they search, and how they go on; and
-/// the pass `overlap`, for which machine it chooses.
-/// `results`: is made as long as there are such tactics, and filled by them; or null.
+/// Sets the machine for which the `automatic` tactics of a schedule search and the pass `overlap`
+/// chooses, and the callback that reports the searches' progress. `results` may be null; otherwise
+/// it is resized to the number of these tactics, and each fills its entry.
 constexpr void search_on(text_schedule& s, const machine& on,
                          void (*progress)(const search_progress&) = nullptr,
                          vec<search_result>* results = nullptr) {
@@ -437,8 +445,8 @@ constexpr void search_on(text_schedule& s, const machine& on,
       t.search.result = &(*results)[results->size() - static_cast<std::size_t>(count--)];
   });
 }
-/// Has `automatic` tactics do what they found, each as a tactic of its name, in place of a search.
-/// `results`: those of `search_on`.
+/// Replaces the search of each `automatic` tactic by its result, as a tactic of the same name.
+/// `results` are those of `search_on`.
 constexpr void take_found(text_schedule& s, const vec<search_result>& results) {
   std::size_t i = 0;
   spec_detail::for_each_automatic(s.tactics, [&](text_tactic& t) {

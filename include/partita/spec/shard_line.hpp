@@ -6,8 +6,8 @@
 
 namespace partita::spec_detail {
 
-/// `{x: {B, M}, w: {{}, M}, h: {{B, M}}, b: replicated}`, as in C++: for each dimension an axis, a
-/// list of axes in braces, or `{}` for none.
+/// Reads `{x: {B, M}, w: {{}, M}, h: {{B, M}}, b: replicated}`, as in C++: for each dimension an
+/// axis, a list of axes in braces, or `{}` for none.
 class shard_reader {
  public:
   constexpr explicit shard_reader(lines& l) : l_(l) {}

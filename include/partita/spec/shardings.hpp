@@ -1,4 +1,4 @@
-/// Schedules from the shardings that a module carries.
+/// Schedules from the shardings in a module.
 #pragma once
 
 #include <partita/mpmd/union_mesh.hpp>
@@ -9,7 +9,7 @@ namespace partita {
 
 namespace spec_detail {
 
-/// The axes that shardings are about in the words of a mesh.
+/// Translates the axes that shardings use into those of a mesh.
 class sharding_words {
  public:
   constexpr sharding_words(const sharding_list& all, const mesh& m) : m_(m) {
@@ -21,7 +21,7 @@ class sharding_words {
 
   failure error;
 
-  /// The parts as sub-axes, major to minor.
+  /// Converts the parts of a sharding to sub-axes, major to minor.
   constexpr vec<sub_axis> axes_of(const value_sharding& s, const vec<sharding_part>& parts) {
     vec<sub_axis> list;
     for (const auto& p : parts) {
@@ -34,13 +34,13 @@ class sharding_words {
     }
     return list;
   }
-  /// What `used` leaves of all axes.
+  /// Returns the parts of all axes that `used` does not contain.
   constexpr vec<sub_axis> rest(vec<sub_axis> used) const {
     vec<sub_axis> list;
     for (int axis = 0; axis < m_.rank; ++axis) {
       std::int64_t at = 1;
       while (at < m_.size(axis)) {
-        // The next part that is used, from here on.
+        // The next used part, starting from here.
         sub_axis next{axis, m_.size(axis), 1};
         for (const auto& u : used)
           if (u.axis == axis && u.size > 1 && u.pre >= at && u.pre < next.pre) next = u;
@@ -50,7 +50,7 @@ class sharding_words {
     }
     return list;
   }
-  /// As tactics name it: `x`, `x:(1)2`.
+  /// Returns the name that tactics use: `x`, `x:(1)2`.
   constexpr text name(const sub_axis& s) const {
     text out = m_.name(s.axis);
     if (s.size != m_.size(s.axis)) out << ":(" << s.pre << ')' << s.size;
@@ -71,7 +71,7 @@ class sharding_words {
       }
     }
   }
-  /// Digits of the numbers of devices as parts of the axes that have them.
+  /// Converts a range of device numbers' digits to parts of the axes that contain them.
   constexpr void digits(const value_sharding& s, const sharding_part& p, vec<sub_axis>& list) {
     std::int64_t stride = m_.devices(), covered = 1;
     const std::int64_t end = p.stride * p.size;
@@ -87,16 +87,16 @@ class sharding_words {
     }
     if (covered != p.size)
       error.record("H014", "shardings: ", s.written, " slices mesh ", concat(m_),
-                   " where none of its axes begins or ends; give the system other axes");
+                   " within an axis; give the system other axes");
   }
 };
 
 }  // namespace spec_detail
 
-/// The mesh that a module's shardings name; of shardings that name none, a mesh of as many axes as
-/// they tell apart, `d0`, `d1`, ..., most major first.
+/// Returns the mesh that a module's shardings name. If they name none, returns a mesh with as many
+/// axes as the shardings distinguish, `d0`, `d1`, ..., most major first.
 ///
-/// Errors    H014 there is none
+/// Errors    H014 the module names no mesh and no devices, or no axes fit its shardings
 constexpr mesh mesh_of(const sharding_list& all, failure& error) {
   mesh m;
   for (const auto& each : all.meshes)
@@ -116,7 +116,7 @@ constexpr mesh mesh_of(const sharding_list& all, failure& error) {
         cuts.push_back(p.stride);
         cuts.push_back(p.stride * p.size);
       }
-  for (std::size_t i = 1; i < cuts.size(); ++i)  // (few different ones, each once)
+  for (std::size_t i = 1; i < cuts.size(); ++i)  // (few distinct values, each kept once)
     for (std::size_t k = i; k > 0 && cuts[k] >= cuts[k - 1]; --k) {
       if (cuts[k] == cuts[k - 1]) {
         for (std::size_t j = k; j + 1 < cuts.size(); ++j) cuts[j] = cuts[j + 1];
@@ -131,7 +131,7 @@ constexpr mesh mesh_of(const sharding_list& all, failure& error) {
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
     if (cuts[i] % cuts[i + 1] != 0) {
       error.record("H014", "shardings: some slice the ", all.devices, " devices by ", cuts[i],
-                   ", others by ", cuts[i + 1], ", which no axes do");
+                   ", others by ", cuts[i + 1], "; no axes of a mesh allow both");
       return m;
     }
     m.push_back({concat("d", i).view(), cuts[i] / cuts[i + 1]});
@@ -140,11 +140,12 @@ constexpr mesh mesh_of(const sharding_list& all, failure& error) {
   return m;
 }
 
-/// The shardings as a schedule: each value gets its pieces, then what was laid out is propagated;
-/// those of a higher priority number later. A value all of whose dimensions are closed stays whole
-/// along what is left of the mesh; of a value with open ones the rest is propagation's.
+/// Returns the shardings as a schedule. A tactic for each priority number, in ascending order, lays
+/// out the values with that priority and then propagates. A value whose dimensions are all closed
+/// stays replicated along the remaining axes; for a value with an open dimension, propagation may
+/// use them.
 ///
-/// Errors    H014 a mesh that the shardings do not fit; a part of an axis that is none
+/// Errors    H014 the shardings do not fit the mesh, or name an invalid part of an axis
 constexpr text_schedule schedule_of(const sharding_list& all, const mesh& m) {
   text_schedule schedule;
   spec_detail::sharding_words words(all, m);
@@ -186,7 +187,7 @@ constexpr text_schedule schedule_of(const sharding_list& all, const mesh& m) {
   schedule.error.record(words.error);
   return schedule;
 }
-/// The same for a topology: axes are those of any of its meshes, by name.
+/// The same for a topology. An axis is one of any of its meshes, found by name.
 constexpr text_schedule schedule_of(const sharding_list& all, const topology& t) {
   return schedule_of(all, mpmd_detail::union_mesh(t));
 }

@@ -1,4 +1,4 @@
-/// Systems from text: a mesh or several, what their devices are, and how they are linked.
+/// Systems, read from text: one or more meshes, their devices, and their links.
 #pragma once
 
 #include <partita/cost/device.hpp>
@@ -8,8 +8,8 @@
 
 namespace partita {
 
-/// What a program is partitioned for: a mesh, or several with names. A figure that neither the text
-/// nor the table of devices gives is 0.
+/// A system: one mesh, or several named meshes, with their devices. A figure that neither the text
+/// nor the table of devices contains is 0.
 struct system_description {
   partita::mesh mesh;
   machine on;                  ///< for several meshes: the machine above the first one
@@ -25,7 +25,7 @@ struct system_description {
   }
   /// True if the text has all figures that the simulation of a run needs.
   constexpr bool can_simulate() const { return !error && !missing(); }
-  /// The first figure that a simulation needs and the text lacks.
+  /// Reports the first figure that a simulation needs and the text lacks.
   ///
   /// Errors    D001, D002
   constexpr failure missing() const {
@@ -38,7 +38,7 @@ struct system_description {
 
 namespace spec_detail {
 
-/// A figure of a device, as texts call it.
+/// The name of a figure of a device in texts.
 struct figure_word {
   std::string_view name;
   double device::*member;
@@ -71,13 +71,13 @@ constexpr const figure_word* find_figure(std::string_view name) {
     if (w.name == name) return &w;
   return nullptr;
 }
-/// A figure without a type is that of all types.
+/// Sets a figure. `flops` without an element type applies to all types.
 constexpr void set_figure(device& d, const figure_word& w, double value) {
   if (w.name == "flops") d.f64 = d.f16 = d.i8 = 0;
   d.*w.member = value;
 }
 
-/// The lines of a system. Figures are kept until the device is known that they are about.
+/// Reads the lines of a system. Figures are kept until the device that they modify is known.
 class system_lines {
  public:
   constexpr explicit system_lines(std::string_view in) : l_(in, "system") {
@@ -104,23 +104,23 @@ class system_lines {
     const figure_word* word;
     double value;
   };
-  struct told {
+  struct link_line {
     std::size_t at;
     text axis;
     link value;
   };
-  /// What stands above the first line "mesh", or below one.
+  /// The lines above the first line "mesh", or below one such line.
   struct part {
-    vec<text> names;  ///< of the meshes that it tells of
+    vec<text> names;  ///< of the meshes that it describes
     partita::mesh mesh;
-    std::size_t first_axis = 0;  ///< its place
+    std::size_t first_axis = 0;  ///< its position in the text
     text device;
     std::size_t device_at = 0;  ///< its position in the text
     vec<figure> figures;
-    vec<told> links, own_links;
-    vec<std::string_view> said;
-    std::size_t asked_at = 0;
-    std::int64_t asked = -1, node = -1, tile = -1;
+    vec<link_line> links, own_links;
+    vec<std::string_view> given_words;
+    std::size_t device_count_at = 0;
+    std::int64_t device_count = -1, node = -1, tile = -1;
 
     constexpr bool tells_devices() const {
       return !device.empty() || !figures.empty() || !own_links.empty() || node >= 0 || tile >= 0;
@@ -133,14 +133,15 @@ class system_lines {
 
   constexpr part& now() { return parts_.back(); }
   constexpr void once(std::size_t at, std::string_view word) {
-    for (std::string_view each : now().said)
-      if (each == word) l_.fail(at, "X004", "\"", word, "\" is said twice");
-    now().said.push_back(word);
+    for (std::string_view each : now().given_words)
+      if (each == word) l_.fail(at, "X004", "\"", word, "\" is given twice");
+    now().given_words.push_back(word);
   }
 
-  // ---- What the lines make together -------------------------------------------------------------
+  // ---- Building the system from all lines -------------------------------------------------------
 
-  /// `base`: what a part says that names no device is about this one.
+  /// Returns the device of a part. `base` is the device that the figures modify if the part names
+  /// none.
   static constexpr device device_of(const part& p, const device& base) {
     device d = base;
     if (!p.device.empty()) {
@@ -148,12 +149,12 @@ class system_lines {
       d = (known != nullptr ? *known : device()).named(p.device.view());
     }
     for (const figure& f : p.figures) set_figure(d, *f.word, f.value);
-    for (const told& t : p.own_links) (t.axis.view() == "near" ? d.near : d.far) = t.value;
+    for (const link_line& t : p.own_links) (t.axis.view() == "near" ? d.near : d.far) = t.value;
     if (p.node >= 0) d.node = p.node;
     if (p.tile >= 0) d.tile = p.tile;
     return d;
   }
-  /// A device name that is not in the table needs figures in the text.
+  /// Checks that the text has the figures of a device that is not in the table.
   constexpr void check_device(const part& p, const device& d) {
     if (p.device.empty() || find_device(p.device.view()) != nullptr) return;
     if (!validate(d)) return;
@@ -170,21 +171,21 @@ class system_lines {
     s_.on.device = device_of(now(), device());
     check_device(now(), s_.on.device);
     s_.tells_devices = now().tells_devices() || !now().links.empty();
-    for (const told& t : now().links) set(t);
+    for (const link_line& t : now().links) set(t);
     check_count(now(), s_.mesh.devices(), concat("the axes ", s_.mesh));
   }
   constexpr void several_meshes() {
     const part& all = parts_[0];
     if (all.mesh.rank > 0)
       l_.fail(all.first_axis, "X017", "axis \"", all.mesh.name(0),
-              "\" stands above the first mesh; put it below the line \"mesh NAME\" of its mesh");
+              "\" is above the first mesh; put it below the line \"mesh NAME\" of its mesh");
     s_.on.device = device_of(all, device());
     std::int64_t devices = 0;
     bool used = false;  // true if a mesh uses the first device
     for (const part& p : parts_) {
-      for (const told& t : p.links)
+      for (const link_line& t : p.links)
         l_.fail(t.at, "X018", "a link of axis \"", t.axis,
-                "\" in a system of several meshes, whose devices send by near and far; say these");
+                "\" in a system of several meshes, whose links are near and far; give these");
       for (const text& name : p.names) {
         named_mesh m(name.view(), p.mesh, device_of(p, s_.on.device));
         m.has_device = all.tells_devices() || p.tells_devices();
@@ -200,8 +201,9 @@ class system_lines {
     check_count(all, devices, concat("all ", s_.several.size(), " meshes"));
   }
   constexpr void check_count(const part& p, std::int64_t devices, const text& what) {
-    if (p.asked >= 0 && devices != p.asked)
-      l_.fail(p.asked_at, "X009", p.asked, " devices are asked for; ", what, " are ", devices);
+    if (p.device_count >= 0 && devices != p.device_count)
+      l_.fail(p.device_count_at, "X009", p.device_count, " devices are given; ", what, " make ",
+              devices);
   }
 
   // ---- Lines ------------------------------------------------------------------------------------
@@ -214,8 +216,8 @@ class system_lines {
     if (word == "axis") return axis(at);
     if (word == "link") {
       const text name = l_.name();
-      for (const told& each : now().links)
-        if (each.axis == name) l_.fail(at, "X004", "the link of \"", name, "\" is said twice");
+      for (const link_line& each : now().links)
+        if (each.axis == name) l_.fail(at, "X004", "the link of \"", name, "\" is given twice");
       return now().links.push_back({at, name, read_link()});
     }
     if (word == "device") {
@@ -227,8 +229,8 @@ class system_lines {
       return;
     }
     if (word == "devices") {
-      now().asked_at = at;
-      now().asked = l_.count("a number of devices", most_devices);
+      now().device_count_at = at;
+      now().device_count = l_.count("a number of devices", most_devices);
       return;
     }
     if (word == "node") {
@@ -249,18 +251,18 @@ class system_lines {
     for (const figure_word& w : figure_words) known.push_back(w.name);
     l_.fail(at, "X003", "\"", word, "\" is unknown; ", all_words(word, known));
   }
-  /// `mesh m0, m1`: what follows is about these.
+  /// Reads `mesh m0, m1`; the following lines describe these meshes.
   constexpr void begin_meshes(std::size_t at) {
     part fresh;
     do {
       fresh.names.push_back(l_.name());
-      const auto said = [&](const part& p, std::size_t count) {
+      const auto check = [&](const part& p, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i)
           if (p.names[i] == fresh.names.back())
-            l_.fail(at, "X004", "mesh \"", fresh.names.back(), "\" is said twice");
+            l_.fail(at, "X004", "mesh \"", fresh.names.back(), "\" is given twice");
       };
-      for (const part& p : parts_) said(p, p.names.size());
-      said(fresh, fresh.names.size() - 1);
+      for (const part& p : parts_) check(p, p.names.size());
+      check(fresh, fresh.names.size() - 1);
     } while (!l_.failed() && l_.accept(","));
     parts_.push_back(fresh);
   }
@@ -268,11 +270,12 @@ class system_lines {
     const text name = l_.name();
     const std::int64_t size = l_.number("a number of devices along the axis");
     partita::mesh& m = now().mesh;
-    if (!l_.failed() && m.find(name) >= 0) l_.fail(at, "X004", "axis \"", name, "\" is said twice");
+    if (!l_.failed() && m.find(name) >= 0)
+      l_.fail(at, "X004", "axis \"", name, "\" is given twice");
     if (m.rank == 0) now().first_axis = at;
     m.push_back({name, size});
   }
-  /// `70 GB/s`, `70 GB/s 1 us`, `70 GB/s 1 us torus`
+  /// Reads `70 GB/s`, `70 GB/s 1 us` or `70 GB/s 1 us torus`.
   constexpr link read_link() {
     link v;
     v.bandwidth = l_.quantity(bandwidth_like("a speed, like 70 GB/s,"));
@@ -286,10 +289,10 @@ class system_lines {
     if (!l_.at_line_end() && !shaped()) l_.expected("switched, ring or torus");
     return v;
   }
-  constexpr void set(const told& t) {
+  constexpr void set(const link_line& t) {
     const int axis = s_.mesh.find(t.axis);
     if (axis < 0 || axis >= max_axes)
-      l_.fail(t.at, "X005", "a link of \"", t.axis, "\", which is no axis");
+      l_.fail(t.at, "X005", "a link of \"", t.axis, "\", which is not an axis");
     else
       s_.on.told[axis] = t.value;
   }
@@ -297,30 +300,30 @@ class system_lines {
 
 }  // namespace spec_detail
 
-/// A line for each thing, in any order; `#` and `//` begin comments:
+/// Reads a system, one entry per line in any order; `#` and `//` begin comments:
 ///
 /// ```
 /// axis B 4               # name and size, most major first
 /// axis M 2
-/// devices 8              # as many as the axes make, for who likes to say it
-/// device A100-80         # of the table (see cost/device.hpp), or a name of your own
-/// memory 16 GiB          # these stand for, or change, the table's figures
+/// devices 8              # optional: checked against the number that the axes make
+/// device A100-80         # from the table (see cost/device.hpp), or a name of your own
+/// memory 16 GiB          # this and the following figures replace those of the table
 /// bandwidth 900 GB/s     # of its memory
-/// flops 61.5 TFLOP/s     # of products, of all types; flops.f16 123 TFLOP/s: of one
+/// flops 61.5 TFLOP/s     # of products, for all types; flops.f16 123 TFLOP/s: for one type
 /// vector 2 TFLOP/s       # elementwise operations
-/// kernel 3 us            # before a kernel does anything
-/// window 3 ns            # for each line of a convolution's windows, where these are copied
-/// attained.products 0.8  # the part of the peak that programs attain; attained.memory, .links
-/// tile 128               # products are made of blocks of so many rows and columns
+/// kernel 3 us            # start-up time of a kernel
+/// window 3 ns            # for each line of a convolution's windows, if they are copied
+/// attained.products 0.8  # attained fraction of the peak; also attained.memory, attained.links
+/// tile 128               # products are computed in blocks of 128 rows and columns
 /// link M 70 GB/s 1 us    # axis, bytes that a device sends along it, latency; then ring or torus
 /// near 300 GB/s 3 us     # along axes without a link of their own, within a node
-/// far 25 GB/s 8 us       # the same, beyond
-/// node 8                 # devices of a node; without: all are near
+/// far 25 GB/s 8 us       # the same, between nodes
+/// node 8                 # devices per node; by default all devices are in one node
 /// ```
 ///
-/// or, for several meshes, a line `mesh` in front of what is said of one, or of some that are
-/// alike. What stands above the first one is of all meshes that name no device of their own
-/// (`devices`: of all together).
+/// For several meshes, a line `mesh` precedes the description of one mesh, or of several with the
+/// same description. The lines above the first `mesh` describe the device of all meshes that name
+/// none themselves (`devices` counts those of all meshes).
 ///
 /// ```
 /// device A100-80
@@ -333,11 +336,11 @@ class system_lines {
 /// ```
 ///
 /// Errors    X001 syntax, X002 a unit that is unknown or of another kind, X003 an unknown word,
-///           X004 given twice, X005 a link of no axis, X009 the number of devices differs from the
-///           one that the axes make, X012 a name that is too long, X014 a device that is not in the
-///           table and whose figures are missing, X017 an axis above the first of several meshes,
-///           X018 a link of an axis of one of them, X020 a number out of range, with line and
-///           column; M001 to M005 the mesh, O101 to O104 the topology
+///           X004 an entry given twice, X005 a link of an unknown axis, X009 the number of devices
+///           differs from the one that the axes make, X012 a name that is too long, X014 a device
+///           that is not in the table and whose figures are missing, X017 an axis above the first
+///           of several meshes, X018 a link of an axis of one of several meshes, X020 a number out
+///           of range, with line and column; M001 to M005 the mesh, O101 to O104 the topology
 constexpr system_description read_system(std::string_view in) {
   return spec_detail::system_lines(in).run();
 }
@@ -349,8 +352,8 @@ constexpr text print_missing(const system_description& s) {
   return f ? concat("time: not simulated; ", f.message, '\n') : text();
 }
 
-/// Does a program that needs so many bytes on a device fit? A line, or nothing if the system does
-/// not say how much memory a device has.
+/// Returns a line that states whether a program with this peak fits on a device, in bytes; empty if
+/// the memory of a device is unknown.
 constexpr text print_memory(const system_description& s, std::int64_t peak_bytes) {
   text out;
   const device& d = s.on.device;
@@ -359,7 +362,7 @@ constexpr text print_memory(const system_description& s, std::int64_t peak_bytes
   out << "memory: " << peak_bytes << " of " << bytes << " bytes";
   if (!d.name().empty()) out << " of a " << d.name();
   if (static_cast<double>(peak_bytes) <= d.memory) return out << ": it fits\n";
-  return out << ": it does not fit, " << peak_bytes - bytes << " bytes are missing\n";
+  return out << ": it does not fit, " << peak_bytes - bytes << " more bytes are needed\n";
 }
 
 }  // namespace partita

@@ -1,4 +1,4 @@
-/// Tactics from text.
+/// Tactics, read from text.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace partita {
 
 /// A tactic that was read from text. All kinds have one type, so that a schedule is a `vec` of
-/// them.
+/// tactics.
 class text_tactic {
  public:
   enum kind_type : std::uint8_t {
@@ -32,8 +32,8 @@ class text_tactic {
     automatic,
     pipeline
   };
-  /// `arg-tile x 0 16`: shards of this width, along the axis that yields them; `tile x 0 "B"`,
-  /// `atomic x "B"`: all values that a name selects; `propagate`.
+  /// `arg-tile x 0 16` tiles along the axis that yields shards of this width. `tile x 0 "B"` and
+  /// `atomic x "B"` apply to all values that a name selects. `propagate` propagates.
   struct action {
     enum kind_type : std::uint8_t { arg_tile, tile, atomic, propagate };
     kind_type what = arg_tile;
@@ -49,8 +49,8 @@ class text_tactic {
   struct whole_layout {
     enum kind_type : std::uint8_t { input, output, tag };
     struct piece {
-      int dim = -1;  ///< -1: it is replicated along the axis
-      text axis;     ///< or a part of one, as `manual` has it
+      int dim = -1;  ///< -1: replicated along the axis
+      text axis;     ///< or a part of an axis, in the notation of `manual`
     };
     kind_type kind = input;
     int number = -1;  ///< of an input or output
@@ -60,7 +60,7 @@ class text_tactic {
   };
 
   kind_type kind = manual;
-  text place;  ///< line and column, for messages; empty for a tactic that no user wrote
+  text place;  ///< line and column, for messages; empty for a tactic that is not in the user's text
   kept_name label, axis;
   vec<schedule_detail::kept_manual_entry> entries;
   uneven policy = uneven::unsaid;
@@ -72,12 +72,12 @@ class text_tactic {
   vec<action> list;
   vec<whole_layout> values;
   vec<text> axes;                    ///< of `automatic`
-  search_options search;             ///< the same
-  vec<machine> on;                   ///< the same: one, its own or the system's, see `search_on`
-  bool has_device = false;           ///< the same: true if the device is its own
-  bool searched = false;             ///< the same: true if the result of the search is known;
-  vec<text_tactic> found;            ///< it is then applied without a search
-  vec<pipeline_tactic<>> pipelines;  ///< of `pipeline`: one
+  search_options search;             ///< of `automatic`
+  vec<machine> on;                   ///< of `automatic`: its machine or the system's
+  bool has_device = false;           ///< of `automatic`: true if it names a device
+  bool searched = false;             ///< of `automatic`: true if the result of the search is known
+  vec<text_tactic> found;            ///< the result, applied without a search if `searched`
+  vec<pipeline_tactic<>> pipelines;  ///< of `pipeline`: one element
 
   constexpr std::string_view name() const { return label; }
   static constexpr syntax written_in() { return syntax::specification; }
@@ -95,8 +95,8 @@ class text_tactic {
     if (r.error) return;
     if (is_pipeline()) pipelines[0].rewrite(r);
     if (kind == microbatch)
-      schedule_detail::stepping{steps, {batches.data(), batches.size()}}.rewrite(r);
-    if (kind == remat) schedule_detail::repetition(r, {scopes.data(), scopes.size()}).run();
+      schedule_detail::microbatch_rewrite{steps, {batches.data(), batches.size()}}.rewrite(r);
+    if (kind == remat) schedule_detail::remat_rewrite(r, {scopes.data(), scopes.size()}).run();
     for (const text_tactic& t : parts) t.rewrite(r);
     locate(r.error);
   }
@@ -104,10 +104,10 @@ class text_tactic {
     if (c.error) return;
     switch (kind) {
       case manual:
-        schedule_detail::placing{axis, {entries.data(), entries.size()}, policy}.apply(c);
+        schedule_detail::manual_actions{axis, {entries.data(), entries.size()}, policy}.apply(c);
         break;
       case shard:
-        schedule_detail::sharding_at_once{{shards.data(), shards.size()}, label, policy}.apply(c);
+        schedule_detail::shard_actions{{shards.data(), shards.size()}, label, policy}.apply(c);
         break;
       case amalgamated:
         at_once(c);
@@ -124,13 +124,13 @@ class text_tactic {
       case microbatch:
       case remat:
       case pipeline:
-        break;  // they rewrite
+        break;  // rewrites the program
     }
     locate(c.error);
   }
 
  private:
-  /// Adds the line to a message that does not name one.
+  /// Adds the position of the line to a message that has none.
   constexpr void locate(failure& f) const {
     if (!f || place.empty()) return;
     const text message = f.message;
@@ -138,7 +138,7 @@ class text_tactic {
     if (!rest.starts_with("schedule: "))
       f.set(concat(all.substr(0, all.find(' ')), " schedule: ", place, ": ", rest));
   }
-  /// Equals partita::amalgamated.
+  /// Same effect as partita::amalgamated.
   constexpr void at_once(tactic_context& c) const {
     const bool outer = c.postponed;
     c.postponed = true;
@@ -174,7 +174,7 @@ class text_tactic {
                             "system, as device A100-80, or in its options, {device: A100-80}");
     basic_automatic<>(axes, on[0], search, label).apply(c);
   }
-  /// Applies all actions of all values, then propagates once.
+  /// Applies the actions of all values, then propagates once.
   constexpr void lay_out(tactic_context& c) const {
     vec<vec<value_id>> places;
     places.resize(values.size(), {});
@@ -190,7 +190,7 @@ class text_tactic {
     }
     for (const auto& v : c.values()) {
       if (v.kind != named_value::tag) continue;
-      // The tags of a function that is called several times: "h", "h.again", "h.again.2".
+      // A function that is called several times has the tags "h", "h.again", "h.again.2".
       int place = tags.find(v.name);
       if (place < 0) place = tags.find(v.name.substr(0, v.name.rfind(".again")));
       if (place >= 0) places[static_cast<std::size_t>(place)].push_back(v.value);
@@ -209,7 +209,7 @@ class text_tactic {
     for (std::size_t i = 0; i < values.size(); ++i)
       for (value_id v : places[i]) note_further(c, v, values[i]);
   }
-  /// Notes where propagation sharded a closed dimension further.
+  /// Adds a note for each closed dimension that propagation sharded further.
   static constexpr void note_further(tactic_context& c, value_id v, const whole_layout& wanted) {
     const shape global = c.global_shape(v), local = c.local_shape(v);
     for (int d = 0; d < global.rank; ++d) {
@@ -224,13 +224,13 @@ class text_tactic {
                       "\" is closed, and propagation shards it further; name it in a tactic"));
     }
   }
-  /// The size of an axis where a value is: it may differ between meshes.
+  /// Returns the size of an axis at a value; it may differ between meshes.
   static constexpr std::int64_t whole_size(const tactic_context& c, value_id v, int axis) {
     const core_program& core = c.core();
     return core.uneven_sizes().contains(axis) ? core.size(core.p.producer(v), axis)
                                               : c.mesh().whole_size(axis);
   }
-  /// The extent of the block on one device there, padding included.
+  /// Returns the extent of the block on one device, including padding.
   static constexpr std::int64_t local_extent(const tactic_context& c, value_id v, int dim) {
     const core_program& core = c.core();
     std::int64_t n = core.p.type(core.holder(v)).shape[dim];
@@ -246,8 +246,9 @@ class text_tactic {
     if (v < 0) {
       vec<std::string_view> names;
       for (int i = 0; i < p.input_count(); ++i) names.push_back(p.input_name(i));
-      return c.error.record("X006", "schedule: ", a.place, ": there is no argument ", a.argument,
-                            "; the program has ", p.input_count(), a.number < 0 ? "; " : "",
+      return c.error.record("X006", "schedule: ", a.place, ": argument ", a.argument,
+                            " does not exist; the program has ", p.input_count(),
+                            a.number < 0 ? "; " : "",
                             a.number < 0 ? known_names(a.argument, names) : text());
     }
     const shape& s = c.global_shape(v);
@@ -268,12 +269,12 @@ class text_tactic {
       ++fits;
     }
     if (fits != 1)
-      return c.error.record(
-          "X007", "schedule: ", a.place, ": pieces of ", a.width, " along dimension ", a.dim,
-          " of \"", c.core().describe(v), "\", which has ", local,
-          " elements there, need an axis of ",
-          a.width > 0 && local % a.width == 0 ? concat(local / a.width) : text("no whole size"),
-          "; the mesh has ", axes, fits > 1 ? "; name it with manual" : "");
+      return c.error.record("X007", "schedule: ", a.place, ": shards of ", a.width,
+                            " along dimension ", a.dim, " of \"", c.core().describe(v),
+                            "\", which has ", local, " elements there, need an axis of ",
+                            a.width > 0 && local % a.width == 0 ? concat(local / a.width)
+                                                                : concat(local, '/', a.width),
+                            "; the mesh has ", axes, fits > 1 ? "; name it with manual" : "");
     c.tile(v, static_cast<int>(a.dim), found);
   }
 };

@@ -1,5 +1,5 @@
-/// Attributes of collectives: one description per op makes the typed collective of them, stores it,
-/// prints it and reads its text.
+/// Attributes of collectives. A single description per op converts them to a typed collective and
+/// back, prints them, and parses their text.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace partita::spmd_detail {
 
-/// Attributes as they are stored.
+/// Attributes in stored form.
 struct collective_attributes {
   std::int64_t list[2 + 4 * max_axes] = {};
   std::size_t count = 0;
@@ -23,15 +23,16 @@ struct collective_attributes {
 
 // An op describes its fields once, in the order in which they are stored and printed:
 //
-//   f.reduction();   the combiner                 `<@max>`, nothing for the sum
-//   f.dimensions();  gathered, sliced             `{0 -> 1}`; of several -1, and (dimension, axis)
-//                                                 pairs `[{"A"}, {}] -> [{}, {"A"}]`
-//   f.map();         shift, 0 if mirrored; the    `{+1}`, `{+1 around}`, `{mirrored}`; of a
-//                    combiner of a ring is stack  renumbered one `<"x1", "x2"> ->`
-//   f.axes();        major to minor               `<"x1", "x2">`
-//   f.layout();      (dimension, axis) pairs      `[{"B"}, {}]`
+//  f.reduction();   the combiner                 `<@max>`, nothing for the sum
+//  f.dimensions();  gathered, sliced             `{0 -> 1}`; if there are several, both are -1 and
+//                                                (dimension, axis) pairs follow:
+//                                                `[{"A"}, {}] -> [{}, {"A"}]`
+//  f.map();         shift, 0 if mirrored; the    `{+1}`, `{+1 around}`, `{mirrored}`; for a
+//                   combiner of a ring is stack  renumbered permute `<"x1", "x2"> ->`
+//  f.axes();        major to minor               `<"x1", "x2">`
+//  f.layout();      (dimension, axis) pairs      `[{"B"}, {}]`
 
-/// What stands for the shift of a renumbered permute, whose axes follow in both orders.
+/// The shift stored for a renumbered permute; its axes follow in both orders.
 inline constexpr std::int64_t renumbers = INT64_MIN;
 
 /// Attributes to collective.
@@ -110,7 +111,7 @@ class collective_encoder {
   const collective& c_;
   collective_attributes& attrs_;
 
-  /// In the order in which a layout is printed: by dimension, then major to minor.
+  /// Stores pairs in the order in which a layout is printed: by dimension, then major to minor.
   constexpr void pairs(const partita::layout& l) {
     int last = 0;
     for (const auto& e : l) last = e.dim > last ? e.dim : last;
@@ -123,7 +124,7 @@ class collective_encoder {
   }
 };
 
-/// ` <"x1", "x2">`; `axis(i)` is number i of so many.
+/// Prints ` <"x1", "x2">`; `axis(i)` is axis number i of `count`.
 template <class Axis>
 constexpr void print_axes(text& out, int count, const mesh* m, const Axis& axis) {
   out << " <";
@@ -131,7 +132,7 @@ constexpr void print_axes(text& out, int count, const mesh* m, const Axis& axis)
   out << '>';
 }
 
-/// Collective to text; a blank stands before each field.
+/// Collective to text; each field starts with a blank.
 class collective_printer {
  public:
   constexpr collective_printer(const collective& c, print_context& to) : c_(c), to_(to) {}
@@ -180,7 +181,7 @@ class collective_printer {
   }
 };
 
-/// Text to axes, none of them twice.
+/// Text to axes; no axis may occur twice.
 class axes_reader {
  public:
   constexpr explicit axes_reader(parse_context& c) : in(c.in), mesh_(c.mesh) {}
@@ -188,12 +189,12 @@ class axes_reader {
   scanner in;
   bool good = true;
 
-  /// `<"x1", "x2">`
+  /// Reads `<"x1", "x2">`.
   constexpr void list(layout& to, int dim) {
     good = good && in.accept("<");
     group(to, dim, ">");
   }
-  /// `[{"B"}, {}]`
+  /// Reads `[{"B"}, {}]`.
   constexpr void pieces(layout& to, int rank) {
     good = good && in.accept("[");
     for (int d = 0; good && d < rank; ++d) {
@@ -202,13 +203,15 @@ class axes_reader {
     }
     good = good && in.accept("]");
   }
-  /// Another list follows, of the same axes.
+  /// Prepares for a second list of the same axes.
   constexpr void once_more() { seen_ = {}; }
-  /// Errors    P011 this is not the text of the op's attributes
+  /// Records an error if the text was not fully read.
+  ///
+  /// Errors    P011 the text is not one of the op's attributes
   constexpr void finish(parse_context& c, std::string_view op) const {
     if (!good || !in.done())
       c.error.record("P011", "parse: attributes of ", op, ": \"", c.in,
-                     "\" does not name axes of the mesh as this op does");
+                     "\" is not a list of mesh axes in the form of this op");
   }
 
  private:
@@ -225,7 +228,7 @@ class axes_reader {
       }
     }
   }
-  /// `"B"` or `"A":(1)4`, as the axes that it consists of.
+  /// Reads `"B"` or `"A":(1)4`; returns the axes of the mesh that it consists of.
   constexpr axis_list axis() {
     sub_axis s;
     std::int64_t major = 0;
@@ -280,7 +283,7 @@ class collective_reader {
     need(in.accept("} "));
   }
   constexpr void axes() {
-    if (c_.axes.count > 0) return;  // of several dimensions
+    if (c_.axes.count > 0) return;  // there are several dimensions
     axes_.list(c_.axes, c_.sliced);
     need(c_.is_consistent());
   }

@@ -14,16 +14,16 @@ namespace partita {
 
 namespace op {
 
-/// Base of the collectives; the lowering knows their result types, so the rule is "as declared".
-/// `Op::fields` describes the attributes.
+/// Base of the collectives. The lowering knows their result types, so that `infer` returns the
+/// declared type. `Op::fields` describes the attributes.
 template <class Op, collective::kind_type Kind>
 struct collective_op {
   static constexpr std::string_view name = name_of(Kind);
   static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) { c.result = c.declared; }
-  /// Is the first attribute a combiner of elements like those of all operands?
+  /// Checks that the first attribute is a combiner and that all operands have its element type.
   ///
-  /// Errors    S104 element type not supported, S152 no combiner
+  /// Errors    S104 element type not supported, S152 not a combiner
   static constexpr bool check_reduction(infer_context& c) {
     return check_combiner(c, name, combiner_names, c.attrs.empty() ? 0 : c.attrs[0]);
   }
@@ -57,11 +57,11 @@ struct collective_op {
   }
 };
 
-/// Every device gets the reduction over all devices that differ along the axes only; of several
-/// operands each by itself, in one message.
+/// Returns on every device the reduction over all devices that differ only along the axes. Several
+/// operands are reduced separately, in one message.
 ///
 /// Shapes    (s...), (t...), ... -> (s...), (t...), ...
-/// Errors    S104 element type not supported, S152 no combiner
+/// Errors    S104 element type not supported, S152 not a combiner
 struct all_reduce : collective_op<all_reduce, collective::all_reduce> {
   static constexpr int operand_count = -1;
   static constexpr void infer(infer_context& c) {
@@ -76,7 +76,7 @@ struct all_reduce : collective_op<all_reduce, collective::all_reduce> {
   }
 };
 
-/// Every device keeps its piece. No communication.
+/// Returns on every device its own shard. No communication.
 ///
 /// Shapes    (s_d) -> (s_d / product of the axes of d)
 struct all_slice : collective_op<all_slice, collective::all_slice> {
@@ -88,7 +88,7 @@ struct all_slice : collective_op<all_slice, collective::all_slice> {
   }
 };
 
-/// The inverse of all_slice.
+/// The inverse of all_slice: returns the global value on every device.
 ///
 /// Shapes    (s_d) -> (s_d * product of the axes of d)
 struct all_gather : collective_op<all_gather, collective::all_gather> {
@@ -101,7 +101,7 @@ struct all_gather : collective_op<all_gather, collective::all_gather> {
 /// all_slice(all_reduce(x)).
 ///
 /// Shapes    (s_d) -> (s_d / product of the axes of d)
-/// Errors    S104 element type not supported, S152 no combiner
+/// Errors    S104 element type not supported, S152 not a combiner
 struct reduce_scatter : collective_op<reduce_scatter, collective::reduce_scatter> {
   static constexpr void infer(infer_context& c) {
     if (check_reduction(c)) c.result = c.declared;
@@ -124,17 +124,16 @@ struct all_to_all : collective_op<all_to_all, collective::all_to_all> {
   }
 };
 
-/// Every device gets the value of that one of its group that its device_map says; one to which
-/// nobody sends gets the identity of the combiner, zero of a sum.
+/// Returns on every device the value of the device of its group that device_map names. A device
+/// that receives nothing gets the combiner's identity, which is zero for a sum.
 ///
 /// Shapes    (s...) -> (s...)
-/// Errors    S104 element type not supported (all but sums, whose zero is of every type), S152 no
-///           combiner
+/// Errors    S104 element type not supported (sums support every type), S152 not a combiner
 struct permute : collective_op<permute, collective::permute> {
   static constexpr void infer(infer_context& c) {
     const std::int64_t how = c.attrs.empty() ? -1 : c.attrs[0];
     const bool plain = how == static_cast<int>(combiner::add) ||
-                       how == static_cast<int>(combiner::stack);  // around a ring
+                       how == static_cast<int>(combiner::stack);  // a ring
     if (plain || check_reduction(c)) c.result = c.declared;
   }
   template <class Fields>
@@ -145,9 +144,9 @@ struct permute : collective_op<permute, collective::permute> {
   }
 };
 
-/// Waits for collectives that began before. A collective all of whose results go to one `done` runs
-/// beside what stands between the two. The first half of the operands are such results, the others
-/// what was sent, which lies in memory until then.
+/// Waits for collectives that started earlier. A collective all of whose results go to one `done`
+/// runs concurrently with the ops between the two. The first half of the operands are the results
+/// of the collectives; the second half are the values sent, which stay in memory until then.
 ///
 /// Shapes    (s...), (t...), ..., operands -> (s...), (t...), ...
 struct done : passing_op {
@@ -156,16 +155,16 @@ struct done : passing_op {
     const std::size_t half = c.operands.size() / 2;
     if (half == 0 || 2 * half != c.operands.size())
       return c.fail("S180", name, ": ", c.operands.size(),
-                    " operands; what arrives and what was sent is needed");
+                    " operands; the received and the sent values are needed");
     c.result = c.operands[0];
     for (std::size_t i = 1; i < half; ++i) c.more.push_back(c.operands[i]);
   }
 };
 
-/// Where this device's piece starts along a dimension that the axes slice: the number of the piece
-/// times how far pieces lie apart. No communication.
+/// The offset of this device's shard along a dimension that the axes slice: the number of the shard
+/// times the distance between shards. No communication.
 ///
-/// Attributes: distance of pieces, axes major to minor.
+/// Attributes: distance of shards, axes major to minor.
 ///
 /// Shapes    () -> ()
 struct shard_start {
@@ -207,7 +206,7 @@ constexpr value_id append_as(program& p, const collective& what, value_id operan
 }
 }  // namespace spmd_detail
 
-/// Appends a collective to a device-local program; its result has this type.
+/// Appends a collective with the given result type to a device-local program.
 constexpr value_id append(program& p, const collective& what, value_id operand,
                           const tensor_type& result) {
   switch (what.kind) {
@@ -227,7 +226,7 @@ constexpr value_id append(program& p, const collective& what, value_id operand,
   return spmd_detail::append_as<op::all_slice>(p, what, operand, result);
 }
 
-/// Appends a shard_start, a scalar.
+/// Appends a shard_start, which is a scalar.
 constexpr value_id append_shard_start(program& p, std::int64_t distance, const axis_list& axes,
                                       dtype element) {
   std::int64_t attrs[1 + max_axes] = {distance};

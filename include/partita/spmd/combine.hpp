@@ -11,11 +11,10 @@ namespace partita::spmd_detail {
 
 /// a = all_reduce(x), b = all_reduce(y) => a, b = all_reduce(x, y)
 ///
-/// When: axes, combiner and element type agree, the operands are `limit` bytes together or fewer,
-/// and as many small all_reduces stand one behind the other before a as before b. (No path leads
-/// from one all_reduce to another of that number, so neither do paths through what they become: no
-/// circle arises, however many are combined.) Why: a message has a cost of its own. It ends since
-/// each op is visited once.
+/// When: axes, combiner and element type agree, the operands together have at most `limit` bytes,
+/// and the longest path to a contains as many small all_reduces as the longest path to b. No path
+/// connects all_reduces of equal depth, so that combining any number of them creates no cycle. Why:
+/// each message has a fixed cost. It ends because each op is visited once.
 class combining {
  public:
   constexpr combining(const program& p, std::int64_t limit)
@@ -44,15 +43,15 @@ class combining {
   struct bucket {
     op_id first = -1, last = -1;
     std::int64_t bytes = 0;
-    int earlier = -1;  ///< the one before of the same depth
+    int earlier = -1;  ///< the previous bucket of the same depth
   };
   const program& p_;
   std::int64_t limit_;
-  vec<op_id> first_;  ///< by op: the first of those that it is combined with
-  vec<op_id> last_;   ///< by first op: the last of them
-  vec<int> depth_;    ///< by op: small all_reduces on the longest path to it
-  vec<bucket> open_;  ///< to which others may be added
-  vec<int> newest_;   ///< by depth: the last of those that are open, or -1
+  vec<op_id> first_;  ///< by op: the first of the ops it is combined with
+  vec<op_id> last_;   ///< by first op: the last op it is combined with
+  vec<int> depth_;    ///< by op: the number of small all_reduces on the longest path to it
+  vec<bucket> open_;  ///< buckets to which ops may be added
+  vec<int> newest_;   ///< by depth: the last open bucket, or -1
 
   constexpr std::int64_t bytes(op_id o) const {
     std::int64_t n = 0;
@@ -62,7 +61,7 @@ class combining {
   constexpr bool small(op_id o) const {
     return p_.is(o, collective::all_reduce) && p_.op(o).result_count == 1 && bytes(o) < limit_;
   }
-  /// Of one depth.
+  /// True if two all_reduces of equal depth can be combined.
   constexpr bool alike(op_id a, op_id b) const {
     return same_elements(p_.attrs(a), p_.attrs(b)) &&
            p_.type(p_.operand(a, 0)).element == p_.type(p_.operand(b, 0)).element;
@@ -89,8 +88,8 @@ class combining {
     newest = static_cast<int>(open_.size()) - 1;
   }
 
-  /// Each op at its old place or, if it uses what is combined, at the place of the last of those:
-  /// sorted by that place, ops of one place in their old order.
+  /// Orders the ops. Each op keeps its place or, if it uses the result of combined ops, moves to
+  /// the place of the last of them; ops with the same place keep their order.
   constexpr void order(rewrite& w) const {
     vec<int> place(p_.ops.size(), 0), ops_at(p_.ops.size() + 1, 0);
     for (op_id o = 0; o < p_.op_count(); ++o) {
@@ -106,7 +105,7 @@ class combining {
     vec<op_id> sorted(p_.ops.size(), -1);
     for (op_id o = 0; o < p_.op_count(); ++o) sorted[ops_at[place[o]]++] = o;
     ordering list(p_, w, first_);
-    // The first of several is reached from the last or from a user.
+    // The first of several is added when the last one, or a user, is.
     for (op_id o : sorted)
       if (last_[first_[o]] == first_[o] || last_[first_[o]] == o) list.add(o);
   }

@@ -1,4 +1,4 @@
-/// Counts the collectives of a program under partitioning, without building what they are part of.
+/// Counts the collectives of a program under partitioning without lowering it.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace partita {
 
 namespace spmd_detail {
 
-/// Counts of what brings operands into their layouts and finishes sums.
+/// Counts the collectives that convert operands to their required layouts and finish sums.
 struct collective_books {
-  static constexpr int kinds = 5;  // that communicate
+  static constexpr int kinds = 5;  // kinds that communicate
   std::int64_t written[kinds] = {};
   level times[kinds];
   std::int64_t work = 0;
@@ -79,7 +79,8 @@ struct collective_books {
     change(collective::reduce_scatter, before.scatters, now.scatters, runs);
     before = now;
   }
-  /// The permutes of halos, what is sent of what is reduced again or carried.
+  /// Counts the permutes of halos, and the collectives of ops that reduce again or accumulate along
+  /// a dimension.
   constexpr void op(op_id o, const spmd_detail::local_layouts& layouts) {
     const bool puts_together = spmd_detail::has_again(c_, o);
     const int results = puts_together ? c_.p.ops[o].result_count : 0;
@@ -94,13 +95,13 @@ struct collective_books {
   }
 
  private:
-  /// What brings an operand into its layout.
+  /// The collectives that convert one operand.
   struct way {
     std::uint8_t gathers = 0, all_to_alls = 0, permutes = 0, reduces = 0, scatters = 0;
 
     friend constexpr bool operator==(const way&, const way&) = default;
   };
-  /// What finishes a sum, or gathers shares.
+  /// The collectives that finish the sum of one value or gather its shards.
   struct ending {
     bool scatters = false, reduces = false, gathers = false;
 
@@ -109,16 +110,16 @@ struct collective_books {
 
   const core_program& c_;
   vec<ending> endings_;   ///< by value
-  vec<way> ways_;         ///< by place in the program's list of operands
-  halo_numbers numbers_;  ///< of borders
+  vec<way> ways_;         ///< by index in the program's operand list
+  halo_numbers numbers_;  ///< numbers of borders
   vec<vec<int>> needs_;   ///< the borders that an op needs
-  vec<int> of_op_;        ///< by op: its place in that list, or -1
-  vec<int> users_;        ///< by border: by how many ops it is needed
-  vec<int> again_;        ///< by op: gathers of its results
-  vec<int> exchanged_;    ///< by op: exchanges of its results
+  vec<int> of_op_;        ///< by op: its index in `needs_`, or -1
+  vec<int> users_;        ///< by border: the number of ops that need it
+  vec<int> again_;        ///< by op: the number of gathers of its results
+  vec<int> exchanged_;    ///< by op: the number of exchanges of its results
 
   constexpr int carries(op_id o) const {
-    return spmd_detail::gather_carry(c_, o).axes.count > 0 ? 1 : 0;
+    return spmd_detail::gather_totals(c_, o).axes.count > 0 ? 1 : 0;
   }
   constexpr void count_again(collective::kind_type kind, int& before, int now, op_id o) {
     if (before == now) return;
@@ -126,7 +127,7 @@ struct collective_books {
     before = now;
   }
 
-  /// The borders of an op; each is sent as long as some op needs it.
+  /// Records the borders that an op needs. Each border is sent as long as some op needs it.
   constexpr void need(op_id o, vec<int>&& now) {
     if (of_op_[o] < 0) {
       of_op_[o] = static_cast<int>(needs_.size());
@@ -152,30 +153,31 @@ struct collective_books {
 
 }  // namespace spmd_detail
 
-/// The collectives that `lower` makes of a program, fused, before passes that rewrite.
+/// Counts the collectives that `lower` would emit for a program with fusion, before the rewriting
+/// passes.
 ///
-/// After a change of the program only what depends on it is counted again, see layout_changes.
+/// After a change of the program, only the affected ops are counted again, see layout_changes.
 class collective_counter {
  public:
   constexpr collective_counter(const core_program& c, const passes& rules)
       : account_(c), changes_(c, rules, account_) {}
-  collective_counter(const collective_counter&) = delete;  // its account is referred to
+  collective_counter(const collective_counter&) = delete;  // changes_ refers to account_
   collective_counter& operator=(const collective_counter&) = delete;
 
-  /// Counts what has changed since the last call, at first all.
+  /// Counts the changes since the last call; the first call counts the program.
   constexpr void update() { changes_.update(); }
 
-  /// Those inside of loops times their trip counts.
+  /// The counts, where a collective in a loop counts once per iteration.
   constexpr collectives counts() const {
     const level* const t = account_.times;
     return {t[0].value(), t[1].value(), t[2].value(), t[3].value(), t[4].value()};
   }
-  /// Each once.
+  /// The counts, where each collective counts once.
   constexpr collectives as_written() const {
     const std::int64_t* const w = account_.written;
     return {w[0], w[1], w[2], w[3], w[4]};
   }
-  /// How many operands and results were looked at so far.
+  /// The number of operands and results visited so far.
   constexpr std::int64_t work() const { return account_.work; }
 
  private:

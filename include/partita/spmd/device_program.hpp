@@ -8,16 +8,18 @@
 
 namespace partita {
 
-/// A program for one device of a mesh, the same for all, with its local argument and result types.
+/// A program for one device of a mesh, identical for all devices, with its local argument and
+/// result types.
 struct device_program {
   program local;
   partita::mesh mesh;  ///< with axes split as the program needs them
-  /// Global. Where a dimension is padded the pieces together are larger: they start with the array.
+  /// Global types, without padding: the shards of a padded dimension together exceed them, and
+  /// begin with the array.
   vec<tensor_type> input_types, output_types;
-  vec<layout> inputs, outputs;  ///< how arguments and results lie on the mesh
+  vec<layout> inputs, outputs;  ///< the layouts of arguments and results on the mesh
 };
 
-/// A program on one device: a mesh without axes, on which nothing is sharded.
+/// Returns a program on one device: a mesh without axes, on which nothing is sharded.
 constexpr device_program on_one_device(const program& p) {
   device_program d;
   d.local = p;
@@ -28,7 +30,7 @@ constexpr device_program on_one_device(const program& p) {
   return d;
 }
 
-/// The device-local program as text, with its mesh.
+/// Returns the device-local program as text, with its mesh.
 constexpr text print(const device_program& d) { return print(d.local, &d.mesh); }
 
 }  // namespace partita

@@ -1,5 +1,5 @@
-/// Halo exchange: from a device's block of a value to the piece that its loops see, which reaches
-/// into the blocks of its neighbours.
+/// Halo exchange: extends a device's block of a value to the piece that its loops read, which
+/// reaches into the neighbours' blocks.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@
 
 namespace partita::spmd_detail {
 
-/// Appends to a device-local program what extends one operand along one dimension.
+/// Appends to a device-local program the ops that extend one operand along one dimension.
 ///
-/// x => concatenate(permute(slice(x)), x, permute(slice(x))), and a slice of it where the piece
-/// does not reach so far, or starts elsewhere on every device. Beyond the ends of the whole value
-/// stands what the range says.
+/// x => concatenate(permute(slice(x)), x, permute(slice(x))), followed by a slice if the piece is
+/// smaller, or starts at a different offset on each device. Out-of-bounds elements have the value
+/// that the range states.
 class halo_exchange {
  public:
-  /// `axes` cut the dimension, major to minor, into `pieces` blocks. The ops get the marks of the
-  /// `like` op: origin and transposition.
+  /// `axes` cut the dimension, major to minor, into `pieces` blocks. The appended ops get the marks
+  /// of op `like`: origin and transposition.
   constexpr halo_exchange(program& out, const op_node& like, int dim, const axis_list& axes,
                           std::int64_t pieces)
       : out_(out), like_(like), dim_(dim), axes_(axes), pieces_(pieces) {}
 
-  /// The pieces of neighbours that an exchange sends, for each permute: how far and which elements.
-  /// Calls send(shift, from, elements); shift 0 is the mirrored one.
+  /// Calls send(shift, from, elements) for each permute of an exchange: the distance, and the
+  /// elements of the block that it sends. Shift 0 is the mirrored permute.
   template <class Send>
   static constexpr void for_each_message(const halo_range& r, std::int64_t block,
                                          std::int64_t pieces, const Send& send) {
@@ -41,7 +41,7 @@ class halo_exchange {
     r.for_each_border(block, pieces, send);
   }
 
-  /// What sends pieces so far; `fill` as in halo_range.
+  /// The permute that sends blocks by `shift`; `fill` as in halo_range.
   static constexpr collective permutation(std::int64_t shift, combiner fill,
                                           const axis_list& axes) {
     collective c;
@@ -55,9 +55,10 @@ class halo_exchange {
     return c;
   }
 
-  /// The piece of a local value. `fill`: a local scalar that stands beyond the ends, or -1 for the
-  /// identity of the range's combiner; `n`: where the end is. For each message send(shift, from,
-  /// elements, make) gives the local value that was received, which `make()` sends.
+  /// Returns the piece of a local value. `fill` is a local scalar for out-of-bounds elements, or -1
+  /// for the identity of the range's combiner; `n` is the extent of the unpadded dimension. For
+  /// each message, send(shift, from, elements, make) returns the received local value, which
+  /// `make()` exchanges.
   template <class Send>
   constexpr value_id operator()(value_id x, const halo_range& r, value_id fill, std::int64_t n,
                                 const Send& send) {
@@ -67,7 +68,7 @@ class halo_exchange {
                   [&] { return permute(part(x, from, elements), shift, r.fill); });
     };
     if (r.mirrored(block, pieces_)) return received(0, 0, block);
-    // Parts next to each other, from `begin` on, counted from the start of the own block.
+    // Parts next to each other, starting at `begin`, relative to the start of the own block.
     std::int64_t begin = r.least(block, pieces_), end = r.greatest(block, pieces_);
     const bool own = begin < block && end > 0;
     if (own && begin > 0) begin = 0;
@@ -94,7 +95,7 @@ class halo_exchange {
     return fill < 0 ? piece : filled(piece, r, fill, n);
   }
 
-  /// A device's piece of what was made of larger pieces.
+  /// Returns the device's shard of a result that was computed with extra elements.
   constexpr value_id kept(value_id made, const halo_cut& cut, std::int64_t extent) {
     const std::int64_t first = -cut.ranges[0].first / cut.unit,
                        advance = extent - cut.ranges[0].step / cut.unit;
@@ -104,7 +105,7 @@ class halo_exchange {
                                  start_inside(cut.ranges[0], cut.blocks[0], cut.unit)};
     return sliced(made, append(def<op::subtract>, operands, {}, scalar_type()), extent);
   }
-  /// Elements [start, start + n) of a local value; itself if these are all.
+  /// Returns elements [start, start + n) of a local value, or the value itself if these are all.
   constexpr value_id part(value_id x, std::int64_t start, std::int64_t n) {
     if (n == extent(x)) return x;
     const int rank = out_.type(x).shape.rank;
@@ -130,7 +131,7 @@ class halo_exchange {
                             span<const std::int64_t> attrs, tensor_type type) {
     return marked(out_.append(def, operands, attrs, type));
   }
-  /// The value that the last op made, which gets its marks.
+  /// Sets the marks of the op appended last, and returns its value.
   constexpr value_id marked(value_id v) {
     out_.ops.back().marks = like_.marks;
     return v;
@@ -140,7 +141,7 @@ class halo_exchange {
     t.shape[dim_] = n;
     return t;
   }
-  /// So many elements like those of x, beyond the ends.
+  /// `n` out-of-bounds elements with the other extents of x.
   constexpr value_id nothing(value_id x, std::int64_t n, combiner fill) {
     const std::int64_t bits[] = {identity_bits(fill, out_.type(x).element)};
     return append(def<op::constant>, {}, bits, resized(x, n));
@@ -161,7 +162,7 @@ class halo_exchange {
                                  std::int64_t n) {
     return sliced(x, start_of(start, advance), n);
   }
-  /// Elements [start, start + n), `start` a scalar.
+  /// Elements [start, start + n), where `start` is a scalar.
   constexpr value_id sliced(value_id x, value_id start, std::int64_t n) {
     const int rank = out_.type(x).shape.rank;
     value_id operands[1 + max_rank] = {x};
@@ -173,14 +174,14 @@ class halo_exchange {
     return append(def<op::dynamic_slice>, {operands, static_cast<std::size_t>(1 + rank)},
                   {sizes, static_cast<std::size_t>(rank)}, resized(x, n));
   }
-  /// Where a piece that is moved inside starts, divided by `unit`.
+  /// The offset of a piece that is shifted so that it is in bounds, divided by `unit`.
   constexpr value_id start_inside(const halo_range& r, std::int64_t block, std::int64_t unit) {
     const value_id low[] = {start_of(r.first / unit, r.step / unit), number(0)};
     const value_id high[] = {append(def<op::maximum>, low, {}, scalar_type()),
                              number((block * pieces_ - r.length) / unit)};
     return append(def<op::minimum>, high, {}, scalar_type());
   }
-  /// The same, counted from `below` elements before the device's block.
+  /// The same offset, relative to `below` elements before the device's block.
   constexpr value_id offset_inside(const halo_range& r, std::int64_t block, std::int64_t below) {
     const value_id operands[] = {start_inside(r, block, 1), start_of(-below, block)};
     return append(def<op::subtract>, operands, {}, scalar_type());
@@ -204,7 +205,7 @@ class halo_exchange {
     const value_id operands[] = {x};
     return append(def<op::broadcast_in_dim>, operands, dims, tensor_type{out_.type(x).element, to});
   }
-  /// The scalar where position first + i * step + j is none of the `n` elements.
+  /// Replaces the elements whose position first + i * step + j is out of bounds by the scalar.
   constexpr value_id filled(value_id y, const halo_range& r, value_id fill, std::int64_t n) {
     const shape row{r.length}, whole = out_.type(y).shape;
     const std::int64_t zero[] = {0}, dims[] = {dim_};

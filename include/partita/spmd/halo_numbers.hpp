@@ -1,4 +1,5 @@
-/// The borders that ops need of values, numbered: what several ops need is sent once.
+/// Numbers for the borders that ops need of values, so that a border needed by several ops is sent
+/// once.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +11,30 @@
 
 namespace partita::spmd_detail {
 
-/// Gives equal numbers to equal borders. A value belongs to one nested program, in which its ops
-/// follow one another: what was sent for one of them is there for those behind it.
+/// Assigns equal numbers to equal borders. A value belongs to one nested program, whose ops run in
+/// sequence, so that a border received for one op is available for all later ones.
 ///
-/// Cost: constant per question.
+/// Cost: constant per query.
 class halo_numbers {
  public:
   constexpr void clear() {
     keys_.clear();
     table_ = {};
   }
-  /// So many numbers were given.
+  /// The number of numbers assigned.
   constexpr int count() const { return static_cast<int>(keys_.size()); }
 
-  /// A value of the core program that lies so.
+  /// The number of a core program's value in a given layout.
   constexpr int whole(value_id v, const layout& lies) {
     return number({kind::whole, v, lies, {}, no_dim, -1});
   }
-  /// The value with number `of`, extended for operand k along one dimension; `fill`: the value
-  /// beyond its ends, or -1.
+  /// The number of value `of` after extension for operand k along one dimension. `fill` is the
+  /// value used out of bounds, or -1.
   constexpr int extended(int of, const halo_loops& h, int k, value_id fill) {
     return number({kind::extended, of, axes_of(h), h.cut.ranges[k], h.cut.operand_dims[k], fill});
   }
-  /// What one permute for that sends, as in halo_range::for_each_border.
+  /// The number of the border that one permute of this extension sends, as in
+  /// halo_range::for_each_border.
   constexpr int border(int of, const halo_loops& h, int k, std::int64_t shift, std::int64_t from,
                        std::int64_t elements) {
     const halo_range sent{from, shift, elements, h.cut.ranges[k].fill};
@@ -44,8 +46,8 @@ class halo_numbers {
   struct key {
     kind what = kind::whole;
     int of = -1;       ///< a value, or a number
-    layout axes;       ///< of the value, or that cut the dimension
-    halo_range range;  ///< of a border: from where, how far, how many elements
+    layout axes;       ///< the layout of the value, or the axes that cut the dimension
+    halo_range range;  ///< for a border: start, distance, number of elements
     int dim = no_dim;
     value_id fill = -1;
 

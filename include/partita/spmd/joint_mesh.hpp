@@ -1,4 +1,4 @@
-/// Two views of the same devices as one mesh, of which both take parts.
+/// Represents two views of the same devices as one mesh whose axes are parts of both.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@ namespace partita {
 
 namespace spmd_detail {
 
-/// How far apart in number devices lie that are neighbours along an axis.
+/// The distance in device number between neighbours along an axis.
 constexpr std::int64_t stride_of(const mesh& m, int axis) {
   std::int64_t n = 1;
   for (int i = m.rank; i-- > 0 && m.order[i] != axis;) n *= m.size(m.order[i]);
   return n;
 }
-/// Are so many devices whole steps of some axis, now?
+/// Ensures that a stride of `devices` is a boundary of some axis, splitting an axis if necessary.
+/// Returns false if that is impossible.
 constexpr bool cut_at(mesh& m, std::int64_t devices) {
   for (int a = 0; a < m.rank; ++a) {
     const std::int64_t begin = stride_of(m, a), end = begin * m.size(a);
@@ -36,10 +37,10 @@ constexpr bool same_axes(const mesh& a, const mesh& b) {
 
 }  // namespace spmd_detail
 
-/// A mesh each of whose axes is a part of one axis of `a` and of one of `b`; device number i is
-/// device number i of both. It has the names of the user's axes if these are the same, else one
-/// axis "devices", cut into parts. False if there is none: the numbers of devices differ, an axis
-/// of one ends inside of a step of the other, or there would be too many.
+/// Computes a mesh in which each axis is a part of one axis of `a` and of one axis of `b`; device
+/// number i is device number i of both. It has the names of the user's axes if both meshes have the
+/// same, otherwise one axis "devices", split into parts. Returns false if no such mesh exists: the
+/// numbers of devices differ, axes overlap partially, or there would be too many axes.
 constexpr bool join(const mesh& a, const mesh& b, mesh& joint) {
   if (a.devices() != b.devices()) return false;
   joint = a.whole();
@@ -53,7 +54,7 @@ constexpr bool join(const mesh& a, const mesh& b, mesh& joint) {
   return true;
 }
 
-/// A layout over `m` as one over a mesh that `join` made of it.
+/// Converts a layout over `m` to the mesh that `join` computed from it.
 constexpr layout over_parts(const layout& l, const mesh& m, const mesh& joint) {
   layout made;
   for (const auto& e : l) {

@@ -1,4 +1,4 @@
-/// What is moved between a value and its gather, behind the gather.
+/// Moves reshapes, transposes and reverses from before a gather to after it.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ constexpr bool is_movement(const program& p, op_id o) {
   const auto id = p.op(o).def->id;
   return id == def<op::reshape>.id || id == def<op::transpose>.id || id == def<op::reverse>.id;
 }
-/// The dimension of the operand of an op that moves elements whose pieces are those of dimension d
-/// of the result, or no_dim.
+/// The dimension of the operand of a movement op whose blocks become those of dimension d of the
+/// result, or no_dim.
 constexpr int dim_of_operand(const program& p, op_id o, int d) {
   const auto attrs = p.attrs(o);
   if (p.op(o).def->id == def<op::transpose>.id)
@@ -27,7 +27,7 @@ constexpr int dim_of_operand(const program& p, op_id o, int d) {
       if (reversed == d) return no_dim;
     return d;
   }
-  // The one before which there are as many elements; of those of one element the last.
+  // The dimension with the same number of elements before it; among size-1 dimensions, the last.
   const shape& from = p.type(p.operand(o, 0)).shape;
   const shape& to = p.type(p.op(o).result).shape;
   std::int64_t wanted = 1, before = 1;
@@ -40,19 +40,19 @@ constexpr int dim_of_operand(const program& p, op_id o, int d) {
 
 /// all_gather(f(x)) => f(all_gather(x))
 ///
-/// When: f is made of reshapes, transposes and reverses that keep pieces together, and x is
-/// gathered in the same way elsewhere, itself or likewise moved. Why: both gathers are of the same
-/// value then, see share.hpp. As many collectives as before, of as many bytes, in the same order.
+/// When: f consists of reshapes, transposes and reverses that keep blocks contiguous, and x,
+/// possibly after other such ops, is gathered in the same way elsewhere. Why: both gathers then
+/// gather the same value, see share.hpp. The number, sizes and order of collectives do not change.
 class lifting {
  public:
   constexpr lifting(program& p, const mesh& m) : p_(p), mesh_(m) {
     moves_.resize(p.ops.size(), {});
   }
 
-  /// Is there anything to lift?
+  /// True if there is anything to lift.
   constexpr bool find() {
     vec<op_id> latest(p_.types.size(), -1);  // by value: the last op so far that gathers it
-    vec<op_id> previous(p_.ops.size(), -1);  // by gather: the one before of the same value
+    vec<op_id> previous(p_.ops.size(), -1);  // by gather: the previous one of the same value
     for (op_id o = 0; o < p_.op_count(); ++o) {
       if (!p_.is(o, collective::all_gather)) continue;
       moved& m = moves_[o] = origin(o);
@@ -67,7 +67,8 @@ class lifting {
     }
     return any_;
   }
-  /// The program without what it moved; nested programs are moved out of it.
+  /// Returns the rewritten program, without unused movement ops; nested programs are moved out of
+  /// the old one.
   constexpr program run() {
     const vec<char> dead = no_longer_used();
     program q;
@@ -88,15 +89,16 @@ class lifting {
   }
 
  private:
-  /// What a gather gathers: a value, its axes, and by which ops it is moved before, last first.
+  /// The origin of a gathered value: the value before any movement, its axes, and the movement ops,
+  /// last first.
   struct moved {
     value_id value = -1;
     layout axes;
     vec<op_id> by;
-    vec<layout> axes_by;  ///< of their results
+    vec<layout> axes_by;  ///< of the results of `by`
     bool lifts = false;
   };
-  static constexpr std::size_t most_moves = 8;  // (Chains that many gathers end are walked often.)
+  static constexpr std::size_t most_moves = 8;  // a limit, because a chain may end in many gathers
 
   program& p_;
   const mesh& mesh_;
@@ -117,7 +119,7 @@ class lifting {
     }
     return m;
   }
-  /// Does the op move pieces along these axes? `before`: the axes of its operand, by dimension.
+  /// True if the op moves blocks along these axes. `before`: the axes of its operand, by dimension.
   constexpr bool moves(op_id o, const layout& axes, layout& before) const {
     if (!is_movement(p_, o)) return false;
     before = {};
@@ -160,7 +162,7 @@ class lifting {
   }
 };
 
-/// In the program and those nested in it; gives whether anything was lifted.
+/// Lifts gathers in the program and its nested programs; returns true if anything was lifted.
 constexpr bool lift_gathers(program& p, const mesh& m) {
   bool any = false;
   for (auto& r : p.regions) any = lift_gathers(r, m) || any;

@@ -1,5 +1,5 @@
-/// How values lie on one device, and which collectives bring them there: the rules of the fused
-/// lowering, for those who build the program and those who only count.
+/// The rules of the fused lowering: the layout of each value on a device, and the collectives that
+/// establish it. Shared by the lowering and by the code that only counts.
 ///
 /// Source    PartIR, section 6; the rules for sums are in spmd/pending_sums.hpp and in the comment
 ///           of `finish`
@@ -17,14 +17,14 @@
 
 namespace partita::spmd_detail {
 
-/// Do loops of an op give operands again?
+/// True if the results of the op on shards are operands of the same op again, because of its loops.
 constexpr bool has_again(const core_program& c, op_id o) {
   const factor* const factors = c.map.factors_of(o);
   for (const auto& l : c.nest_of(o))
     if (l.factor != any_factor && factors[l.factor].again && c.mesh.size(l.axis) > 1) return true;
   return false;
 }
-/// What gathers the results of such an op; without axes if it is none.
+/// The gather of the results of such an op; without axes for other ops.
 constexpr collective gather_again(const core_program& c, op_id o) {
   collective what;
   what.kind = collective::all_gather;
@@ -35,36 +35,37 @@ constexpr collective gather_again(const core_program& c, op_id o) {
   return what;
 }
 
-/// How what an op makes of pieces is put together, where that is operands again: all devices gather
-/// it and reduce it; or each gets its share of all pieces, reduces that, and what comes of it is
-/// gathered where it is needed whole.
+/// How the results of an op on shards are combined if they become its operands again. Either all
+/// devices gather and reduce all of them, or each device receives its part of every one of them,
+/// reduces it, and the reduced parts are gathered where the unsharded result is needed.
 ///
-/// Of n devices and r bytes per piece, a device sends (n - 1) r or 2 (n - 1) r / n: the latter
-/// where that is less, and some other dimension can be shared out.
+/// With n devices and r bytes per result, a device sends (n - 1) r or 2 (n - 1) r / n bytes. The
+/// second way is chosen if it sends less and some other dimension can be divided among the devices.
 struct again_exchange {
-  collective first, last;  ///< without axes: none
+  collective first, last;  ///< without axes: absent
   constexpr bool shares() const { return last.axes.count > 0; }
 };
 
-/// `rules`: those of the passes that are part of the lowering.
+/// `rules` are those of the passes that are part of the lowering.
 class local_layouts {
  public:
   constexpr local_layouts(const core_program& c, const passes& rules)
       : sums(c), c_(c), rules_(rules) {}
 
-  pending_sums sums;  ///< to be found before anything is asked; says how values lie
+  pending_sums sums;  ///< states the layouts of values; call `find` before any query
 
-  /// Is there no sum to be finished behind the op that makes a value, nor a share to be gathered?
+  /// True if no collective is needed after the producer of a value: no sum is pending and no shard
+  /// must be gathered.
   constexpr bool finished(value_id v) const {
     const op_id o = c_.p.producers[v];
     return sums.of(o).bits == 0 && !(may_share(o) && exchange_again(o).shares());
   }
-  /// Finishes the sum of a value, which lies as it is made, behind the op that makes it, unless the
-  /// op that uses it does; gives how the value lies then. Calls emit(collective, layout behind it).
+  /// Finishes the pending sum of a value, whose layout is `have`, unless its user does so. Calls
+  /// emit(collective, layout after it) and returns the final layout.
   ///
-  /// Axes of a pending sum along which all uses slice the value are reduce-scattered, the others
-  /// are all-reduced, once. Along other axes the value is sliced before, if all uses slice it
-  /// alike.
+  /// Axes of a pending sum along which all uses slice the value are reduce-scattered; the other
+  /// axes are all-reduced, once. The value is first sliced along axes that it is not summed over,
+  /// if all uses slice it alike.
   template <class Emit>
   constexpr layout finish(value_id v, layout have, const Emit& emit) const {
     const op_id o = c_.p.producers[v];
@@ -76,7 +77,7 @@ class local_layouts {
     if (c_.p.is(o, op_role::wire) && sums.pending(v).empty()) return have;
     layout scattered, sliced;
     const span<const use> uses = c_.uses(v);
-    const layout first = uses.empty() ? layout{} : sums.required(uses[0]);
+    const layout first = uses.empty() ? layout{} : sums.required_layout(uses[0]);
     for (bool progress = first.count > 0; progress;) {
       progress = false;
       for (int i = 0; i < c_.mesh.rank; ++i) {
@@ -108,8 +109,8 @@ class local_layouts {
     if (!left.empty()) emit(all_reduce(what.combine, left), have);
     return have;
   }
-  /// What puts together what an op makes of pieces. A dimension that all uses of a result slice is
-  /// shared out, if there is one.
+  /// Decides how the results of an op on shards are combined. Prefers to divide a dimension that
+  /// all uses of a result slice.
   constexpr again_exchange exchange_again(op_id o) const {
     again_exchange x;
     x.first = gather_again(c_, o);
@@ -122,7 +123,8 @@ class local_layouts {
       if (!found.shares()) found = each;
       const value_id v = c_.p.op(o).result;
       for (int r = 0; r < c_.p.op(o).result_count; ++r)
-        if (!c_.uses(v + r).empty() && keeps_share(v + r, each, sums.made(v + r))) return each;
+        if (!c_.uses(v + r).empty() && keeps_share(v + r, each, sums.produced_layout(v + r)))
+          return each;
     }
     return found;
   }
@@ -134,18 +136,19 @@ class local_layouts {
     return what;
   }
 
-  /// May the rows of lookups stay where they are? Where sums leave as pieces, and values stay that
-  /// lie as they should.
+  /// True if the rows of gathers may stay in place. This requires that sums may be reduce-scattered
+  /// and that values with the right layout are not converted.
   constexpr bool keeps_rows() const {
     return (rules_.stationary_rows || c_.keeps_rows()) && rules_.to_reduce_scatter && rules_.cancel;
   }
-  /// Does a value lie as it should? (Of most it is so, and nobody need call `bring`.)
+  /// True if a value has the required layout. This holds for most values, which need no call of
+  /// `bring`.
   constexpr bool stays(const layout& have, const layout& want) const {
     return have.packed == want.packed && have.count == want.count &&
            (rules_.cancel || want.count == 0);
   }
-  /// Brings a value from one layout to another; calls emit(reshard_step). Gives whether a gather
-  /// and a slice cancelled.
+  /// Converts a value from layout `have` to layout `want`; calls emit(reshard_step). Returns true
+  /// if a gather and a slice cancelled.
   template <class Emit>
   constexpr bool bring(value_id v, const layout& have, const layout& want, const Emit& emit) {
     if (stays(have, want) || (have == want && rules_.cancel)) return want.count > 0;
@@ -162,7 +165,7 @@ class local_layouts {
   passes rules_;
   known_ways ways_;
 
-  /// (Few ops may: of most nothing need be looked at.)
+  /// True for the few ops whose results may be divided among devices; a quick check.
   constexpr bool may_share(op_id o) const {
     const op_node& n = c_.p.ops[o];
     return n.def->role == op_role::compute && sums.view().nests[o].count > 0 &&
@@ -171,7 +174,7 @@ class local_layouts {
   constexpr bool can_share(op_id o, const factor& f, const again_exchange& x) const {
     const value_id v = c_.p.op(o).result;
     if (f.again || f.result_dim == no_dim || c_.map.operand_dim(f, 0) == no_dim) return false;
-    const shape made = sums.made(v).local(c_.p.type(v).shape, c_.mesh);
+    const shape made = sums.produced_layout(v).local(c_.p.type(v).shape, c_.mesh);
     return made[f.result_dim] % x.first.members(c_.mesh) == 0;
   }
   constexpr again_exchange shared(const factor& f, const again_exchange& gather) const {
@@ -191,7 +194,7 @@ class local_layouts {
     }
     return x;
   }
-  /// Do all uses of a result slice it as it is shared out, or are there none?
+  /// True if a result has no uses, or if all of them slice it as it would be divided.
   constexpr bool keeps_share(value_id v, const again_exchange& x, layout have) const {
     if (c_.returned[v] || (!sums.sent.empty() && sums.sent[v] != 0)) return false;
     if (c_.uses(v).empty()) return true;
@@ -213,21 +216,23 @@ class local_layouts {
     return have;
   }
 
-  /// Where a value is sent to a mesh on which an axis is smaller it may not divide it here.
+  /// True if an axis divides a dimension here; it may not if the value is sent to a mesh on which
+  /// the axis is smaller.
   constexpr bool divides(value_id v, const layout& have, int dim, int axis) const {
     if (sums.sent.empty() || dim == no_dim) return true;
     const std::int64_t left = c_.p.type(v).shape[dim] / have.pieces(c_.mesh, dim);
     return left % c_.mesh.size(axis) == 0;
   }
-  /// The dimension that all ops that use a value slice along `axis`, right after the slices it
-  /// already has; see sliced_by_all_uses in core/match.hpp. `any`: fewer of them than the axis has
-  /// devices may slice another one, to which a piece is sent for less than the whole costs.
+  /// The dimension that all users of a value slice along `axis`, directly after the slices it
+  /// already has; see sliced_by_all_uses in core/match.hpp. `any`: fewer users than the axis has
+  /// devices may slice another dimension, because sending each of them a shard costs less than the
+  /// full value.
   constexpr int sliced_next(value_id v, const layout& have, int axis, bool any) const {
     int dim = no_dim;
     std::int64_t others = 0;
     const span<const use> uses = c_.uses(v);
     for (int k = 0, count = static_cast<int>(uses.size()); k < count; ++k) {
-      const layout want = sums.required(uses[k]);
+      const layout want = sums.required_layout(uses[k]);
       const int d = want.dim_of(axis);
       if (d < 0) return no_dim;
       if (dim == no_dim && is_next(want, have, axis, d)) dim = d;
@@ -236,7 +241,7 @@ class local_layouts {
     }
     return divides(v, have, dim, axis) ? dim : no_dim;
   }
-  /// Does a layout go on with `axis` where another one ends along a dimension?
+  /// True if `want` continues with `axis` where `have` ends along a dimension.
   static constexpr bool is_next(const layout& want, const layout& have, int axis, int dim) {
     int i = 0;
     for (const auto& e : want) {
@@ -250,16 +255,16 @@ class local_layouts {
   }
 };
 
-/// What stands beyond the ends of a value that is extended: a value of the core program, or -1 for
-/// the identity of the range's combiner.
+/// The value used out of bounds of an extended value: a value of the core program, or -1 for the
+/// identity of the range's combiner.
 constexpr value_id halo_fill(const core_program& c, op_id o, const halo_range& r) {
   if (r.fill_operand < 0) return -1;
   const value_id fill = c.p.operand(o, r.fill_operand);
   return c.p.is_zero(c.source_of(fill)) ? -1 : fill;
 }
 
-/// Calls f(border, loops, operand, shift, elements along the dimension) for each permute that an
-/// op's halos need; `border` is its number.
+/// Calls f(border, loops, operand, shift, elements along the dimension) for each permute that the
+/// halos of an op need; `border` is its number.
 template <class F>
 constexpr void for_each_halo_message(const core_program& c, const pending_sums& sums,
                                      halo_numbers& numbers, op_id o, const F& f) {
@@ -270,7 +275,7 @@ constexpr void for_each_halo_message(const core_program& c, const pending_sums& 
   for (const auto& h : c.halos_of(o, attrs))
     for (int k = 0; k < c.p.ops[o].operand_count; ++k) {
       if (!h.cut.slices(k)) continue;
-      if (now[k] < 0) now[k] = numbers.whole(c.p.operand(o, k), sums.required({o, k}));
+      if (now[k] < 0) now[k] = numbers.whole(c.p.operand(o, k), sums.required_layout({o, k}));
       halo_exchange::for_each_message(
           h.cut.ranges[k], h.cut.blocks[k], h.cut.pieces,
           [&](std::int64_t shift, std::int64_t from, std::int64_t elements) {
@@ -280,9 +285,9 @@ constexpr void for_each_halo_message(const core_program& c, const pending_sums& 
     }
 }
 
-/// What gathers the totals of pieces along a dimension in which an op carries; without axes if none
-/// is cut.
-constexpr collective gather_carry(const core_program& c, op_id o) {
+/// The gather of the shards' totals along a dimension in which an op accumulates; without axes if
+/// the dimension is not sharded.
+constexpr collective gather_totals(const core_program& c, op_id o) {
   collective what;
   what.kind = collective::all_gather;
   const factor* const factors = c.map.factors_of(o);
@@ -293,20 +298,20 @@ constexpr collective gather_carry(const core_program& c, op_id o) {
   return what;
 }
 
-/// Can an operand be the same value as another one? (Of most ops it is clear that none is.)
+/// True if two operands may be the same value; a quick check that rules out most ops.
 constexpr bool may_repeat(const value_id* values, int count) {
   return count > 2 || (count == 2 && values[0] == values[1]);
 }
 
 /// Finds operands of an op that are the same value in the same layout.
 ///
-/// Cost: constant per operand, as long as an op needs a value in few layouts.
+/// Cost: constant per operand, if an op needs each value in few layouts.
 class repeated_operands {
  public:
   constexpr explicit repeated_operands(const core_program& c) : c_(c) {}
 
-  /// To be called for one op after the other, and for its operands in their order: an earlier
-  /// operand that is the same as this one, or -1.
+  /// Returns an earlier operand that is the same as this one, or -1. Call it for one op at a time,
+  /// and for its operands in order.
   constexpr int before(op_id o, int operand, const layout& want, const pending_sums& sums) {
     const op_node& n = sums.view().ops[o];
     const int count = n.operand_count;
@@ -314,7 +319,7 @@ class repeated_operands {
       if (operand == 0) return -1;
       const value_id* values = sums.view().operands + n.operand_begin;
       for (int i = 0; i < operand; ++i)
-        if (values[i] == values[operand] && sums.required({o, i}) == want) return i;
+        if (values[i] == values[operand] && sums.required_layout({o, i}) == want) return i;
       return -1;
     }
     latest_.resize(c_.p.types.size(), -1);
@@ -334,12 +339,12 @@ class repeated_operands {
  private:
   static constexpr int few = 8;
   const core_program& c_;
-  vec<int> latest_;    ///< by value: the last operand that is it and like none before, or -1
-  vec<int> previous_;  ///< by operand: the one before
+  vec<int> latest_;    ///< by value: the last distinct operand that is this value, or -1
+  vec<int> previous_;  ///< by operand: the previous distinct operand with the same value
 
   constexpr bool is_same(op_id o, int i, int operand, const layout& want,
                          const pending_sums& sums) const {
-    return c_.p.operand(o, i) == c_.p.operand(o, operand) && sums.required({o, i}) == want;
+    return c_.p.operand(o, i) == c_.p.operand(o, operand) && sums.required_layout({o, i}) == want;
   }
 };
 

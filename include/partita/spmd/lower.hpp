@@ -10,15 +10,15 @@
 #include <partita/op/arithmetic.hpp>
 #include <partita/op/pad.hpp>
 #include <partita/op/reshape.hpp>
-#include <partita/spmd/carry.hpp>
 #include <partita/spmd/collectives.hpp>
 #include <partita/spmd/halo.hpp>
 #include <partita/spmd/local_layouts.hpp>
-#include <partita/spmd/looked_up.hpp>
 #include <partita/spmd/lowered.hpp>
+#include <partita/spmd/owner_slice.hpp>
+#include <partita/spmd/row_lookup.hpp>
 #include <partita/spmd/run_passes.hpp>
+#include <partita/spmd/shard_prefix.hpp>
 #include <partita/spmd/stationary.hpp>
-#include <partita/spmd/taken.hpp>
 #include <partita/spmd/true_taps.hpp>
 #include <partita/support/checked.hpp>
 #include <partita/support/vec.hpp>
@@ -27,19 +27,20 @@ namespace partita {
 
 namespace spmd_detail {
 
-/// Walks through a program in order of execution and builds the device-local one.
+/// Traverses a program in execution order and builds the device-local program.
 ///
-/// `Rules` say how values lie (see fused_rules): `given` to parameters and by ops with nested
-/// programs, `wanted` by what leaves a nested program or enters it, and what follows each op.
+/// `Rules` decide the layouts (see fused_rules): `boundary_layout` for parameters, and for values
+/// that enter or leave a nested program; `finish` emits the collectives after each op.
 template <class Rules>
 class lowering {
  public:
-  /// `more`: what else the rules are to know.
+  /// `more` are additional arguments of the rules.
   template <class... More>
   constexpr lowering(const core_program& c, const passes& options, const More&... more)
       : c_(c), rules_(c, options, more...), repeated_(c) {}
 
-  /// `more`: values outside of nested programs that become outputs, as they lie.
+  /// `more` are values outside nested programs that become additional outputs, in their current
+  /// layout.
   constexpr lowered run(span<const value_id> more = {}) {
     begin();
     out().ops.reserve(c_.p.ops.size());
@@ -52,11 +53,11 @@ class lowering {
     else
       for (op_id o : by_scope_[0]) lower_op(o);
     for (const auto& each : c_.p.outputs) lower_output(each);
-    for (value_id v : more) give(v, local_[v], have_[v], c_.p.name(v));
+    for (value_id v : more) add_output(v, local_[v], local_layout_[v], c_.p.name(v));
     return end();
   }
 
-  // ---- Parts of a program, each a device program by itself --------------------------------------
+  // ---- Parts of a program, each lowered to a separate device program ----------------------------
 
   constexpr void begin() {
     result_ = {};
@@ -66,7 +67,7 @@ class lowering {
     open_.clear();
     open_.push_back(program{});
     if (!local_.empty()) return;
-    have_.resize(c_.p.types.size());
+    local_layout_.resize(c_.p.types.size());
     local_.resize(c_.p.types.size(), -1);
     if (!c_.nested.controls.empty()) find_scopes();
   }
@@ -74,12 +75,12 @@ class lowering {
     result_.device.local = static_cast<program&&>(open_.back());
     return static_cast<lowered&&>(result_);
   }
-  /// An input: the piece that lies so of a value. Gives it.
-  constexpr void take(value_id v, const layout& l, std::string_view name) {
-    have_[v] = l;
+  /// Adds an input: the shard of a value in the given layout.
+  constexpr void add_input(value_id v, const layout& l, std::string_view name) {
+    local_layout_[v] = l;
     local_[v] = parameter(v, l, name);
   }
-  /// An input of its own that is like a value.
+  /// Adds an input with the type of a value and returns it.
   constexpr value_id parameter(value_id v, const layout& l, std::string_view name) {
     result_.device.inputs.push_back(l);
     result_.device.input_types.push_back(c_.true_type(v));
@@ -89,22 +90,22 @@ class lowering {
     out().inputs.push_back(local);
     return local;
   }
-  /// An output: a value as it is to lie.
-  constexpr void give(value_id v, const layout& l, std::string_view name) {
-    give(v, bring(v, l, c_.p.producer(v), true), l, name);
+  /// Adds an output: a value, converted to the given layout.
+  constexpr void add_output(value_id v, const layout& l, std::string_view name) {
+    add_output(v, bring(v, l, c_.p.producer(v), true), l, name);
   }
-  constexpr void give(value_id v, value_id local, const layout& l, std::string_view name) {
+  constexpr void add_output(value_id v, value_id local, const layout& l, std::string_view name) {
     result_.device.outputs.push_back(l);
     result_.device.output_types.push_back(c_.true_type(v));
     out().outputs.push_back({local, out().intern(name)});
   }
-  /// An op with its operands as they are now.
+  /// Lowers an op with the current local values of its operands.
   constexpr void lower(op_id o) { lower_op(o); }
-  /// A value that was taken is to lie as its op would leave it.
-  constexpr void lay_out(value_id v) {
-    const layout made = rules_.layouts.sums.made(v);
+  /// Converts a value added by `add_input` to the layout that its producer would give it.
+  constexpr void restore_layout(value_id v) {
+    const layout made = rules_.layouts.sums.produced_layout(v);
     local_[v] = bring(v, made, c_.p.producer(v));
-    have_[v] = made;
+    local_layout_[v] = made;
   }
   constexpr value_id local_of(value_id v) const { return local_[v]; }
   constexpr program& part() { return out(); }
@@ -126,14 +127,14 @@ class lowering {
   Rules rules_;
   repeated_operands repeated_;
   lowered result_;
-  vec<layout> have_;     ///< by core value: how its local value is laid out
-  vec<value_id> local_;  ///< by core value
+  vec<layout> local_layout_;  ///< by core value: the layout of its local value
+  vec<value_id> local_;       ///< by core value
   vec<value_id> operands_;
-  halo_numbers borders_;      ///< that were sent
+  halo_numbers borders_;      ///< borders received so far
   vec<value_id> received_;    ///< by border: the local value
-  vec<program> open_;         ///< the program being built, and those around it
-  vec<vec<op_id>> by_scope_;  ///< only with nested programs
-  vec<int> control_;          ///< by marker: its place in the list; only with nested programs
+  vec<program> open_;         ///< the program being built, and the programs around it
+  vec<vec<op_id>> by_scope_;  ///< by nested program; only if there are any
+  vec<int> control_;          ///< by marker: its index in the list; only with nested programs
 
   constexpr program& out() { return open_.back(); }
   constexpr tensor_type local_type(value_id v, const layout& l) const {
@@ -141,11 +142,11 @@ class lowering {
   }
 
   constexpr void lower_op(op_id o) {
-    // (Few calls: `check` asks for this.)
+    // Few calls, because `check` runs this in constant evaluation.
     const op_node& n = c_.p.ops[o];
     switch (n.def->role) {
       case op_role::wire:
-        return;  // with its op
+        return;  // lowered with its op
       case op_role::control:
         return lower_control(c_.nested.controls[control_[o]]);
       case op_role::parameter:
@@ -156,89 +157,91 @@ class lowering {
     operands_.clear();
     const pending_sums& sums = rules_.layouts.sums;
     const value_id* const values = sums.view().operands + n.operand_begin;
-    if (lower_taken(o) || lower_looked_up(o)) return;
+    if (lower_owner_slice(o) || lower_row_lookup(o)) return;
     const bool repeats = may_repeat(values, n.operand_count);
     for (int i = 0; i < n.operand_count; ++i) {
-      const layout want = sums.required({o, i});
+      const layout want = sums.required_layout({o, i});
       const int same = repeats ? repeated_.before(o, i, want, sums) : -1;
       operands_.push_back(same >= 0 ? operands_[same] : bring(values[i], want, o));
     }
     const value_id v = n.result;
-    for (int r = 0; r < n.result_count; ++r) have_[v + r] = sums.made(v + r);
+    for (int r = 0; r < n.result_count; ++r) local_layout_[v + r] = sums.produced_layout(v + r);
     if (c_.has_halo(o)) {
       lower_with_halos(o);
     } else if (n.def->identity && n.operand_count == 1 && !n.def->chooses_memory) {
       local_[v] = operands_[0];
     } else if (const true_taps taps(c_, o); taps.any()) {
-      local_[v] = taps.append(out(), operands_, c_.p.attrs(o), local_type(v, have_[v]));
-    } else if (lower_updated(o)) {
+      local_[v] = taps.append(out(), operands_, c_.p.attrs(o), local_type(v, local_layout_[v]));
+    } else if (lower_row_update(o)) {
       return;
     } else if (!lower_located(o)) {
       append_copy(open_.back(), c_.p, o, operands_, c_.p.attrs(o));
       for (value_id each = v; each < v + n.result_count; ++each) append_local(each);
       if (sums.view().nests[o].count > 0) {
         add_offset(o);
-        add_carry(o);
+        add_shard_prefix(o);
         reduce_again(o);
       }
     }
     for (int r = 0; r < n.result_count; ++r) rules_.finish(*this, v + r);
   }
-  /// A slice whose elements come from those who have them. Gives whether it is one.
-  constexpr bool lower_taken(op_id o) {
+  /// Lowers a slice whose elements are sent by their owners; returns false for other ops.
+  constexpr bool lower_owner_slice(op_id o) {
     const op_node& n = c_.p.ops[o];
     if (n.def->id != def<op::slice>.id) return false;
     const value_id x = c_.p.operand(o, 0), v = n.result;
-    const layout along = taken_along(c_, o, have_[x], rules_.layouts.sums.required({o, 0}));
+    const layout along =
+        owner_slice_axes(c_, o, local_layout_[x], rules_.layouts.sums.required_layout({o, 0}));
     if (along.count == 0) return false;
-    have_[v] = rules_.layouts.sums.made(v);
-    local_[v] = taking(out(), c_, o, along)(local_[x]);
-    const collective sum = sum_of_taken(c_, o, along);
+    local_layout_[v] = rules_.layouts.sums.produced_layout(v);
+    local_[v] = owner_slice(out(), c_, o, along)(local_[x]);
+    const collective sum = owner_slice_sum(c_, o, along);
     const std::int64_t bytes = out().type(local_[v]).bytes();
-    local_[v] = append(out(), sum, local_[v], local_type(v, have_[v]));
+    local_[v] = append(out(), sum, local_[v], local_type(v, local_layout_[v]));
     out().ops.back().marks = n.marks;
-    note(sum, collective_reason::taken, x, o, bytes);
+    note(sum, collective_reason::owner_slice, x, o, bytes);
     rules_.finish(*this, v);
     return true;
   }
-  /// A lookup to which the indices come. Gives whether it is one.
-  constexpr bool lower_looked_up(op_id o) {
+  /// Lowers a gather whose table stays in place; returns false for other ops.
+  constexpr bool lower_row_lookup(op_id o) {
     const op_node& n = c_.p.ops[o];
     if (!Rules::shares || n.def->id != def<op::gather>.id) return false;
-    const row_lookup found = looked_up(c_, o, rules_.layouts, [&](value_id x) { return have_[x]; });
+    const row_lookup found =
+        find_row_lookup(c_, o, rules_.layouts, [&](value_id x) { return local_layout_[x]; });
     if (!found) return false;
     const value_id table = c_.p.operand(o, 0), indices = c_.p.operand(o, 1), v = n.result;
     operands_.push_back(local_[table]);
     operands_.push_back(send_for(o, found.indices, local_[indices], indices));
-    lower_rows(o, found.factor, found.rows, found.result.axes, local_type(v, found.made));
+    lower_rows(o, found.factor, found.rows, found.result.axes, local_type(v, found.op_layout));
     local_[v] = send_for(o, found.result, local_[v], v);
-    have_[v] = rules_.layouts.sums.made(v);
+    local_layout_[v] = rules_.layouts.sums.produced_layout(v);
     rules_.finish(*this, v);
     return true;
   }
-  /// Updates that come to the rows which they are of. Gives whether they are.
-  constexpr bool lower_updated(op_id o) {
+  /// Lowers a scatter whose rows stay in place; returns false for other ops.
+  constexpr bool lower_row_update(op_id o) {
     const op_node& n = c_.p.ops[o];
     if (!Rules::shares || n.def->id != def<op::scatter>.id) return false;
-    const row_update found = updated(c_, o, rules_.layouts);
+    const row_update found = find_row_update(c_, o, rules_.layouts);
     if (!found) return false;
     for (int k = 0; k < 2; ++k)
       operands_[k] = send_for(o, found.operands[k], operands_[k], c_.p.operand(o, k));
-    have_[n.result] = found.made;
+    local_layout_[n.result] = found.op_layout;
     lower_rows(o, found.factor, found.rows, found.operands[0].axes,
-               local_type(n.result, found.made));
+               local_type(n.result, found.op_layout));
     return true;
   }
-  /// A collective in place of one of a larger table.
+  /// Appends a collective that replaces one of a larger value.
   constexpr value_id send_for(op_id o, const collective& what, value_id local, value_id of) {
     const tensor_type from = out().type(local);
     const value_id made =
         append(out(), what, local, {from.element, what.after(from.shape, c_.mesh)});
     out().ops.back().marks = marks(o);
-    note(what, collective_reason::looked_up, of, o, from.bytes());
+    note(what, collective_reason::stationary_rows, of, o, from.bytes());
     return made;
   }
-  /// What an op makes of its rows that lie here, cut along these axes.
+  /// Lowers an op on the rows that this device owns, sharded along these axes.
   constexpr void lower_rows(op_id o, int factor, std::int64_t count, const layout& along,
                             const tensor_type& made) {
     located_loops rows;
@@ -254,25 +257,25 @@ class lowering {
   }
   constexpr void lower_parameter(op_id o) {
     const value_id v = c_.p.ops[o].result;
-    have_[v] = rules_.given(v);
-    result_.device.inputs.push_back(have_[v]);
+    local_layout_[v] = rules_.boundary_layout(v);
+    result_.device.inputs.push_back(local_layout_[v]);
     result_.device.input_types.push_back(c_.true_type(v));
     append_copy(out(), c_.p, o, {}, {});
     append_local(v);
     out().inputs.push_back(local_[v]);
     rules_.after_parameter(*this, o);
   }
-  /// The next result of the op that was appended last: the piece of `v`.
+  /// Appends the next result of the op appended last: the shard of `v`.
   constexpr void append_local(value_id v) {
     program& to = open_.back();
-    const layout& have = have_[v];
+    const layout& have = local_layout_[v];
     local_[v] = to.append_result(c_.p.types[v]);
     if (have.count > 0) have.slice(to.types.back().shape, c_.mesh);
   }
   constexpr const op_marks& marks(op_id o) const { return c_.p.ops[o].marks; }
 
-  /// An op some of whose loops see more than their own pieces: the operands are extended, one
-  /// dimension after the other, and the op's attributes are those of its piece.
+  /// Lowers an op with halos: extends the operands, one dimension at a time, and uses the
+  /// attributes of one piece.
   constexpr void lower_with_halos(op_id o) {
     const op_node& n = c_.p.ops[o];
     const auto given = c_.p.attrs(o);
@@ -284,7 +287,7 @@ class lowering {
         if (h.cut.slices(k)) extend(o, k, h, extended[k]);
     value_id y = operands_[0];
     if (!halos.back().cut.identity) {
-      const tensor_type piece = local_type(n.result, have_[n.result]);
+      const tensor_type piece = local_type(n.result, local_layout_[n.result]);
       tensor_type made = piece;
       for (const auto& h : halos)
         if (h.cut.made > 0) made.shape[h.cut.result_dim] = h.cut.made;
@@ -296,13 +299,13 @@ class lowering {
     }
     local_[n.result] = y;
   }
-  /// Extends an operand along one dimension. `of`: its number, to begin with -1. Borders that an
-  /// earlier op received are there.
+  /// Extends an operand along one dimension. `of` is the number of the extended operand, initially
+  /// -1. Borders that an earlier op received are reused.
   constexpr void extend(op_id o, int k, const halo_loops& h, int& of) {
     const halo_cut& cut = h.cut;
     const halo_range& r = cut.ranges[k];
     const value_id v = c_.p.operand(o, k);
-    if (of < 0) of = borders_.whole(v, rules_.layouts.sums.required({o, k}));
+    if (of < 0) of = borders_.whole(v, rules_.layouts.sums.required_layout({o, k}));
     const auto reason = r.mirrored(cut.blocks[k], cut.pieces) ? collective_reason::mirrored
                                                               : collective_reason::halo;
     halo_exchange exchange(out(), c_.p.op(o), cut.operand_dims[k], h.axes, cut.pieces);
@@ -325,7 +328,7 @@ class lowering {
       received_.resize(static_cast<std::size_t>(borders_.count()), -1);
     return received_[border];
   }
-  /// An op some of whose loops have to know where their pieces start. Gives whether it is one.
+  /// Lowers an op whose loops need the offsets of their pieces; returns false for other ops.
   constexpr bool lower_located(op_id o) {
     if (rules_.layouts.sums.view().nests[o].count == 0 && !c_.padded()) return false;
     const vec<located_loops> all = c_.located_of(o);
@@ -333,7 +336,7 @@ class lowering {
     const op_node& n = c_.p.ops[o];
     vec<tensor_type> results;
     for (int r = 0; r < n.result_count; ++r)
-      results.push_back(local_type(n.result + r, have_[n.result + r]));
+      results.push_back(local_type(n.result + r, local_layout_[n.result + r]));
     vec<located_loops> cut;
     for (const located_loops& each : all) {
       if (each.axes.count > 0)
@@ -348,7 +351,7 @@ class lowering {
     for (int r = 0; r < n.result_count; ++r) pad_to(n.result + r, n.marks);
     return true;
   }
-  /// A dimension that is padded, but not cut, is seen in its true size.
+  /// Restricts a dimension that is padded but not sharded to its true size.
   constexpr void trim(op_id o, const located_piece& whole, vec<tensor_type>& results) {
     const op_node& n = c_.p.ops[o];
     const factor& f = c_.map.at(o, whole.factor);
@@ -359,9 +362,9 @@ class lowering {
     for (int r = 0; r < n.result_count; ++r)
       if (const int d = c_.map.result_dim(f, r); d != no_dim) results[r].shape[d] = whole.size;
   }
-  /// Zeros behind what was made in its true size.
+  /// Pads a value that was produced in its true size with zeros.
   constexpr void pad_to(value_id v, const op_marks& marks) {
-    const tensor_type from = out().type(local_[v]), to = local_type(v, have_[v]);
+    const tensor_type from = out().type(local_[v]), to = local_type(v, local_layout_[v]);
     if (from == to) return;
     const auto rank = static_cast<std::size_t>(to.shape.rank);
     std::int64_t amounts[3 * max_rank] = {};
@@ -403,7 +406,7 @@ class lowering {
     for (int r = 0; r < n.result_count; ++r)
       local_[n.result + r] = copy.renamed[work.p.outputs[r].value];
   }
-  /// What an op made of pieces is gathered or exchanged, and is its operands again.
+  /// Gathers or exchanges the results of an op on shards and applies the op to them again.
   constexpr void reduce_again(op_id o) {
     if (!has_again(c_, o)) return;
     again_exchange exchange;
@@ -431,27 +434,27 @@ class lowering {
     if (exchange.shares()) return append_shares(o, exchange);
     for (int r = 0; r < n.result_count; ++r) append_local(n.result + r);
   }
-  /// The results of an op, of which each device has made its share.
+  /// Appends the results of an op if each device produced only its part of them.
   constexpr void append_shares(op_id o, const again_exchange& exchange) {
     const op_node& n = c_.p.ops[o];
     for (value_id v = n.result; v < n.result + n.result_count; ++v) {
-      layout share = have_[v];
+      layout share = local_layout_[v];
       for (const auto& e : exchange.last.axes) share.push_back(e.axis, e.dim);
       local_[v] = out().append_result(local_type(v, share));
     }
   }
-  /// A piece lacks what those before it are, combined: their totals are gathered.
-  constexpr void add_carry(op_id o) {
-    const collective what = gather_carry(c_, o);
+  /// Adds the combined totals of the preceding shards, which are gathered.
+  constexpr void add_shard_prefix(op_id o) {
+    const collective what = gather_totals(c_, o);
     if (what.axes.count == 0) return;
     const op_node& n = c_.p.ops[o];
     const factor* f = c_.map.factors_of(o);
     while (f->carry == combiner::stack || f->result_dim != what.axes[0].dim) ++f;
-    local_[n.result] = append_carry(
+    local_[n.result] = append_shard_prefix(
         out(), n, *f, what, c_.mesh, operands_[0], local_[n.result],
         [&](std::int64_t bytes) { note(what, collective_reason::carry, n.result, o, bytes); });
   }
-  /// A piece of an iota lacks its start: where it lies among the pieces.
+  /// Adds the offset of the shard to a sharded iota.
   constexpr void add_offset(op_id o) {
     const value_id v = c_.p.op(o).result;
     std::int64_t distance = 0;
@@ -466,17 +469,18 @@ class lowering {
       axes.push_back(l.axis);
     }
     if (axes.count == 0) return;
-    const tensor_type whole = local_type(v, have_[v]);
+    const tensor_type whole = local_type(v, local_layout_[v]);
     const value_id start = append_shard_start(out(), distance, axes, whole.element);
     out().ops.back().marks = marks(o);
     const value_id operands[] = {local_[v], start};
     local_[v] = append_for(out(), marks(o), def<op::add>, operands, {}, whole);
   }
 
-  /// An op with nested programs: its operands, inputs, outputs and results lie as its wires do.
+  /// Lowers an op with nested programs: its operands, inputs, outputs and results get the layouts
+  /// of its wires.
   constexpr void lower_control(const flat_program::control_info& k) {
     const auto enter = [&](const use& u) {
-      return bring(c_.p.operand(u.op, u.operand), rules_.wanted(u), u.op);
+      return bring(c_.p.operand(u.op, u.operand), rules_.boundary_layout(u), u.op);
     };
     vec<value_id> operands;
     for (const auto& u : k.operands) operands.push_back(enter(u));
@@ -485,9 +489,9 @@ class lowering {
       const auto& scope = c_.nested.scopes[s];
       open_.push_back(program{});
       for (value_id v : scope.inputs) {
-        have_[v] = rules_.given(v);
-        local_[v] =
-            append_for(out(), marks(k.marker), def<op::parameter>, {}, {}, local_type(v, have_[v]));
+        local_layout_[v] = rules_.boundary_layout(v);
+        local_[v] = append_for(out(), marks(k.marker), def<op::parameter>, {}, {},
+                               local_type(v, local_layout_[v]));
         out().inputs.push_back(local_[v]);
       }
       for (op_id o : by_scope_[s]) lower_op(o);
@@ -500,7 +504,7 @@ class lowering {
     }
     append_copy(out(), c_.p, k.marker, operands, c_.p.attrs(k.marker));
     for (value_id v : k.results) {
-      have_[v] = rules_.given(v);
+      local_layout_[v] = rules_.boundary_layout(v);
       append_local(v);
     }
     for (auto& r : regions) out().append_region(static_cast<program&&>(r));
@@ -508,13 +512,13 @@ class lowering {
   }
 
   constexpr void lower_output(const program_output& each) {
-    result_.device.outputs.push_back(have_[each.value]);
+    result_.device.outputs.push_back(local_layout_[each.value]);
     result_.device.output_types.push_back(c_.true_type(each.value));
     const text_ref name = out().intern(c_.p.view(each.name));
     out().outputs.push_back({local_[each.value], name});
   }
 
-  /// Appends a collective on a local value of `v`, for op `o`; gives its result.
+  /// Appends a collective on a local value of `v`, on behalf of op `o`, and returns its result.
   constexpr value_id emit(const collective& what, value_id local, value_id v, op_id o,
                           collective_reason reason, const layout& after) {
     const std::int64_t bytes = out().type(local).bytes();
@@ -533,22 +537,22 @@ class lowering {
     result_.counts.count(what.kind, times);
     result_.notes.push_back({what.kind, reason, v, o, tactic, bytes, times, what.along()});
   }
-  /// Finishes a sum by a collective, which stands for the value then.
+  /// Finishes a sum by a collective, whose result becomes the local value.
   constexpr void finish_by(const collective& what, value_id v, op_id o, const layout& after) {
     const auto reason = what.kind == collective::all_gather ? collective_reason::again
                                                             : collective_reason::sum_finished;
     local_[v] = emit(what, local_[v], v, o, reason, after);
   }
-  /// Brings a value from the layout it has into the layout an op needs.
-  /// `gives`: that op makes it, and gives it so.
+  /// Converts a value from its current layout to the layout that op `o` needs. `gives`: `o`
+  /// produces the value and must deliver it in that layout.
   constexpr value_id bring(value_id v, const layout& want, op_id o, bool gives = false) {
     value_id local = local_[v];
-    if (rules_.layouts.stays(have_[v], want)) {
+    if (rules_.layouts.stays(local_layout_[v], want)) {
       result_.fused.cancelled += want.count > 0;
       return local;
     }
-    const bool kept = rules_.layouts.bring(v, have_[v], want, [&](const reshard_step& s) {
-      const auto reason = gives ? collective_reason::given
+    const bool kept = rules_.layouts.bring(v, local_layout_[v], want, [&](const reshard_step& s) {
+      const auto reason = gives ? collective_reason::receiver_needs_it
                           : s.what.kind == collective::all_gather && s.last
                               ? collective_reason::whole_needed
                               : collective_reason::use_needs_it;
@@ -560,9 +564,11 @@ class lowering {
   }
 };
 
-/// Slices are fused with gathers and reductions; types of arguments and results are local.
+/// Rules of the fused lowering: slices are fused with gathers and reductions; arguments and results
+/// have local types.
 struct fused_rules {
-  static constexpr bool shares = true;  ///< are results left to `finish` as devices' shares?
+  /// True if `finish` may leave a result divided among devices.
+  static constexpr bool shares = true;
   local_layouts layouts;
 
   constexpr fused_rules(const core_program& c, const passes& options) : layouts(c, options) {
@@ -575,27 +581,30 @@ struct fused_rules {
     layouts.sums.find(true);
   }
 
-  /// How a value lies behind the op that makes it, its sum finished.
-  constexpr layout lies(value_id v) const {
-    return layouts.finish(v, layouts.sums.made(v), [](const collective&, const layout&) {});
+  /// The layout of a value after its producer, with its sum finished.
+  constexpr layout finished_layout(value_id v) const {
+    return layouts.finish(v, layouts.sums.produced_layout(v),
+                          [](const collective&, const layout&) {});
   }
-  constexpr layout given(value_id v) const { return layouts.sums.made(v); }
-  constexpr layout wanted(const use& u) const { return layouts.sums.required(u); }
+  constexpr layout boundary_layout(value_id v) const { return layouts.sums.produced_layout(v); }
+  constexpr layout boundary_layout(const use& u) const { return layouts.sums.required_layout(u); }
   template <class Lowering>
   constexpr void after_parameter(Lowering&, op_id) const {}
   template <class Lowering>
   constexpr void finish(Lowering& l, value_id v) const {
     if (layouts.finished(v)) return;
     const op_id maker = layouts.sums.maker(l.c_.p.producer(v));
-    l.have_[v] = layouts.finish(v, l.have_[v], [&](const collective& what, const layout& after) {
-      l.result_.fused.reduce_scatters += what.kind == collective::reduce_scatter;
-      l.finish_by(what, v, maker, after);
-    });
+    l.local_layout_[v] =
+        layouts.finish(v, l.local_layout_[v], [&](const collective& what, const layout& after) {
+          l.result_.fused.reduce_scatters += what.kind == collective::reduce_scatter;
+          l.finish_by(what, v, maker, after);
+        });
   }
 };
 
-/// Every op for itself, as in section 6.1: arguments, results and what enters or leaves a nested
-/// program are whole; what leaves its group of loops is summed and gathered at once.
+/// Rules of the mechanical lowering, as in section 6.1, op by op: arguments, results, and values
+/// that enter or leave a nested program are global. Values that leave their group of loops are
+/// summed and gathered at once.
 struct mechanical_rules {
   static constexpr bool shares = false;
   local_layouts layouts;
@@ -606,16 +615,16 @@ struct mechanical_rules {
     layouts.sums.find(false);
   }
 
-  constexpr layout given(value_id) const { return {}; }
-  constexpr layout wanted(const use&) const { return {}; }
+  constexpr layout boundary_layout(value_id) const { return {}; }
+  constexpr layout boundary_layout(const use&) const { return {}; }
   /// loop { yield slice %w }
   template <class Lowering>
   constexpr void after_parameter(Lowering& l, op_id o) const {
     const value_id v = l.c_.p.op(o).result;
-    if (!keeps_its_loops(l.c_, o) || layouts.sums.made(v).count == 0) return;
-    for (const layout& want : {layouts.sums.made(v), layout{}}) {
+    if (!keeps_its_loops(l.c_, o) || layouts.sums.produced_layout(v).count == 0) return;
+    for (const layout& want : {layouts.sums.produced_layout(v), layout{}}) {
       l.local_[v] = l.bring(v, want, o);
-      l.have_[v] = want;
+      l.local_layout_[v] = want;
     }
   }
   template <class Lowering>
@@ -623,9 +632,9 @@ struct mechanical_rules {
     const op_id o = l.c_.p.producer(v);
     if (group[o] >= 0 && !escapes(l.c_, group, v)) return;
     if (const axis_set left = layouts.sums.of(o); !left.empty())
-      l.finish_by(layouts.all_reduce(layouts.sums.combine(o), left), v, o, l.have_[v]);
+      l.finish_by(layouts.all_reduce(layouts.sums.combine(o), left), v, o, l.local_layout_[v]);
     l.local_[v] = l.bring(v, {}, o);
-    l.have_[v] = {};
+    l.local_layout_[v] = {};
   }
 };
 
@@ -634,7 +643,8 @@ constexpr lowered lowered_by(const Core& c, const passes& options, span<const va
   return lowering<Rules>(c, options).run(more);
 }
 
-/// Passes can rewrite only what was fused. (Uses that are alike share where there is fusion.)
+/// Checks that passes which rewrite the program have a fused program. (Sharing among alike uses is
+/// silently off without fusion.)
 constexpr failure check_options(const lowering_options& options) {
   failure f = options.passes.validate();
   if (!options.passes.rewrite_more() || options.fuse) return f;
@@ -644,14 +654,13 @@ constexpr failure check_options(const lowering_options& options) {
                                 : on.place              ? "place"
                                 : on.memory_bound != 0  ? "memory_bound"
                                                         : "share_gathers";
-  f.record("C002", "lower: pass ", name, " rewrites a program that is fused; fuse is false");
+  f.record("C002", "lower: pass ", name, " needs a fused program; fuse is false");
   return f;
 }
 
-/// Runs the passes that rewrite a lowered program, over it, its notes and its counts.
+/// Runs the passes that rewrite a lowered program, and updates its notes and counts.
 ///
-/// Where all that is on is the sharing of uses that are alike, and there are none, nothing is done,
-/// and nothing said of it.
+/// Does and reports nothing if only the sharing of alike uses is on and no uses are alike.
 constexpr void run_passes(lowered& l, const program& source, const passes& on) {
   if (!on.rewrite_more() && !has_shared_pair(l.device.local, on.shared())) return;
   if (on.stationary_above > 0) keep_stationary(l, source, on);
@@ -670,23 +679,23 @@ constexpr void run_passes(lowered& l, const program& source, const passes& on) {
 
 }  // namespace spmd_detail
 
-/// Lowers a program whose loops are settled, and runs the passes. Type preserving: local types
-/// times the pieces of their layouts are the types of the source. Cost: linear in ops, independent
-/// of the mesh's size.
+/// Lowers a program whose loops are final, and runs the passes. Local types multiplied by the
+/// number of shards of their layouts are the types of the source.
 ///
-/// Errors    in lowered::error: C001 a size is negative, C002 a pass without `fuse`, C003
-///           the bound of memory is too low
+/// `more` are values that become additional outputs, in their current layout.
 ///
-/// (A template, so that who only includes this does not pay for compiling what it is made of.)
+/// It is a template so that including this header does not compile the lowering.
 ///
-/// `more`: values that are outputs too, as they lie, without having a say in how.
+/// Cost      linear in ops, independent of the mesh's size
+/// Errors    in lowered::error: C001 a size is negative, C002 a pass without `fuse`, C003 the
+///           memory bound is too low
 template <class Core>
 constexpr lowered lower(const Core& c, const lowering_options& options = {},
                         span<const value_id> more = {}) {
   lowered l;
   l.error = spmd_detail::check_options(options);
   if (l.error) return l;
-  if (options.fuse)  // (GCC 12 destroys the result of `?:` before it is assigned.)
+  if (options.fuse)  // GCC 12 destroys the result of `?:` before it is assigned
     l = spmd_detail::lowered_by<spmd_detail::fused_rules>(c, options.passes, more);
   else
     l = spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes, more);
@@ -696,8 +705,8 @@ constexpr lowered lower(const Core& c, const lowering_options& options = {},
   return l;
 }
 
-/// What each pass that is on does, in their order; the lowering is done again for each of those
-/// that are part of it.
+/// Reports the effect of each pass that is on, in order. The program is lowered again for each pass
+/// that is part of the lowering.
 template <class Core>
 constexpr vec<pass_report> pass_reports(const Core& c, const passes& options = {}) {
   vec<pass_report> list;

@@ -1,5 +1,5 @@
-/// What a lowering is asked for, and what it gives: the device-local program, and where each of its
-/// collectives comes from.
+/// Options and result of the lowering: the device-local program, and the origin of each of its
+/// collectives.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,36 @@
 
 namespace partita {
 
-/// Why a collective is there.
+/// The reason for a collective.
 enum class collective_reason : std::uint8_t {
-  sum_finished,   ///< a loop reduced its results
-  use_needs_it,   ///< an op needs the operand in another layout than it was made in
-  halo,           ///< a loop sees elements of the neighbouring pieces
-  mirrored,       ///< a loop sees the piece at the opposite place
-  moved_instead,  ///< the op's other operand is larger, and stays where it is
-  goes_around,    ///< pieces pass by the products that need them, see ring.hpp
-  again,          ///< what an op makes of pieces it reduces once more
-  carry,          ///< a piece lacks the totals of those before it
-  taken,          ///< a slice takes elements of few pieces, of those who have them
-  looked_up,      ///< indices come to the rows of a table, and what they look up goes back
-  given,          ///< those to whom the op's result is given take it in another layout
-  whole_needed    ///< an op has no loop over the axis (or `any`) and needs the operand whole
+  sum_finished,       ///< a loop reduced its results
+  use_needs_it,       ///< an op needs the operand in another layout than its producer gives it
+  halo,               ///< a loop reads elements of neighbouring shards
+  mirrored,           ///< a loop reads the shard at the mirrored position
+  moved_instead,      ///< the op's other operand is larger and stays in place
+  goes_around,        ///< shards pass by the products that need them, see ring.hpp
+  again,              ///< the results of an op on shards are operands of the op again
+  carry,              ///< a shard needs the totals of the preceding shards
+  owner_slice,        ///< a slice reads elements of few shards, which their owners send
+  stationary_rows,    ///< indices are sent to the rows of a table, and the rows are sent back
+  receiver_needs_it,  ///< the receivers of the op's result need it in another layout
+  whole_needed  ///< an op has no loop over the axis (or `any`) and needs the unsharded operand
 };
 
-/// One collective of the lowered program, and where it comes from. Of all_reduces that were
-/// combined into one it tells of the first, but for the bytes, which are those of all.
+/// One collective of the lowered program, and its origin. For combined all_reduces the note is that
+/// of the first one, but `bytes` is the sum of all.
 struct collective_note {
   collective::kind_type kind = collective::all_gather;
   collective_reason reason = collective_reason::use_needs_it;
   value_id value = -1;     ///< in the core program
-  op_id op = -1;           ///< the op that asked for it (for a sum: the op that made it)
-  int tactic = 0;          ///< the last tactic that had a part in it
-  std::int64_t bytes = 0;  ///< of its operand on one device
-  std::int64_t times = 1;  ///< how often it runs: the trip counts of the loops around it
-  axis_set axes;           ///< that it communicates along, of the program's mesh
+  op_id op = -1;           ///< the op that needs it (for a sum: the op that produced it)
+  int tactic = 0;          ///< the last tactic that contributed to it
+  std::int64_t bytes = 0;  ///< bytes of its operand on one device
+  /// The number of runs: the product of the trip counts of the loops around it.
+  std::int64_t times = 1;
+  axis_set axes;  ///< the axes of the program's mesh that it communicates along
 
-  /// By one device, each time it runs.
+  /// Bytes that one device sends, each time it runs.
   constexpr std::int64_t bytes_sent(const mesh& m) const {
     std::int64_t members = 1;
     for (int a = 0; a < m.rank; ++a)
@@ -48,39 +49,42 @@ struct collective_note {
   }
 };
 
-/// How many collectives of each kind stand in the text of a program: each once, however often the
-/// loops around it run.
+/// Counts the collectives of each kind in the text of a program: each once, independent of trip
+/// counts.
 constexpr collectives as_written(const vec<collective_note>& notes) {
   collectives counts;
   for (const auto& each : notes) counts.count(each.kind);
   return counts;
 }
 
+/// Options of the lowering.
 struct lowering_options {
-  /// Fuses slices with gathers and reductions, and makes argument and result types local. Without
-  /// it the mechanical lowering of section 6.1 is shown.
+  /// If true, fuses slices with gathers and reductions, and makes argument and result types local.
+  /// If false, the result is the mechanical lowering of section 6.1.
   bool fuse = true;
-  /// Those of section 6.1 and those that rewrite the program; with `fuse`.
+  /// The passes of section 6.1, and the passes that rewrite the program; both require `fuse`.
   partita::passes passes = {};
 };
 
-/// How often the passes that are part of the lowering applied, in the text of the program.
+/// The number of times that each pass which is part of the lowering applied, in the text of the
+/// program.
 struct fusion_counts {
   int cancelled = 0, all_to_alls = 0, reduce_scatters = 0;
 };
 
+/// The result of the lowering.
 struct lowered {
   device_program device;
-  vec<collective_note> notes;  ///< of the collectives, in the order of the text
+  vec<collective_note> notes;  ///< one per collective, in the order of the text
   collectives counts;
   fusion_counts fused;
-  vec<pass_report> passes;  ///< of those that rewrote the program
+  vec<pass_report> passes;  ///< of the passes that rewrote the program
   failure error;
 };
 
 namespace spmd_detail {
 
-/// The notes of a program that a pass has rewritten.
+/// The notes of a program after a pass rewrote it.
 constexpr vec<collective_note> renumbered(const vec<collective_note>& notes,
                                           const renumbering& moved) {
   vec<std::int64_t> bytes;

@@ -1,4 +1,4 @@
-/// Device-local programs from text.
+/// Parses device-local programs.
 #pragma once
 
 #include <partita/op/parse.hpp>
@@ -11,8 +11,8 @@ inline constexpr const op_def* collective_registry[] = {
     &def<op::all_to_all>, &def<op::permute>,   &def<op::shard_start>, &def<op::done>,
 };
 
-/// The program for one device that `print(program, &mesh)` shows as this text, and the mesh of its
-/// header. The types of collectives are taken as the text gives them.
+/// Parses a device-local program as printed by `print(program, &mesh)`, and stores the mesh of its
+/// header in `m`. Declared result types of collectives are not checked; see `verify`.
 ///
 /// Law       print(parse(print(p, &m), m), &m) = print(p, &m)
 /// Errors    in program::error, as for source programs; M001 to M004 bad mesh

@@ -1,4 +1,4 @@
-/// Layouts from text.
+/// Parses layouts.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,8 @@ namespace partita {
 
 namespace spmd_detail {
 
-/// One function per production; after a mistake every function returns at once.
+/// Recursive-descent parser with one function per production. After an error every function returns
+/// at once.
 ///
 /// ```
 /// layout     [dimension, ...]
@@ -79,7 +80,7 @@ class layout_parser {
       }
     }
   }
-  /// The axes that this one consists of.
+  /// Reads an axis; returns the axes of the mesh that it consists of.
   constexpr axis_list axis() {
     blanks();
     const scanner before = in_;
@@ -95,7 +96,7 @@ class layout_parser {
     if (!read_sub_axis(in_, mesh_, s) || mesh_.cut_by(s, major) >= 0) {
       error_.record("P020", "layout ", in_.all(), ": axis \"", name, "\" of size ",
                     mesh_.whole_size(mesh_.find(name)),
-                    " has no such part; the mesh is split as the program that names parts of it");
+                    " has no such part; use a mesh that is split as in the program");
       return {};
     }
     return mesh_.parts_of(s);
@@ -105,19 +106,19 @@ class layout_parser {
       if (global_[d] % l.pieces(mesh_, d) != 0)
         error_.record("P023", "layout ", in_.all(), ": dimension ", d, " has size ", global_[d],
                       "; it is cut into ", l.pieces(mesh_, d),
-                      " pieces, which do not divide it; give the size with padding");
+                      " shards, which do not divide it; give the size with padding");
   }
 };
 
 }  // namespace spmd_detail
 
-/// The layout that `print_layout` shows as this text, for a tensor of this shape: that of the whole
-/// array; where a dimension is padded, with its padding. Blanks may stand between any two signs.
+/// Parses a layout as printed by `print_layout`, for a tensor of global shape `global`, including
+/// padding. Blanks are allowed between tokens.
 ///
 /// Law       parse_layout(print_layout(l, s.rank, m), m, s, error) = l
-/// Errors    P019 something else was expected, P020 unknown axis, or a part of one that the mesh is
-///           not split into, P021 axis used twice, P022 rank differs, P023 the axes do not divide
-///           the dimension
+/// Errors    P019 unexpected text, P020 unknown axis, or a part of an axis that the mesh does not
+///           have, P021 axis used twice, P022 rank differs, P023 the axes do not divide the
+///           dimension
 constexpr layout parse_layout(std::string_view in, const mesh& m, const shape& global,
                               failure& error) {
   return spmd_detail::layout_parser(in, m, global, error).run();

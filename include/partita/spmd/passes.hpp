@@ -1,4 +1,4 @@
-/// The passes over collectives: which of them run, and what each did.
+/// The passes over collectives: options that select them, and reports of their effects.
 #pragma once
 
 #include <concepts>
@@ -12,14 +12,14 @@
 
 namespace partita {
 
-/// Which uses of a value share a gather of it, of those for which it is gathered in the same way;
-/// `true` is all, `false` none.
+/// The uses of a value that share one gather, among those that need the same gather; `true` means
+/// all, `false` none.
 struct shared_uses {
   enum kind_type : std::uint8_t {
-    none,        ///< each has one for itself
-    alike,       ///< those next to each other that are one op by several others: see share.hpp
-    neighbours,  ///< those next to each other: nothing else is gathered in between
-    all          ///< however far they are apart, whatever memory it takes
+    none,   ///< each use has its own gather
+    alike,  ///< adjacent uses that are the same op with different other operands, see share.hpp
+    neighbours,  ///< adjacent uses, with no other gather in between
+    all          ///< all uses, whatever their distance and the memory it takes
   };
   kind_type kind = none;
 
@@ -31,59 +31,63 @@ struct shared_uses {
   friend constexpr bool operator==(const shared_uses&, const shared_uses&) = default;
 };
 
-/// Which passes run, in the order of the members.
+/// Selects the passes, which run in the order of the members.
 ///
 /// The first four are part of the lowering, which decides them from layouts before it emits
-/// anything: as passes over the lowered program they would emit every collective, find it again by
-/// its neighbours and delete it. The others rewrite the lowered program, the nested ones included.
+/// anything. As passes over the lowered program they would have to emit every collective, find it
+/// again by its neighbours and delete it. The other passes rewrite the lowered program and its
+/// nested programs.
 ///
-/// Law       every pass keeps what the program computes
+/// Law       every pass preserves the results of the program
 struct passes {
-  /// all_slice(all_gather(x)) => x, for the axes that slice the same dimension on both sides.
+  /// all_slice(all_gather(x)) => x, for axes that slice the same dimension on both sides.
   bool cancel = true;
-  /// all_slice(all_gather(x)) => all_to_all, for axes that go from one dimension to another.
+  /// all_slice(all_gather(x)) => all_to_all, for axes that move from one dimension to another.
   bool to_all_to_all = true;
   /// all_slice(all_reduce(x)) => reduce_scatter, if all uses slice alike.
   bool to_reduce_scatter = true;
-  /// Lookups whose rows and batch are cut along one axis: indices come to the rows, what they find
-  /// is reduce_scattered, and updates of such rows are gathered in place of a sum that is
-  /// scattered, where a device sends fewer bytes then. Propagation knows it: it cuts the batch of
-  /// the lookup, which is a conflict without it. See looked_up.hpp.
+  /// Keeps the table of a gather in place if its rows and its batch are sharded along one axis:
+  /// indices are sent to the rows, and the gathered rows are reduce-scattered. Updates of such rows
+  /// are gathered instead of scattering their sum. Applies if a device then sends fewer bytes. It
+  /// also affects propagation, which slices the batch of such a gather instead of recording a
+  /// conflict. For example, a gather of 8 of 16 rows with 16 bytes each, over 4 devices, sends 120
+  /// bytes instead of 216, and with its gradient 240 instead of 408. See row_lookup.hpp.
   bool stationary_rows = false;
-  /// Products move their smaller operand, and their result, in place of gathering or scattering the
-  /// larger one, where a device sends fewer bytes then, by this many at least; 0: none do. See
-  /// stationary.hpp.
+  /// Moves the smaller operand and the result of a product instead of gathering or scattering the
+  /// larger one, if a device then sends at least this many bytes less; 0: off. See stationary.hpp.
   std::int64_t stationary_above = 0;
-  /// Independent all_reduces of the same axes, combiner and element type become one, as long as
-  /// its operands are this many bytes per device or fewer; 0: none. What uses the first of them
-  /// waits for the last. See combine.hpp.
+  /// Combines independent all_reduces with the same axes, combiner and element type into one of at
+  /// most this many bytes per device; 0: off. Users of the first one then wait for the last. See
+  /// combine.hpp.
   std::int64_t combine_below = 0;
-  /// Gathers run as late, reduce_scatters and slices as early as their operands and users let them,
-  /// where that does not raise the peak of live memory. See place.hpp.
+  /// Moves gathers as late, and reduce_scatters and slices as early, as their operands and users
+  /// permit, if that does not raise the peak of live memory. See place.hpp.
   bool place = false;
-  /// A value that is gathered several times is gathered once and kept: for all uses, or for those
-  /// alike or next to each other where the peak of live memory does not rise. See share.hpp.
+  /// Gathers a value once and keeps it, instead of several times: for all uses, or for alike or
+  /// neighbouring uses where the peak of live memory does not rise. See share.hpp.
   shared_uses share_gathers = shared_uses::alike;
-  /// The gathers of all uses are shared (whatever `share_gathers` says) as long as the peak of live
-  /// memory stays at or below this many bytes per device, those of the shortest wait first; 0: no
-  /// bound is given; `own_peak`: what the peak is before, so that it does not rise.
+  /// Shares gathers among all uses (overriding `share_gathers`) as long as the peak of live memory
+  /// stays at or below this many bytes per device, shortest wait first; 0: no bound; `own_peak`:
+  /// the peak before sharing.
   std::int64_t memory_bound = 0;
   static constexpr std::int64_t own_peak = -1;
 
-  /// What of it the program has to know before its first action.
+  /// The options that the program needs before its first action.
   constexpr core_options core() const { return {.stationary_rows = stationary_rows}; }
   constexpr shared_uses shared() const {
     return memory_bound != 0 ? shared_uses(shared_uses::all) : share_gathers;
   }
   constexpr bool shares() const { return shared() != shared_uses::none; }
-  /// Does any pass rewrite the lowered program, but for the sharing of uses that are alike?
+  /// True if a pass other than the sharing of alike uses rewrites the lowered program.
   constexpr bool rewrite_more() const {
     return stationary_above > 0 || combine_below > 0 || place ||
            (shares() && shared() != shared_uses::alike);
   }
-  /// Does any pass rewrite the lowered program?
+  /// True if any pass rewrites the lowered program.
   constexpr bool rewrite() const { return rewrite_more() || shares(); }
 
+  /// Checks the options.
+  ///
   /// Errors    C001 a size is negative
   constexpr failure validate() const {
     failure f;
@@ -99,12 +103,13 @@ struct passes {
   }
 };
 
-/// What one pass did.
+/// The effect of one pass.
 struct pass_report {
   std::string_view name;
-  int changed = 0;  ///< collectives that it removed, replaced or moved, in the text of the program
+  /// The number of collectives removed, replaced or moved in the text of the program.
+  int changed = 0;
   collectives before, after;
-  collectives written_before, written_after;     ///< each once, as it stands in the text
+  collectives written_before, written_after;     ///< the number of collectives in the text
   std::int64_t peak_before = 0, peak_after = 0;  ///< bytes of live memory on one device
 };
 

@@ -1,7 +1,7 @@
-/// Which sums of a core program are finished where, and how values lie then.
+/// Decides where the sums of a core program are finished, and which layouts result.
 ///
-/// A `#sum` loop leaves a pending sum: the devices along its axis hold terms. Behind the op it is
-/// finished by a collective, unless the one op that uses it can as well add terms.
+/// A `#sum` loop leaves a pending sum: the devices along its axis hold terms. A collective finishes
+/// the sum after the op, unless the op's only user can operate on the terms.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,19 @@
 
 namespace partita::spmd_detail {
 
-/// Cost: linear in ops; after changes in the ops that changed and those that follow from them.
+/// The analysis. Cost: linear in ops; after changes, linear in the changed ops and those affected
+/// by them.
 class pending_sums {
  public:
   constexpr explicit pending_sums(const core_program& c) : c_(c) {}
-  pending_sums(const pending_sums&) = delete;  // its arrays are pointed at
+  pending_sums(const pending_sums&) = delete;  // view() points into its arrays
   pending_sums& operator=(const pending_sums&) = delete;
 
-  /// By value: is its sum to be finished behind its op, since it is sent? Empty: of none.
+  /// By value: true if its sum must be finished after its producer because it is sent. Empty if
+  /// no value is sent.
   vec<char> sent;
 
-  /// In the whole program. Without `defer` every sum is finished behind its op.
+  /// Analyzes the program. Without `defer` every sum is finished after its op.
   constexpr void find(bool defer) {
     trivial_ = {};
     for (int axis = 0; axis < c_.mesh.rank; ++axis)
@@ -40,7 +42,7 @@ class pending_sums {
     grow();
     if (!defer) return;
     find_accumulations();
-    // (Few calls: most ops have no sum, and take none over.)
+    // Few calls: most ops have no sum and take none over.
     const bool others = !carried_.empty() || c_.padded();
     for (op_id o = c_.order.first(); o >= 0; o = c_.order.after(o)) {
       const op_node& n = program_.ops[o];
@@ -50,8 +52,9 @@ class pending_sums {
     }
   }
 
-  /// Loops or operands of these ops have changed since (with `defer`): adds those whose sums are
-  /// finished elsewhere now. `is_changed`: by op, whether it is in the list.
+  /// Updates the analysis after changes of loops or operands of the ops in `changed` (with
+  /// `defer`). Adds the ops whose sums are now finished elsewhere. `is_changed`: by op, true if it
+  /// is in the list.
   constexpr void update(vec<op_id>& changed, vec<char>& is_changed) {
     const bool other_ops = grow();
     const auto add = [&](op_id o) {
@@ -83,7 +86,7 @@ class pending_sums {
       is_waiting_[o] = 1;
       waiting.push_back(o);
     };
-    const auto wait_for = [&](op_id o) {  // those that may take its sums over
+    const auto wait_for = [&](op_id o) {  // ops that may take over its sums
       const op_node& n = c_.p.ops[o];
       for (value_id v = n.result; v < n.result + n.result_count; ++v)
         if (c_.uses(v).size() == 1) wait(c_.uses(v)[0].op);
@@ -110,30 +113,31 @@ class pending_sums {
     }
   }
 
-  /// How an op leaves a value, before its sum is finished: as its loops lay it out, but for those
-  /// over axes of one device, and those that add terms.
-  constexpr layout made(value_id v) const {
+  /// The layout in which an op produces a value, before its sum is finished. Loops over axes of
+  /// size 1, and loops whose axis is deferred, are ignored.
+  constexpr layout produced_layout(value_id v) const {
     const op_id o = program_.producers[v];
-    return program_.lies(o, program_.ops[o].result - v - 1,
-                         unsigned{trivial_.bits} | deferred_in_[o].bits);
+    return program_.layout_at(o, program_.ops[o].result - v - 1,
+                              unsigned{trivial_.bits} | deferred_in_[o].bits);
   }
-  /// How an op needs an operand, without the same loops.
-  constexpr layout required(const use& u) const {
-    return program_.lies(u.op, u.operand, unsigned{trivial_.bits} | deferred_in_[u.op].bits);
+  /// The layout in which an op needs an operand, ignoring the same loops.
+  constexpr layout required_layout(const use& u) const {
+    return program_.layout_at(u.op, u.operand, unsigned{trivial_.bits} | deferred_in_[u.op].bits);
   }
-  /// The program as it was when sums were found.
+  /// A view of the program as of the last analysis.
   constexpr const loop_view& view() const { return program_; }
 
-  /// The axes along which the results of an op are terms.
+  /// The axes along which the results of an op are terms of a sum.
   constexpr axis_set of(op_id o) const {
     return {static_cast<std::uint8_t>((program_.nests[o].sums & ~unsigned{trivial_.bits}) |
                                       deferred_in_[o].bits)};
   }
-  /// The op that they are terms of: in front of what only resizes them.
+  /// The op whose results are the terms: skips ops that only resize them.
   constexpr op_id maker(op_id o) const {
     while (passes_on(o)) o = c_.p.producer(c_.p.operand(o, 0));
     return o;
   }
+  /// The combiner of an op's sum.
   constexpr combiner combine(op_id o) const {
     const nest n = c_.nest_of(o);
     const factor* const factors = c_.map.factors_of(o);
@@ -142,9 +146,9 @@ class pending_sums {
         return factors[f].combine;
     return combiner::add;
   }
-  /// The axes along which a value is a pending sum that an op could take over.
+  /// The axes along which a value is a pending sum that its user could take over.
   constexpr axis_set pending(value_id v) const { return pending_[v]; }
-  /// Does the op that uses the value add its terms?
+  /// True if the user of the value operates on its terms.
   constexpr bool left_to_its_use(value_id v) const {
     return !pending_[v].empty() && only_use(v) && !deferred_[c_.uses(v)[0].op].empty();
   }
@@ -157,18 +161,19 @@ class pending_sums {
   };
 
   const core_program& c_;
-  axis_set trivial_;        ///< axes of one device
-  vec<axis_set> deferred_;  ///< by op: axes whose loop moves behind its result's sum
+  axis_set trivial_;        ///< axes of size 1
+  vec<axis_set> deferred_;  ///< by op: axes whose sum is deferred past its result
   vec<axis_set> pending_;   ///< by value: axes over which it is still to be summed
   vec<accumulation> carried_;
-  vec<int> sum_of_;       ///< by op: the one of `carried_` that it belongs to, or -1; or empty
-  vec<op_id> taken_;      ///< ops that terms passed, and those that took them
-  vec<char> is_taken_;    ///< by op: is it among those?
+  /// By op: the index in `carried_` of the accumulation it belongs to, or -1; or empty.
+  vec<int> sum_of_;
+  vec<op_id> taken_;      ///< ops that terms passed through, and ops that took them over
+  vec<char> is_taken_;    ///< by op: true if it is in `taken_`
   vec<char> is_waiting_;  ///< by op, in `update`
   loop_view program_ = {};
-  const axis_set* deferred_in_ = nullptr;  ///< the array of `deferred_`
+  const axis_set* deferred_in_ = nullptr;  ///< the data of `deferred_`
 
-  /// Gives whether there are more ops than before.
+  /// Adapts the arrays to the program; returns true if it has more ops than before.
   constexpr bool grow() {
     const bool more = deferred_.size() < c_.p.ops.size();
     deferred_.resize(c_.p.ops.size());
@@ -201,8 +206,8 @@ class pending_sums {
   constexpr bool only_use(value_id v) const {
     return c_.uses(v).size() == 1 && !c_.returned[v] && (sent.empty() || sent[v] == 0);
   }
-  /// Does an op give terms where it gets them, if nothing is in the way? Such as only resize, and
-  /// the sum over microbatches: all of these are summed once.
+  /// True if an op maps terms to terms unless something prevents it: ops that only resize, and the
+  /// sum over microbatches, so that all microbatches are reduced once.
   constexpr bool passes_on(op_id o) const {
     const op_node& n = c_.p.ops[o];
     if (n.def->id == def<op::microbatch_sum>.id)
@@ -210,14 +215,14 @@ class pending_sums {
     return c_.resizes(o);
   }
 
-  // ---- Ops between a sum and the op that takes it over ----------------------------------------
+  // ---- Ops between a sum and the op that takes it over ------------------------------------------
 
   static constexpr int most_moves = 4;
   using move_list = vec<op_id>;
 
-  /// Does an op move the elements of its operand, or make of each one something linear in it? (A
-  /// quotient by what may be 0 is not: 3 / 0 + 0 / 0 is no infinity. A product is, but where the
-  /// factor is infinite or a term overflows.)
+  /// True if an op only moves the elements of its operand or maps each one linearly. Division by a
+  /// possible 0 does not qualify: 3 / 0 + 0 / 0 is not an infinity. A product qualifies, although
+  /// an infinite factor or the overflow of a term could make a difference.
   constexpr bool moves(op_id o) const {
     const op_node& n = c_.p.ops[o];
     switch (n.def->id) {
@@ -237,7 +242,8 @@ class pending_sums {
         return c_.resizes(o);
     }
   }
-  /// Is each number converted to a type that has it? (A sum of integers may wrap before.)
+  /// True if an op converts each number to a type that can represent it. Integers do not qualify,
+  /// because their sum may wrap before the conversion.
   constexpr bool widens(op_id o) const {
     const op_node& n = c_.p.ops[o];
     const dtype to = c_.p.type(n.result).element, from = c_.p.type(c_.p.operand(o, 0)).element;
@@ -250,7 +256,7 @@ class pending_sums {
       if (core_detail::is_zero(c_.p, c_.p.operand(o, i))) return i;
     return -1;
   }
-  /// Does an op look at another operand, too, that is no constant? That has to be the same on all
+  /// True if an op has another operand that is not a constant. That operand must be equal on all
   /// devices that have terms.
   constexpr bool looks_aside(op_id o) const {
     const op_node& n = c_.p.ops[o];
@@ -263,8 +269,8 @@ class pending_sums {
     if (n.def->id != def<op::broadcast_in_dim>.id) return n.def->constant;
     return c_.p.op(c_.p.producer(c_.p.operand_list[n.operand_begin])).def->constant;
   }
-  /// Which operand of an op it moves. Of a product, the one that is a pending sum now, the first
-  /// of two.
+  /// The operand of an op that it moves. For a product, the operand that is currently a pending
+  /// sum, or the first of two.
   constexpr int moved_by(op_id o) const {
     const op_node& n = c_.p.ops[o];
     if (n.def->id == def<op::select>.id) return 3 - chosen_zero(o);
@@ -273,7 +279,7 @@ class pending_sums {
     return is_constant(c_.p.operand(o, 1)) || is_term(c_.p.operand(o, 0)) ? 0 : 1;
   }
   constexpr bool is_term(value_id v) const { return !pending_[v].empty() && only_use(v); }
-  /// Does an op add up elements?
+  /// True if an op adds up elements.
   constexpr bool is_sum(op_id o) const {
     const op_node& n = c_.p.ops[o];
     return n.def->id == def<op::reduce>.id && n.operand_count == 1 &&
@@ -283,7 +289,7 @@ class pending_sums {
     const op_node& n = c_.p.ops[o];
     return (n.def->linear && n.operand_count == 2) || is_sum(o);
   }
-  /// The op that could take terms over behind ops that only move them; else `o`.
+  /// The op that could take over the terms of `o`, after ops that only move them; otherwise `o`.
   constexpr op_id taker(op_id o) const {
     op_id end = o;
     for (int i = 0; i < most_moves && moves(end); ++i) {
@@ -293,7 +299,7 @@ class pending_sums {
     }
     return may_take(end) ? end : o;
   }
-  /// Those of which it is the taker, in the order of execution for each operand.
+  /// The ops whose taker is `o`, in execution order for each operand.
   constexpr move_list moves_before(op_id o) const {
     move_list list;
     if (!may_take(o)) return list;
@@ -308,12 +314,13 @@ class pending_sums {
     for (int i = 0; i < 2 && may_move_either(o); ++i) add_moves(list, c_.p.operand(o, i), most - 1);
     list.push_back(o);
   }
-  /// Is it a product of which either operand may be a pending sum?
+  /// True for a product if either operand may be a pending sum.
   constexpr bool may_move_either(op_id o) const {
     return c_.p.ops[o].def->id == def<op::multiply>.id && !is_constant(c_.p.operand(o, 0)) &&
            !is_constant(c_.p.operand(o, 1));
   }
-  /// Lets terms pass the ops that move a value, one operand of each product, and appends those.
+  /// Lets terms pass through the ops that move a value, for one operand of each product, and
+  /// appends those ops.
   constexpr void let_pass(move_list& passed, value_id v, int most) {
     if (most == 0 || !only_use(v) || !moves(c_.p.producer(v))) return;
     const op_id o = c_.p.producer(v);
@@ -326,7 +333,7 @@ class pending_sums {
     pass_on(o);
     passed.push_back(o);
   }
-  /// Those of a list from a place on; they are taken out of it.
+  /// Stops the terms at the ops of a list from index `begin` on, and removes these ops.
   constexpr void stop(move_list& list, std::size_t begin) {
     for (std::size_t i = begin; i < list.size(); ++i) stop(list[i]);
     while (list.size() > begin) list.pop_back();
@@ -337,8 +344,8 @@ class pending_sums {
     taken_.push_back(o);
   }
 
-  /// Which sums an op takes over, and leaves; gives whether that is new, of it or of the ops that
-  /// move its operands.
+  /// Decides which sums an op takes over and which it leaves pending. Returns true if that changed,
+  /// for the op or for the ops that move its operands.
   constexpr bool settle(op_id o) {
     if (const op_id end = taker(o); end != o) return settle(end);
     const op_node& n = c_.p.ops[o];
@@ -378,8 +385,8 @@ class pending_sums {
     }
     return moved || deferred_now.bits != deferred.bits || pending_now.bits != pending.bits;
   }
-  /// Has what an op leaves fewer bytes than the sums that it takes over? (So it has, where none of
-  /// them gets larger on the way.)
+  /// True if the result of an op has fewer bytes than the sums it takes over, or if no sum grows on
+  /// the way.
   constexpr bool sends_less(op_id o, const move_list& list) const {
     bool wider = false;
     for (op_id each : list) wider = wider || enlarges(each);
@@ -393,56 +400,60 @@ class pending_sums {
     }
     return bytes(c_.p.ops[o].result) < before;
   }
-  /// Does an op make more bytes of what it moves: a wider type, or of a scalar a tensor?
+  /// True if the result has more bytes than the moved operand: a wider type, or a scalar that
+  /// becomes a tensor.
   constexpr bool enlarges(op_id o) const {
     return bytes(c_.p.ops[o].result) > bytes(c_.p.operand(o, moved_by(o)));
   }
   constexpr std::int64_t bytes(value_id v) const {
     tensor_type t = c_.p.type(v);
-    made(v).slice(t.shape, c_.mesh);
+    produced_layout(v).slice(t.shape, c_.mesh);
     return t.bytes();
   }
-  /// A sum is finished in front of an op that moves it, unless the op only resizes it.
+  /// Finishes a sum before an op that moves it, unless the op only resizes it.
   constexpr void stop(op_id o) {
     deferred_[o] = pending_[c_.p.op(o).result] = {};
     if (c_.resizes(o)) pass_on(o);
   }
   /// all_reduce(a) + all_reduce(b) => all_reduce(a + b), for linear ops of two pending sums.
   ///
-  /// When: both operands are summed over the same axes, are used nowhere else, and lie alike, as
-  /// the op needs them but for its own loops over those axes.
+  /// When: both operands are summed over the same axes, have no other use and have the same layout,
+  /// and the op needs this layout except for its own loops over those axes.
   constexpr void add_before(op_id o) {
     const value_id x = c_.p.operand(o, 0), y = c_.p.operand(o, 1);
     const axis_set axes = pending_[x];
     if (axes.empty() || axes != pending_[y] || x == y) return;
     if (!only_use(x) || !only_use(y)) return;
     deferred_[o] = axes;
-    const layout lx = made(x), ly = made(y);
-    if (lx == ly && lx == required({o, 0}) && lx == required({o, 1}))
+    const layout lx = produced_layout(x), ly = produced_layout(y);
+    if (lx == ly && lx == required_layout({o, 0}) && lx == required_layout({o, 1}))
       pending_[c_.p.op(o).result] = axes;
     else
       deferred_[o] = {};
   }
   /// reduce(all_reduce(a)) => all_reduce(reduce(a)), which sends less, for a sum of elements.
   ///
-  /// When: a is used for nothing else and lies as the op needs it, which has no loop over the axes.
+  /// When: a has no other use and the layout that the op needs, and the op has no loop over the
+  /// axes.
   constexpr void reduce_before(op_id o) {
     const value_id x = c_.p.operand(o, 0);
     const axis_set axes = pending_[x];
     if (axes.empty() || !only_use(x) || (program_.axes[o] & axes.bits) != 0) return;
-    if (!(made(x) == required({o, 0}))) return;
+    if (!(produced_layout(x) == required_layout({o, 0}))) return;
     if (loops_of(o).bits != 0 && combine(o) != combiner::add) return;
     deferred_[o] = axes;
     pending_[c_.p.op(o).result] = axes | loops_of(o);
   }
-  /// pad(all_reduce(a)) => all_reduce(pad(a)), and so of a slice, for ops that only change between
-  /// true and padded sizes: a padded program has its sums where one of even sizes has them. And
-  /// transpose(all_reduce(a)) => all_reduce(transpose(a)), and so of what else is linear in a: a
-  /// reshape, a negation, a product, a choice between it and 0, a conversion to a wider type, if an
-  /// op behind it takes the sum over.
+  /// pad(all_reduce(a)) => all_reduce(pad(a)), and likewise for a slice that only converts between
+  /// true and padded sizes. A padded program thus has its sums where an even one has them.
   ///
-  /// When: a is used for nothing else, and lies as the op needs it but for the op's own loops over
-  /// those axes; it has none if it looks at other operands, which are no such sums.
+  /// transpose(all_reduce(a)) => all_reduce(transpose(a)), and likewise for other linear ops if an
+  /// op after them takes over the sum: a reshape, a negation, a product, a select between a and 0,
+  /// a conversion to a wider type.
+  ///
+  /// When: a has no other use and has the layout that the op needs, except for the op's own loops
+  /// over those axes. An op with other operands must have no such loops, and the other operands
+  /// must not be pending sums.
   constexpr void pass_on(op_id o) {
     const int moved = moved_by(o);
     const value_id x = c_.p.operand(o, moved);
@@ -455,24 +466,25 @@ class pending_sums {
           return;
     }
     deferred_[o] = pending_[x];
-    if (made(x) == required({o, moved}))
+    if (produced_layout(x) == required_layout({o, moved}))
       pending_[c_.p.op(o).result] = pending_[x];
     else
       deferred_[o] = {};
   }
-  /// c = c + all_reduce(y) in a loop => c = c + y, and all_reduce(c) behind it.
+  /// c = c + all_reduce(y) in a loop => c = c + y, and all_reduce(c) after the loop.
   ///
-  /// When: c starts from zero and is used for nothing else, and y lies as c does but for c's own
-  /// loops over the axes of the sum. Gradients accumulated over microbatches are reduced once.
+  /// When: c starts at zero and has no other use, and y has the layout of c except for c's own
+  /// loops over the axes of the sum. Gradients accumulated over microbatches are thus reduced once.
   constexpr void defer_accumulation(const accumulation& a) {
     const value_id y = c_.p.operand(a.add, a.added), sum = c_.p.op(a.add).result;
     const axis_set axes = pending_[y];
     if (axes.empty() || !only_use(y)) return;
     for (op_id o : ops_of(a)) deferred_[o] = axes;
-    const layout l = made(y);
-    bool alike = made(sum) == l && made(a.start) == l && made(a.result) == l;
+    const layout l = produced_layout(y);
+    bool alike = produced_layout(sum) == l && produced_layout(a.start) == l &&
+                 produced_layout(a.result) == l;
     for (int i = 0; i < 2; ++i)
-      alike = alike && required({a.add, i}) == l && required({a.wire, i}) == l;
+      alike = alike && required_layout({a.add, i}) == l && required_layout({a.wire, i}) == l;
     if (!alike)
       for (op_id o : ops_of(a)) deferred_[o] = {};
     if (alike) pending_[sum] = pending_[a.start] = pending_[a.result] = axes;

@@ -9,20 +9,21 @@
 
 namespace partita::spmd_detail {
 
-/// Moves gathers down to the op that uses them first, with what is made of a gathered value alone
-/// (its transpose, a slice of it), and reduce_scatters and slices that are the only use of their
-/// operand up to the op that makes it.
+/// Moves each gather down to the first op that uses its result, together with ops whose only
+/// operand derives from the gathered value (its transpose, a slice of it). Moves reduce_scatters
+/// and slices that are the only use of their operand up to the op that produces it.
 ///
-/// When: the peak of live memory does not rise; of both ways (with and without what is made of a
-/// gathered value) the lower counts. Why: a gathered value is larger than its shard, a scattered
-/// one smaller than its operand. It ends since each op is moved once.
+/// When: the peak of live memory does not rise; of two variants (with and without the ops that
+/// derive from a gathered value), the one with the lower peak is used. Why: a gathered value is
+/// larger than its shard, and a scattered value is smaller than its operand. It ends because each
+/// op is moved once.
 class placing {
  public:
   /// `nested`: live_bytes::inside.
   constexpr placing(const program& p, const vec<std::int64_t>& nested)
       : p_(p), nested_(nested), uses_(p.types.size(), 0) {
     for (value_id v : p.operand_list) ++uses_[v];
-    for (const auto& out : p.outputs) uses_[out.value] += 2;  // never "the only use"
+    for (const auto& out : p.outputs) uses_[out.value] += 2;  // prevents "only use"
   }
 
   constexpr rewrite run() {
@@ -67,7 +68,7 @@ class placing {
 
   constexpr rewrite moved(bool with_users) {
     vec<char> late(p_.ops.size(), 0);
-    vec<op_id> early(p_.types.size(), -1);  // by value: the op that follows it at once
+    vec<op_id> early(p_.types.size(), -1);  // by value: the op that directly follows its producer
     moves_.assign(p_.ops.size(), 0);
     for (op_id o = 0; o < p_.op_count(); ++o) {
       late[o] = is_late(o, late, with_users);
@@ -87,12 +88,13 @@ class placing {
     };
     for (op_id o = 0; o < p_.op_count(); ++o)
       if (late[o] == 0) add(o);
-    for (op_id o = 0; o < p_.op_count(); ++o) add(o);  // what only the outputs use
+    for (op_id o = 0; o < p_.op_count(); ++o) add(o);  // ops that only the outputs use
     count(w);
     return w;
   }
 
-  /// Collectives that stand before another op than they did, those not counted that move, too.
+  /// Counts the moved collectives: those that now precede another op than before, ignoring other
+  /// moved ops.
   constexpr void count(rewrite& w) const {
     vec<op_id> before(p_.ops.size(), -1);
     op_id following = -1;

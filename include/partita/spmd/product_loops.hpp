@@ -1,4 +1,4 @@
-/// The loops of products: which dimensions of the operands and of the result belong together.
+/// The loops of products: the corresponding dimensions of operands and result.
 #pragma once
 
 #include <partita/op/convolution.hpp>
@@ -8,7 +8,7 @@
 
 namespace partita::spmd_detail {
 
-/// The dimension of all axes, or no_dim.
+/// The dimension that all axes slice, or no_dim.
 constexpr int dim_of_all(const layout& axes) {
   const int d = axes.count > 0 ? int{axes[0].dim} : int{no_dim};
   for (const auto& e : axes)
@@ -16,11 +16,13 @@ constexpr int dim_of_all(const layout& axes) {
   return d;
 }
 
-/// The factors (see ir/tile_map.hpp) of one product at a time, a dot_general or a convolution. Of a
-/// factor it tells which dimension each operand, 0 and 1, and the result have of it.
+/// The factors (see ir/tile_map.hpp) of one product at a time, which is a dot_general or a
+/// convolution. For each factor it returns the corresponding dimension of operands 0 and 1 and of
+/// the result.
 class product_loops {
  public:
-  static constexpr int result = -1;  ///< beside operands 0 and 1
+  /// The end that is the result; the others are operands 0 and 1.
+  static constexpr int result = -1;
 
   constexpr explicit product_loops(const program& p) : p_(p) {}
 
@@ -28,7 +30,7 @@ class product_loops {
     const auto id = p_.op(o).def->id;
     return id == def<op::dot_general>.id || id == def<op::convolution>.id;
   }
-  /// Of a product. In time of its factors.
+  /// Selects a product. Cost: linear in its factors.
   constexpr void find(op_id o) {
     map_.clear();
     types_.clear();
@@ -44,7 +46,7 @@ class product_loops {
   constexpr bool sums(int f) const {
     return !has(f, result) && map_.at(0, f).combine == combiner::add;
   }
-  /// The one factor of a dimension if its pieces are those of the dimension, or -1.
+  /// The only factor of a dimension, if its blocks are those of the dimension, or -1.
   constexpr int factor_at(int end, int d) const {
     int found = -1;
     for (int f = 0; f < count(); ++f) {

@@ -1,4 +1,4 @@
-/// From one layout to another: which collectives, in which order.
+/// Converts one layout to another: selects the collectives and their order.
 ///
 /// Source    PartIR, section 6 (fusion of all_slice with all_gather)
 #pragma once
@@ -13,7 +13,7 @@ namespace partita {
 
 namespace spmd_detail {
 
-/// The axes of a dimension, major to minor; gives their number.
+/// Stores the axes of a dimension, major to minor, and returns their number.
 constexpr int axes_on(const layout& l, int dim, std::int8_t* axes) {
   int n = 0;
   std::uint64_t rest = l.packed;
@@ -22,8 +22,8 @@ constexpr int axes_on(const layout& l, int dim, std::int8_t* axes) {
   return n;
 }
 
-/// What two layouts have in common (nothing, unless gathers and slices cancel), and what is to be
-/// gathered and sliced between them.
+/// The common part of two layouts (empty unless gathers and slices cancel), and the axes to gather
+/// and to slice between them.
 struct layout_difference {
   layout keep, gather, slice;
 
@@ -40,9 +40,9 @@ struct layout_difference {
   }
 };
 
-/// all_slice(all_gather(x)) => all_to_all: the innermost axes to be gathered from a dimension i
-/// that are the next to slice another dimension j, if nothing of j itself is still to be gathered.
-/// Gives false if there are none.
+/// all_slice(all_gather(x)) => all_to_all: moves the innermost axes to be gathered from dimension i
+/// to another dimension j, if they are the next to slice j and j itself needs no more gathers.
+/// Returns false if no axes qualify.
 constexpr bool next_all_to_all(layout& keep, layout& gather, layout& slice, reshard_step& step) {
   for (const auto& s : slice) {
     const int j = s.dim, i = gather.dim_of(s.axis);
@@ -78,11 +78,11 @@ constexpr bool next_all_to_all(layout& keep, layout& gather, layout& slice, resh
   return false;
 }
 
-/// The ways from layout to layout that need no search: slices that nothing is in the way of come
-/// first, since they cost nothing and make all that follows smaller; then what moves from one
-/// dimension to another, then gathers, then the other slices.
+/// The conversion that needs no search. Slices that are possible at once come first, because they
+/// are free and make everything after them smaller; then exchanges between dimensions, then
+/// gathers, then the remaining slices.
 struct plain_way {
-  layout common;  ///< what both layouts begin with
+  layout common;  ///< the common part of both layouts
   layout keep, gather, slice, first;
 
   constexpr plain_way(const layout& now, const layout& want, int rank, bool cancel) {
@@ -97,8 +97,8 @@ struct plain_way {
       (blocked[s.dim] ? slice : first).push_back(s.axis, s.dim);
     }
   }
-  /// Nothing that sends less can bring it there: at most one exchange, of pieces that are as small
-  /// as they can be.
+  /// True if no other sequence sends less: there is at most one exchange, of shards that are as
+  /// small as possible.
   constexpr bool is_best() const {
     if (gather.count == 0 || slice.count == 0) return true;
     layout k = keep, g = gather, s = slice;
@@ -122,19 +122,17 @@ struct plain_way {
 
 }  // namespace spmd_detail
 
-/// Calls emit(step) for each collective that brings a value of this type from layout `now` to
-/// layout `want`: those with which a device sends the fewest bytes, and of these the ones whose
-/// largest piece on the way is smallest.
+/// Calls emit(step) for each collective that converts a value of this type from layout `now` to
+/// layout `want`. Minimizes the bytes that a device sends, then the largest shard on the way.
 ///
-/// all_slice(all_gather(x)) => x           what both layouts share is never gathered
+/// all_slice(all_gather(x)) => x           the common part of both layouts is never gathered
 /// all_slice(all_gather(x)) => all_to_all  axes that move from one dimension to another
-/// all_slice(all_gather(x)) => permute     pieces that are as large before and after
+/// all_slice(all_gather(x)) => permute     shards of the same size before and after
 ///
-/// The first two of these rules can be switched off; without one of them the third is not used
-/// either, and the plain way is taken. Most changes have only that one; others are searched for, by
-/// `search(plain, way)`.
+/// The first two rules can be switched off; if either is off, the third is not used and the plain
+/// conversion is taken. Most conversions are plain; others are found by `search(plain)`.
 ///
-/// Gives whether anything cancelled.
+/// Returns true if anything cancelled.
 template <class Search, class Emit>
 constexpr bool reshard_by(const layout& now, const layout& want, int rank, const passes& rules,
                           const Search& search, const Emit& emit) {
@@ -147,7 +145,7 @@ constexpr bool reshard_by(const layout& now, const layout& want, int rank, const
   return cancelled;
 }
 
-/// The way that a search finds.
+/// Returns the conversion that a search finds.
 constexpr vec<reshard_step> searched_way(spmd_detail::plain_way plain, const layout& now,
                                          const layout& want, const tensor_type& type,
                                          const mesh& m) {
@@ -157,6 +155,7 @@ constexpr vec<reshard_step> searched_way(spmd_detail::plain_way plain, const lay
   return way;
 }
 
+/// Converts a value from layout `now` to layout `want`; see reshard_by.
 template <class Emit>
 constexpr bool reshard(const layout& now, const layout& want, const tensor_type& type,
                        const mesh& m, const passes& rules, const Emit& emit) {
@@ -165,7 +164,7 @@ constexpr bool reshard(const layout& now, const layout& want, const tensor_type&
       [&](const auto& plain) { return searched_way(plain, now, want, type, m); }, emit);
 }
 
-/// Ways that were searched for, the last ones: programs change layouts alike over and over.
+/// A cache of the most recent searches, because programs repeat the same conversions.
 class known_ways {
  public:
   constexpr const vec<reshard_step>& find(const spmd_detail::plain_way& plain, const layout& now,

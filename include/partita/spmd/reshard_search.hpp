@@ -1,4 +1,4 @@
-/// The cheapest way from one layout to another, where it is not plain.
+/// Finds the cheapest conversion from one layout to another where it is not plain.
 ///
 /// Source    Hart, Nilsson, Raphael, A formal basis for the heuristic determination of minimum cost
 ///           paths, 1968
@@ -12,13 +12,12 @@
 
 namespace partita {
 
-/// One collective of a change of layout.
+/// One collective of a layout conversion.
 struct reshard_step {
   collective what;
-  layout after;       ///< how the value lies then
-  bool last = false;  ///< nothing follows
-  /// What is sent is a piece of this value, which lies as `after` says; -1: of the one that is
-  /// brought.
+  layout after;       ///< the layout of the value after it
+  bool last = false;  ///< true if it is the last one
+  /// The value that is sent if it is not the converted one, with layout `after`; or -1.
   value_id of = -1;
 
   constexpr reshard_step() = default;
@@ -36,7 +35,7 @@ constexpr layout joined(layout a, const layout& b) {
   for (const auto& e : b) a.push_back(e.axis, e.dim);
   return a;
 }
-/// By dimension, then major to minor: equal layouts have equal numbers.
+/// Sorts a layout by dimension, then major to minor, so that equal layouts compare equal.
 constexpr layout in_order_of_dims(const layout& l, int rank) {
   layout sorted;
   for (int d = 0; d < rank; ++d)
@@ -44,13 +43,13 @@ constexpr layout in_order_of_dims(const layout& l, int rank) {
       if (e.dim == d) sorted.push_back(e.axis, d);
   return sorted;
 }
-/// Also of an axis that slices no dimension.
+/// True if a layout contains an axis, even if the axis slices no dimension.
 constexpr bool names(const layout& l, int axis) {
   for (const auto& e : l)
     if (e.axis == axis) return true;
   return false;
 }
-/// The entries of `a` whose axes `b` has not.
+/// The entries of `a` whose axes do not occur in `b`.
 constexpr layout without(const layout& a, const layout& b) {
   layout left;
   for (const auto& e : a)
@@ -58,13 +57,14 @@ constexpr layout without(const layout& a, const layout& b) {
   return left;
 }
 
-/// A shortest path over layouts: of all_slice, all_gather, all_to_all (of any axes and dimensions
-/// at once) and permutes of whole pieces. What counts is bytes that a device sends, then the
-/// largest piece on the way, then how many collectives there are.
+/// A shortest-path search (A*) over layouts. Its edges are all_slice, all_gather, all_to_all (of
+/// any axes and dimensions at once) and permutes of entire shards. The cost is the bytes that a
+/// device sends, then the largest shard on the way, then the number of collectives.
 ///
-/// Axes that both layouts begin with stay where they are. Cost: there are 106 layouts of three axes
-/// and three dimensions, few of which are looked at, since what is still to be received is known;
-/// with many more axes it ends after a number of them, with the best way until then.
+/// The common part of both layouts stays in place. Cost: there are 106 layouts of three axes and
+/// three dimensions; few of them are visited, because the bytes still to be received are a lower
+/// bound. With many more axes the search stops after a fixed number of layouts and keeps the best
+/// conversion so far.
 class reshard_search {
  public:
   constexpr reshard_search(const layout& now, const layout& want, const layout& keep,
@@ -82,7 +82,7 @@ class reshard_search {
       const int axis = m.order[i];
       if (m.size(axis) > 1 && keep.dim_of(axis) < 0) axes_.push_back(axis);
     }
-    if (axes_.count > most_free) {  // those only that are to move
+    if (axes_.count > most_free) {  // only the axes that must move
       axes_.count = 0;
       for (int i = 0; i < m.rank; ++i) {
         const int axis = m.order[i];
@@ -91,7 +91,7 @@ class reshard_search {
     }
   }
 
-  /// `way` leads from the one layout to the other; becomes a cheaper one if there is one.
+  /// Replaces `way`, which converts the one layout to the other, by a cheaper one if there is one.
   constexpr void improve(vec<reshard_step>& way) {
     const cost given = cost_of(way);
     bound_ = given;
@@ -127,10 +127,10 @@ class reshard_search {
     }
   };
   struct node {
-    layout lies;  ///< by dimension, without what is kept
+    layout lies;  ///< by dimension, without the common part
     cost so_far;
     int before = -1;
-    collective by;  ///< of a step from `before`
+    collective by;  ///< the step from `before`
     bool done = false;
   };
 
@@ -138,14 +138,15 @@ class reshard_search {
   const tensor_type& type_;
   layout keep_, now_, want_;
   axis_list axes_;
-  std::int64_t extent_[max_rank] = {};  ///< of a piece along what is kept
-  bool uses_[max_rank] = {};            ///< is a dimension sliced before, behind or on the way?
+  std::int64_t extent_[max_rank] = {};  ///< of a shard that is sliced by the common part only
+  /// True if a dimension may be sliced before, after or during the conversion.
+  bool uses_[max_rank] = {};
   vec<node> nodes_;
   cost bound_;
-  int at_ = -1;    ///< the layout that is looked at
-  int steps_ = 0;  ///< that were looked at
+  int at_ = -1;    ///< the layout being visited
+  int steps_ = 0;  ///< the number of steps visited
 
-  /// One more may be sliced on the way: the longest.
+  /// Allows one more dimension to be sliced on the way: the longest.
   constexpr void add_a_dimension() {
     int longest = -1;
     for (int d = 0; d < rank(); ++d)
@@ -164,7 +165,7 @@ class reshard_search {
     const std::int64_t a = bytes_of(now_), b = bytes_of(want_);
     return a > b ? a : b;
   }
-  /// What a device must receive in any case, since its piece becomes larger.
+  /// A lower bound of the bytes that a device must still receive, because its shard grows.
   constexpr std::int64_t still_to_get(const layout& l) const {
     const std::int64_t more = bytes_of(want_) - bytes_of(l);
     return more > 0 ? more : 0;
@@ -187,7 +188,7 @@ class reshard_search {
     return c;
   }
 
-  // ---- The open list
+  // ---- The open list ----------------------------------------------------------------------------
 
   constexpr void add(const layout& l, const cost& c, int before, const collective& by = {}) {
     cost least = c;
@@ -224,12 +225,12 @@ class reshard_search {
     }
     return best;
   }
-  /// Could a dimension be cut into so many pieces, and more along an axis?
+  /// True if a dimension can be sliced along one more axis.
   constexpr bool divides(const layout& l, int dim, int axis) const {
     return extent_[dim] % (l.pieces(m_, dim) * m_.size(axis)) == 0;
   }
 
-  // ---- Steps
+  // ---- Steps ------------------------------------------------------------------------------------
 
   constexpr void slices() {
     const layout l = nodes_[at_].lies;
@@ -252,8 +253,8 @@ class reshard_search {
       step(without(l, what.axes), what);
     }
   }
-  /// All all_to_alls: some of the last axes of some dimensions, in any order behind those of
-  /// others.
+  /// Visits all all_to_alls: the last axes of some dimensions move to the end of others, in any
+  /// order.
   constexpr void exchanges() { take(0, {}); }
   constexpr void take(int dim, const layout& from) {
     if (dim == rank()) {
@@ -272,7 +273,8 @@ class reshard_search {
     }
   }
   constexpr void give(const layout& from, const layout& to) {
-    const layout then = joined(without(nodes_[at_].lies, from), to);  // (no axis twice: all fit)
+    // no axis twice: a layout has room for all
+    const layout then = joined(without(nodes_[at_].lies, from), to);
     if (to.count == from.count) {
       collective what;
       what.kind = collective::all_to_all;
@@ -281,7 +283,7 @@ class reshard_search {
       step(then, what);
       return;
     }
-    const int first = to.count > 0 ? to[to.count - 1].dim : 0;  // each list once
+    const int first = to.count > 0 ? to[to.count - 1].dim : 0;  // visits each list once
     for (const auto& e : from) {
       if (to.dim_of(e.axis) >= 0) continue;
       for (int d = first; d < rank(); ++d) {
@@ -294,7 +296,7 @@ class reshard_search {
       }
     }
   }
-  /// All layouts whose pieces are as large along each dimension.
+  /// Visits all layouts whose shards have the same size along each dimension.
   constexpr void permutes() { place(0, 1, {}); }
   constexpr void place(int dim, std::int64_t pieces, const layout& to) {
     const layout l = nodes_[at_].lies;
@@ -318,7 +320,7 @@ class reshard_search {
     what.map = {device_map::renumbered, 0};
     what.from = numbered(from, to);
     what.axes = numbered(to, from);
-    // Axes that count the same in both lists stay where they are.
+    // Axes with the same stride in both lists stay in place.
     for (int i = 0; i < what.from.count;) {
       layout one;
       one.push_back(what.from[i].axis, no_dim);
@@ -332,8 +334,8 @@ class reshard_search {
     }
     return what;
   }
-  /// All axes: those by which pieces are numbered, and behind them the others, by which copies of a
-  /// piece are; of these those that slice the other layout first.
+  /// Lists all axes: those that number the shards, then those that number the copies of a shard,
+  /// where axes that slice the other layout come first.
   constexpr layout numbered(const layout& l, const layout& other) const {
     layout list;
     for (const auto& e : in_order_of_dims(joined(keep_, l), rank())) list.push_back(e.axis, no_dim);
@@ -350,9 +352,9 @@ class reshard_search {
     return 0;
   }
 
-  // ---- The way that was found
+  // ---- The result -------------------------------------------------------------------------------
 
-  /// Slices that follow each other become one, and so do gathers.
+  /// Writes the conversion. Consecutive slices become one, and so do gathers.
   constexpr void write(int end, vec<reshard_step>& way) const {
     vec<int> path;
     for (int i = end; i >= 0; i = nodes_[i].before) path.push_back(i);
@@ -371,7 +373,7 @@ class reshard_search {
       way.push_back(s);
     }
   }
-  /// From one dimension to another, in the same order.
+  /// Simplifies an all_to_all from one dimension to another with the same axes in the same order.
   static constexpr void make_plain(collective& what) {
     for (int i = 0; i < what.axes.count; ++i)
       if (what.from[i].axis != what.axes[i].axis || what.from[i].dim != what.from[0].dim ||

@@ -1,5 +1,4 @@
-/// Rewriting a device-local program: another order of its ops, ops joined into one, values
-/// replaced.
+/// Rewrites of a device-local program: reorders ops, joins several into one, and replaces values.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +9,11 @@
 
 namespace partita::spmd_detail {
 
-/// What becomes of a program. It is filled by a pass and executed by `rewritten`.
+/// A rewrite of a program. A pass fills it in, and `rewritten` applies it.
 struct rewrite {
-  vec<op_id> order;        ///< the ops that stay; of those joined the first
-  vec<op_id> next;         ///< by op: the next of those joined into one, or -1
-  vec<value_id> replaced;  ///< by value: what stands for it
+  vec<op_id> order;        ///< the ops that stay; for joined ops the first one
+  vec<op_id> next;         ///< by op: the next op joined with it, or -1
+  vec<value_id> replaced;  ///< by value: its replacement
   int changed = 0;
 
   constexpr explicit rewrite(const program& p) : next(p.ops.size(), -1) {
@@ -24,8 +23,8 @@ struct rewrite {
   }
 };
 
-/// Joined ops have one result each, and become one op with all of their operands and results.
-/// `nest(q, o)` appends the nested programs of what was op `o`.
+/// Returns the rewritten program. Joined ops have one result each; they become one op with all of
+/// their operands and results. `nest(q, o)` appends the nested programs of op `o`.
 template <class Nest>
 constexpr program rewritten(const program& p, const rewrite& w, const Nest& nest) {
   program q;
@@ -43,7 +42,7 @@ constexpr program rewritten(const program& p, const rewrite& w, const Nest& nest
   q.interface = p.interface;
   return q;
 }
-/// Nested programs are moved out of `p`.
+/// Returns the rewritten program; nested programs are moved out of `p`.
 constexpr program rewritten(program& p, const rewrite& w) {
   return rewritten(p, w, [&](program& q, op_id o) {
     const op_node& n = p.op(o);
@@ -51,11 +50,11 @@ constexpr program rewritten(program& p, const rewrite& w) {
       q.append_region(static_cast<program&&>(p.regions[n.region_begin + r]));
   });
 }
-/// Without nested programs.
+/// Returns the rewritten program without nested programs.
 constexpr program rewritten_alone(const program& p, const rewrite& w) {
   return rewritten(p, w, [](program&, op_id) {});
 }
-/// What is known by op, by op of the program that was rewritten.
+/// Reorders per-op data to the order of the rewritten program.
 constexpr vec<std::int64_t> rewritten(const vec<std::int64_t>& by_op, const rewrite& w) {
   vec<std::int64_t> now;
   now.reserve(w.order.size());
@@ -63,15 +62,15 @@ constexpr vec<std::int64_t> rewritten(const vec<std::int64_t>& by_op, const rewr
   return now;
 }
 
-/// Puts ops in order: each op that is asked for comes right after those of its operands that are
-/// not there yet, depth first.
+/// Orders ops depth first: each requested op directly follows those of its operands that were not
+/// listed yet.
 class ordering {
  public:
-  /// Ops that are joined by `w` (`first`: by op, the first of its kind) stand together.
+  /// Ops joined by `w` stay together. `first`: by op, the first op that it is joined with.
   constexpr ordering(const program& p, rewrite& w, const vec<op_id>& first)
       : p_(p), w_(w), first_(first), there_(p.ops.size(), 0) {}
 
-  /// `then(o)` is called after each op that was added.
+  /// Adds an op and its operands. Calls `then(o)` after each op added.
   template <class Then>
   constexpr void add(op_id o, const Then& then) {
     visit(o);
@@ -92,7 +91,8 @@ class ordering {
   constexpr void add(op_id o) {
     add(o, [](op_id) {});
   }
-  /// Adds an op whose operands are there, unless it is there or on its way; gives whether it was.
+  /// Adds an op whose operands are listed, unless it is listed or pending; returns true if it was
+  /// added.
   constexpr bool append(op_id o) {
     if (there_[o]) return false;
     there_[o] = 1;
@@ -119,7 +119,7 @@ class ordering {
   }
 };
 
-/// The identity: every op by itself.
+/// Returns the identity order.
 constexpr vec<op_id> each_op(const program& p) {
   vec<op_id> list;
   list.reserve(p.ops.size());

@@ -17,17 +17,17 @@
 
 namespace partita {
 
-/// A product, and the dimensions of one of its loops: of its operands 0 and 1 and of its result;
-/// no_dim: it does not have the loop.
+/// A product, and the dimensions of one of its loops in operands 0 and 1 and in the result; no_dim
+/// if the operand or result does not have the loop.
 struct ring_product {
   op_id op = -1;
   int dims[3] = {no_dim, no_dim, no_dim};
 };
 
-/// A collective of n devices, and the products that it is to be a part of: each of these becomes n
-/// products of pieces, between which the devices pass a piece on.
+/// A collective of n devices, and the products to which it belongs. Each product becomes n products
+/// of blocks, between which the devices pass a block on.
 struct ring {
-  op_id settled = -1;  ///< the all_gather or reduce_scatter
+  op_id settled = -1;  ///< the all_gather or reduce_scatter that the ring replaces
   collective what;
   std::int64_t members = 1;
   vec<ring_product> products;
@@ -35,54 +35,56 @@ struct ring {
 
 namespace spmd_detail {
 
-/// all_gather(x) * w, n devices, x_k what the k-th neighbour has, w_k what belongs to that:
-///   the loop is one of the result => y = 0; y[k] = x_k * w or x_k * w_k, x_k+1 = permute(x_k)
-///   the loop is summed            => y = sum of x_k * w_k, x_k+1 = permute(x_k)
-/// reduce_scatter(x * w)           => y = permute(y) + x_k * w_k, the own k last
+/// all_gather(x) * w with n devices, where x_k is the shard of the k-th neighbour and w_k the
+/// corresponding part of w:
+///   the loop is in the result => y = 0; y[k] = x_k * w or x_k * w_k, x_k+1 = permute(x_k)
+///   the loop is summed        => y = sum of x_k * w_k, x_k+1 = permute(x_k)
+/// reduce_scatter(x * w)         => y = permute(y) + x_k * w_k, the own k last
 ///
-/// (`*`: a dot_general or a convolution.) As many bytes are sent; every message but those before
-/// the first and behind the last product runs beside a product.
+/// (`*` is a dot_general or a convolution.) The number of bytes sent does not change, and every
+/// message runs concurrently with a product, except before the first and after the last product.
 ///
-/// When: all uses of what is gathered are such products, or the product has no other use, and
-/// `worth(program, ring)` says so. What a ring sums of what it gathers is added in another order on
-/// each of its devices: only where each makes another piece of the result, since what is the same
-/// on several devices must be so to the last bit. It ends since each op is looked at once.
+/// When: all uses of the gathered value are such products, or the product has no other use, and
+/// `worth(program, ring)` agrees. A ring that sums blocks of a gathered value adds them in a
+/// different order on each device. It is therefore allowed only if each device computes another
+/// block of the result, because replicated values must agree to the last bit. It ends because each
+/// op is visited once.
 ///
-/// Cost      linear in ops and operands, and in what is written: n products for each
+/// Cost      linear in ops and operands, and in the code written: n products for each product
 template <class Worth>
 class making_rings {
  public:
-  static constexpr std::int64_t most_members = 64;  ///< (A ring is written out.)
+  static constexpr std::int64_t most_members = 64;  ///< a limit, because the ring is unrolled
 
-  /// `varies`: over which axes its values do.
+  /// `varies`: the axes over which each value varies.
   constexpr making_rings(program& p, const mesh& m, const Worth& worth, const varying_sets& varies,
                          const vec<collective_note>& notes, std::size_t& next)
       : p_(p), mesh_(m), worth_(worth), varies_(varies), notes_(notes), next_(next), loops_(p) {}
 
-  /// Rewrites the program and those nested in it; gives how many collectives became rings, and
-  /// appends the notes of those that are there now to `made`.
+  /// Rewrites the program and its nested programs. Returns the number of collectives that became
+  /// rings, and appends the notes of the new collectives to `made`.
   constexpr int run(vec<collective_note>& made) {
     find();
     return changed_ + write(made);
   }
 
  private:
-  static constexpr int result = 2;  ///< in ring_product::dims
+  static constexpr int result = 2;  ///< index in ring_product::dims
 
   program& p_;
   const mesh& mesh_;
   const Worth& worth_;
   const varying_sets& varies_;
   const vec<collective_note>& notes_;
-  std::size_t& next_;  ///< of `notes_`
+  std::size_t& next_;  ///< index in `notes_`
   product_loops loops_;
   int changed_ = 0;
   vec<ring> rings_;
-  vec<int> ring_of_;     ///< by collective and by product, or -1
-  vec<int> product_of_;  ///< by product: which of the ring's
-  vec<int> note_of_;     ///< by op that communicates
+  vec<int> ring_of_;     ///< by collective and by product: its ring, or -1
+  vec<int> product_of_;  ///< by product: its index in the ring
+  vec<int> note_of_;     ///< by op that communicates: its note
 
-  // ---- Which ---------------------------------------------------------------------------------
+  // ---- Selection --------------------------------------------------------------------------------
 
   constexpr void find() {
     const auto count = p_.ops.size();
@@ -124,7 +126,8 @@ class making_rings {
     r.members = r.what.members(mesh_);
     return r;
   }
-  /// (A gather that an op uses otherwise is no ring: it loses its op.)
+  /// Adds a use of a gathered value. Any use other than a suitable product rules out the ring and
+  /// clears `settled`.
   constexpr void add_use(ring& r, op_id o) {
     if (r.settled < 0) return;
     const value_id whole = p_.op(r.settled).result;
@@ -143,7 +146,8 @@ class making_rings {
   constexpr bool varies_along(value_id v, const collective& what) const {
     return (axes_of(mesh_, what.axes) - varies_.values[v]).empty();
   }
-  /// The loop of one dimension, if it is one by itself wherever it is.
+  /// Finds the loop of one dimension, if it alone forms the dimension in every operand and result
+  /// that has it.
   constexpr bool find_loop(op_id o, int end, int dim, std::int64_t n, ring_product& made) {
     loops_.find(o);
     const int f = loops_.factor_at(end, dim);
@@ -184,18 +188,20 @@ class making_rings {
 
   // ---- Writing -------------------------------------------------------------------------------
 
-  /// Of the product that is written.
+  /// State while one product is written.
   struct writing {
     program* to = nullptr;
     vec<collective_note>* made = nullptr;
     collective_note note;
     op_marks marks;
-    value_id own = -1, end = -1, zero = -1;  ///< numbers: where the own block begins, the last ends
+    /// Scalars: the start of the own block, the end of the last block.
+    value_id own = -1, end = -1, zero = -1;
   };
-  vec<vec<value_id>> pieces_;                ///< by ring of a gather: those that have gone around
-  vec<std::size_t> first_note_, last_note_;  ///< by ring: of what its last product sends
+  vec<vec<value_id>> pieces_;  ///< by gather ring: the blocks received so far
+  /// By ring: the notes of the messages of its last product.
+  vec<std::size_t> first_note_, last_note_;
 
-  /// Gives how many collectives of nested programs became rings.
+  /// Writes the program; returns the number of collectives in nested programs that became rings.
   constexpr int write(vec<collective_note>& made) {
     program q;
     program_copier copy(p_, q);
@@ -254,8 +260,8 @@ class making_rings {
     note.reason = collective_reason::goes_around;
     return note;
   }
-  /// What was scattered is what its product has become. Only now is its note known, which those of
-  /// the ring's messages are made of.
+  /// Replaces the result of a reduce_scatter by that of its ring. The notes of the ring's messages
+  /// are completed here, because the note of the reduce_scatter is only known now.
   constexpr void finish_scattered(int number, vec<collective_note>& made) const {
     for (std::size_t i = first_note_[number], end = last_note_[number]; i < end; ++i) {
       const std::int64_t bytes = made[i].bytes;
@@ -286,7 +292,8 @@ class making_rings {
     }
     return y;
   }
-  /// The sum of a piece comes by from the last of the others, and has been all around then.
+  /// Writes the ring of a reduce_scatter. The partial sum of a block starts at the device after its
+  /// owner, travels around the ring, and arrives at its owner last.
   constexpr value_id write_scattered(writing& w, const ring& r, const ring_product& each,
                                      program_copier& copy) {
     value_id y = -1;
@@ -311,7 +318,7 @@ class making_rings {
     const std::int64_t attrs[] = {n};
     return append(w, def<op::constant>, {}, attrs, number_type);
   }
-  /// From every device to the one `by` further on.
+  /// Sends a value from every device to the one at distance `by` along the ring.
   constexpr value_id passed_on(writing& w, const ring& r, value_id v, std::int64_t by) {
     collective what;
     what.kind = collective::permute;
@@ -324,7 +331,8 @@ class making_rings {
     w.to->ops.back().marks = w.marks;
     return y;
   }
-  /// On device i, where block (i + k) mod n begins. (All ends of a loop have blocks of one size.)
+  /// On device i, the start of block (i + k) mod n. All operands and results of a loop have blocks
+  /// of the same size.
   constexpr value_id start(writing& w, const ring& r, std::int64_t block, std::int64_t k) {
     if (w.own < 0) {
       axis_list axes;
@@ -338,7 +346,7 @@ class making_rings {
     const value_id around[] = {append(w, def<op::add>, sum, {}, number_type), w.end};
     return append(w, def<op::remainder>, around, {}, number_type);
   }
-  /// `first` and a start for each dimension: that of block k along `dim`.
+  /// Appends to `first` a start for each dimension: that of block k along `dim`.
   constexpr vec<value_id> with_starts(writing& w, const ring& r, vec<value_id> first,
                                       const shape& s, int dim, std::int64_t block, std::int64_t k) {
     const value_id at = start(w, r, block, k);
@@ -346,7 +354,7 @@ class making_rings {
     for (int d = 0; d < s.rank; ++d) first.push_back(d == dim ? at : w.zero);
     return first;
   }
-  /// Block k of a value along a dimension; no_dim: all of it.
+  /// Returns block k of a value along a dimension, or the value itself for no_dim.
   constexpr value_id part(writing& w, const ring& r, value_id v, int dim, std::int64_t k) {
     if (dim == no_dim) return v;
     tensor_type type = w.to->type(v);
@@ -383,7 +391,8 @@ class making_rings {
   }
 };
 
-/// Rewrites a lowered program, its notes and its counts.
+/// Turns collectives of a lowered program into rings, and updates its notes and counts. Returns the
+/// number of rings.
 template <class Worth>
 constexpr int make_rings(lowered& l, const Worth& worth) {
   vec<collective_note> notes;

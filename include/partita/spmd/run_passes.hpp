@@ -12,21 +12,21 @@
 
 namespace partita::spmd_detail {
 
-/// What became of the collectives that communicate; they are numbered in the order of the text,
-/// those of nested programs in their place.
+/// Maps the collectives that communicate to those after a pass. They are numbered in the order of
+/// the text, including nested programs.
 struct renumbering {
   vec<int> order;   ///< new number -> old number
-  vec<int> joined;  ///< by old number: the old number of the one that it is part of now, or -1
+  vec<int> joined;  ///< by old number: the old number of the one that it was joined with, or -1
   int changed = 0;
 };
 
-/// A pass over a program and those nested in it; these first, since they may run often. Cost: that
-/// of the pass, each program looked at once however deep it is.
+/// Runs a pass over a program and its nested programs, innermost first, because they may run often.
+/// Cost: that of the pass; each program is visited once, independent of depth.
 template <class MakeRewrite>
 class nested_pass {
  public:
-  /// `make(program, bytes, nested)` gives the rewrite of a program whose peak may be so many bytes;
-  /// `nested` is live_bytes::inside, and empty unless the pass asks for memory.
+  /// `make(program, bytes, nested)` returns the rewrite of a program whose peak may be `bytes`.
+  /// `nested` is live_bytes::inside, and is empty unless `asks_for_memory`.
   constexpr nested_pass(const MakeRewrite& make, bool asks_for_memory)
       : make_(make), asks_for_memory_(asks_for_memory) {}
 
@@ -36,18 +36,18 @@ class nested_pass {
   }
 
  private:
-  /// A collective, by its old number, or those of a nested program.
+  /// One collective, by its old number, or all collectives of a nested program.
   struct entry {
     int number = -1, list = -1;
   };
   struct outcome {
-    int list = -1;             ///< of its collectives, in the new order
+    int list = -1;             ///< the index of its collectives, in the new order
     vec<std::int64_t> nested;  ///< live_bytes::inside, if the pass asks for memory
   };
   const MakeRewrite& make_;
   bool asks_for_memory_;
   renumbering result_;
-  int next_ = 0;  ///< old number of the next collective
+  int next_ = 0;  ///< the old number of the next collective
   vec<vec<entry>> lists_;
 
   constexpr outcome rewritten_in(program& p, std::int64_t bound) {
@@ -55,9 +55,9 @@ class nested_pass {
     outcome now;
     if (asks_for_memory_) now.nested.resize(count, 0);
     vec<entry> inside;
-    vec<int> begin(count, 0), end(count, 0);  // of an op's in `inside`
+    vec<int> begin(count, 0), end(count, 0);  // by op: a range in `inside`
     const bool bounded = bound != sharing::no_bound;
-    vec<std::int64_t> room;  // for what is nested in an op
+    vec<std::int64_t> room;  // by op: the bytes available to its nested programs
     if (bounded && !p.regions.empty()) {
       const live_bytes live(p, now.nested);
       for (std::int64_t each : live.during)
@@ -71,7 +71,7 @@ class nested_pass {
       }
       for (int r = 0; r < p.op(o).region_count; ++r) {
         program& q = p.regions[p.op(o).region_begin + r];
-        std::int64_t arguments = 0;  // they are alive outside, too
+        std::int64_t arguments = 0;  // they are also live outside
         for (int i = 0; i < q.input_count(); ++i)
           arguments = saturating_add(arguments, q.input_type(i).bytes());
         const outcome of = rewritten_in(q, bounded ? saturating_add(room[o], arguments) : bound);
@@ -108,10 +108,10 @@ class nested_pass {
   }
 };
 
-/// Runs the passes that are on, in their order; after each calls `done(renumbering, report)`, which
-/// fills in the collectives.
+/// Runs the selected passes in order. After each pass calls `done(renumbering, report)`, which
+/// completes the report.
 ///
-/// Errors    C003 live memory is above the bound before a gather is shared
+/// Errors    C003 live memory exceeds the bound before a gather is shared
 template <class Done>
 constexpr failure run_passes(program& p, const mesh& m, const passes& options, const Done& done) {
   failure f;
@@ -147,7 +147,7 @@ constexpr failure run_passes(program& p, const mesh& m, const passes& options, c
     return f;
   }
   if (which != shared_uses::all) {
-    // What is moved before it is gathered stays so.
+    // movement ops before gathers stay in place
   } else if (!bounded) {
     lift_gathers(p, m);
   } else if (program q = p; lift_gathers(q, m)) {

@@ -12,14 +12,14 @@
 
 namespace partita::spmd_detail {
 
-/// Which gathers are for uses next to each other. A gather is for the op that reads it first.
+/// Finds gathers whose uses are adjacent. A gather belongs to the first op that reads it.
 ///
-/// Uses are next to each other if nothing is gathered in between but for themselves, nor can be: no
-/// program is nested there. They are alike if they are the same op with the value at the same
-/// place, by others: x wq, x wk and x wv, or the gradients of these weights, are one product by a
-/// larger matrix, written as several, and gather x as often as that would. A gradient dy that is
-/// used for that of the weights (h dy) and for that of what went in (dy w) is needed by two ops of
-/// their own.
+/// Uses are adjacent if no other value is gathered between them, and no nested program, which could
+/// gather, is between them. They are alike if they are the same op with the value at the same
+/// operand, and different other operands. Examples are x wq, x wk and x wv, or the gradients of
+/// these weights: they are one product with a larger matrix, written as several, and should gather
+/// x as often as that product. In contrast, a gradient dy that is used for the gradient of the
+/// weights (h dy) and of the input (dy w) has two unlike uses.
 ///
 /// Cost: linear in ops.
 class gather_uses {
@@ -43,7 +43,7 @@ class gather_uses {
       number_[o] = number;
     }
   }
-  /// Of two gathers of the same value in the same way, the first one first.
+  /// True if two gathers of the same value in the same way may share. `a` must come first.
   constexpr bool may_share(op_id a, op_id b, shared_uses which) const {
     if (which == shared_uses::all) return true;
     if (which == shared_uses::none || number_[b] - number_[a] > 1 || reader_[b] < 0) return false;
@@ -52,15 +52,15 @@ class gather_uses {
 
  private:
   const program& p_;
-  vec<op_id> reader_;  ///< by gather: the op that it is for, or -1
-  vec<int> number_;    ///< by gather: the same for those that are for one op, in their order
+  vec<op_id> reader_;  ///< by gather: the op it belongs to, or -1
+  vec<int> number_;    ///< by gather: equal for gathers that belong to one op; increasing
 
   constexpr bool alike(op_id a, op_id b) const {
     const op_id f = reader_[a], g = reader_[b];
     return p_.op(f).def == p_.op(g).def && p_.op(f).operand_count == p_.op(g).operand_count &&
            same_elements(p_.attrs(f), p_.attrs(g)) && place(a) == place(b);
   }
-  /// Among the operands of the op that it is for.
+  /// The index of the gathered value among the operands of the op it belongs to.
   constexpr int place(op_id gather) const {
     const auto operands = p_.operands(reader_[gather]);
     int i = 0;
@@ -69,12 +69,12 @@ class gather_uses {
   }
 };
 
-/// Calls f(gather, the next one that gives the same) for those whose uses may share.
+/// Calls f(gather, the next gather with the same result) for each pair whose uses may share.
 template <class F>
 constexpr void for_each_shared_pair(const program& p, shared_uses which, const F& f) {
   if (which == shared_uses::none) return;
   vec<op_id> latest(p.types.size(), -1);  // by value: the last op so far that gathers it
-  vec<op_id> previous(p.ops.size(), -1);  // by gather: the one before of the same value
+  vec<op_id> previous(p.ops.size(), -1);  // by gather: the previous one of the same value
   bool again = false;
   for (op_id o = 0; o < p.op_count(); ++o) {
     if (!p.is(o, collective::all_gather)) continue;
@@ -91,7 +91,7 @@ constexpr void for_each_shared_pair(const program& p, shared_uses which, const F
   }
 }
 
-/// Is there anything to share, in the program or in those nested in it? Cost: linear in ops.
+/// True if the program or its nested programs have gathers to share. Cost: linear in ops.
 constexpr bool has_shared_pair(const program& p, shared_uses which) {
   bool found = false;
   for_each_shared_pair(p, which, [&](op_id, op_id) { found = true; });
@@ -101,22 +101,22 @@ constexpr bool has_shared_pair(const program& p, shared_uses which) {
 
 /// a = all_gather(x), ..., b = all_gather(x) => a for b
 ///
-/// (x, or, where all uses share, what x becomes by reshapes, transposes and reverses: see
+/// (If all uses share, x may also be reshaped, transposed or reversed before: see
 /// lift_gathers.hpp.)
 ///
-/// When: both gather the same axes of the same dimensions, their uses are among those that are to
-/// share (see gather_uses), and live memory between the last use of
-/// a and b stays at or below the bound; where that last use writes its result over a, at it, too.
-/// Pairs with the fewest ops in between come first. (It is computed from above: that the second
-/// operand may die earlier is not counted.) An op that reads a and b reads one value then, which
-/// other kernels may compute again; where the peak rises above the bound so, the first pairs count
-/// with which it does not. Why: half the communication, for memory. It ends since each pair is
-/// visited once, and that many pairs are found by halves.
+/// When: both gather the same axes of the same dimensions, their uses may share (see gather_uses),
+/// and live memory between the last use of a and b stays at or below the bound; at the last use of
+/// a too, if its result would overwrite a. Pairs with the fewest ops in between come first. The
+/// memory is an upper bound: an earlier end of the second operand is not counted. An op that reads
+/// a and b then reads a single value, which other kernels may recompute. If the peak exceeds the
+/// bound for that reason, only as many of the first pairs are shared as keep it. Why: it
+/// halves the communication at the expense of memory. It ends because each pair is visited once and
+/// the number of pairs is found by bisection.
 class sharing {
  public:
   static constexpr std::int64_t no_bound = INT64_MAX;
 
-  /// `nested`: live_bytes::inside; not looked at without a bound.
+  /// `nested`: live_bytes::inside; unused without a bound.
   constexpr sharing(const program& p, shared_uses which, std::int64_t bound,
                     const vec<std::int64_t>& nested)
       : p_(p), which_(which), bound_(bound), nested_(nested) {}
@@ -131,28 +131,28 @@ class sharing {
   }
 
  private:
-  /// A gather, and the next one that gives the same.
+  /// A gather, and the next gather with the same result.
   struct pair {
     op_id first = -1, second = -1;
-    int wait = 0;  ///< ops in between
+    int wait = 0;  ///< the number of ops in between
   };
   const program& p_;
   shared_uses which_;
   std::int64_t bound_;
   const vec<std::int64_t>& nested_;
-  vec<pair> pairs_;  ///< those to share, the first to come first
+  vec<pair> pairs_;  ///< the pairs to share, best first
   vec<pair> in_program_order_;
 
   constexpr void find_pairs() {
     for_each_shared_pair(p_, which_, [&](op_id a, op_id b) { pairs_.push_back({a, b, 0}); });
     in_program_order_ = pairs_;
   }
-  /// The first `count` pairs shared.
+  /// The rewrite that shares the first `count` pairs.
   constexpr rewrite without(std::size_t count) const {
     vec<char> dropped(p_.ops.size(), 0);
     for (std::size_t i = 0; i < count; ++i) dropped[pairs_[i].second] = 1;
     rewrite w(p_);
-    vec<op_id> kept(p_.ops.size(), -1);  // by gather: the one that stands for it
+    vec<op_id> kept(p_.ops.size(), -1);  // by gather: its replacement
     for (const pair& each : in_program_order_) {
       const op_id stands = kept[each.first] >= 0 ? kept[each.first] : each.first;
       if (!dropped[each.second]) continue;
@@ -167,7 +167,7 @@ class sharing {
   constexpr bool is_within_bound(const rewrite& w) const {
     return live_bytes(rewritten_alone(p_, w), rewritten(nested_, w)).peak() <= bound_;
   }
-  /// As many of the first pairs as are found by halves to stay at or below the bound.
+  /// Shares as many of the first pairs as bisection finds to stay at or below the bound.
   constexpr rewrite fewer() const {
     rewrite best = without(0);
     std::size_t most = 0, too_many = pairs_.size();
@@ -195,7 +195,7 @@ class sharing {
   constexpr op_id last_use(const pair& each, const live_bytes& live) const {
     return live.last_use[p_.op(each.first).result];
   }
-  /// Stable, by counting.
+  /// A stable counting sort.
   constexpr void sort_by_wait(const live_bytes& live) {
     vec<int> begin(p_.ops.size() + 2, 0);
     for (pair& each : pairs_) {
@@ -208,7 +208,7 @@ class sharing {
     for (const pair& each : pairs_) sorted[begin[each.wait]++] = each;
     pairs_ = static_cast<vec<pair>&&>(sorted);
   }
-  /// Is there room to keep the first value until the second is made? Then it is taken.
+  /// True if there is room to keep the first value until the second is produced; then reserves it.
   constexpr bool fits(const pair& each, const live_bytes& live, range_maximum& during) const {
     const value_id kept = p_.op(each.first).result;
     const std::int64_t bytes = p_.type(kept).bytes();

@@ -1,4 +1,4 @@
-/// The pass that moves small operands in place of large ones.
+/// The pass that moves small operands instead of large ones.
 ///
 /// Source    Pope et al., "Efficiently scaling transformer inference" (2022), section 3.2:
 ///           weight-stationary and weight-gathered layouts
@@ -17,26 +17,26 @@
 
 namespace partita::spmd_detail {
 
-/// y = x * all_gather(w), w tiled along what y has     => y = all_to_all(all_gather(x) * w)
-/// y = x * all_gather(w), w tiled along what is summed => y = reduce_scatter(all_to_all(x) * w)
-/// reduce_scatter(x * y)                               => all_to_all(x) * all_gather(y)
+/// y = x * all_gather(w), w tiled along a dimension of y => y = all_to_all(all_gather(x) * w)
+/// y = x * all_gather(w), w tiled along a summed dimension => y = reduce_scatter(all_to_all(x) * w)
+/// reduce_scatter(x * y) => all_to_all(x) * all_gather(y)
 ///
-/// (`*`: a dot_general or a convolution. x is gathered along a dimension that w does not have, a
-/// batch; in the third rule x and y are, along one that is summed.)
+/// (`*` is a dot_general or a convolution. x is gathered along a dimension that w does not have, a
+/// batch; in the third rule x and y are gathered along a summed one.)
 ///
-/// When: a device sends fewer bytes, by so many at least, than by all gathers of w together (of
-/// itself, or reshaped, transposed or reversed), none of which is left; and what moves is another
-/// piece on every device (of copies each device would make a result for another one, and kernels
-/// round differently in different places). In a loop w is not what is handed to the loop's body,
-/// since that can be gathered once in front of the loop. Why: where
-/// activations are smaller than weights, weights need not move; and each device reads a piece of
-/// them. It ends since each op is looked at once. As many or more collectives, of smaller values;
-/// sums are of other parts, in another order.
+/// When: a device sends at least `stationary_above` bytes less than for all gathers of w together
+/// (of w itself, or reshaped, transposed or reversed), and all of these gathers disappear. The
+/// moved value must be a different shard on every device: with copies, each device would compute
+/// results for another one, and kernels round differently at different positions. In a loop, w must
+/// not be an input of the loop's body, because its gather can be hoisted out of the loop. Why: if
+/// activations are smaller than weights, the weights need not move, and each device reads only its
+/// shard of them. It ends because each op is visited once. The number of collectives stays equal or
+/// grows, but their values are smaller; sums have other terms, in another order.
 ///
 /// Cost      linear in ops and operands
 class keeping_stationary {
  public:
-  /// `varies`: over which axes its values do.
+  /// `varies`: the axes over which each value varies.
   constexpr keeping_stationary(program& p, const mesh& m, const varying_sets& varies,
                                const passes& on, const program& source,
                                const vec<collective_note>& notes, std::size_t& next,
@@ -51,8 +51,8 @@ class keeping_stationary {
         nested_(nested),
         planner_(p, m) {}
 
-  /// Rewrites the program and those nested in it; gives how many ops it changed, and appends what
-  /// became of their notes to `made`.
+  /// Rewrites the program and its nested programs. Returns the number of ops changed, and appends
+  /// the new notes to `made`.
   constexpr int run(vec<collective_note>& made) {
     prepare();
     keep_gathered();
@@ -61,21 +61,21 @@ class keeping_stationary {
   }
 
  private:
-  /// Gathers of one value along the same axes, itself or as it is moved.
+  /// Gathers of one value along the same axes, possibly after movement ops.
   struct group {
-    std::int64_t gathers = 0, bytes = 0;  ///< bytes of the piece
+    std::int64_t gathers = 0, bytes = 0;  ///< bytes of the shard
     std::int64_t cost = 0, members = 1;
     bool possible = true;
     axis_set along;
-    int previous = -1;  ///< of the same value
+    int previous = -1;  ///< the previous group of the same value
   };
   struct moved_value {
     movement how;
-    layout along;  ///< of the collective
+    layout along;  ///< the axes of the collective
     value_id made = -1;
-    int previous = -1;  ///< of the same value
+    int previous = -1;  ///< the previous entry of the same value
   };
-  static constexpr int most_moves = 8;  // (Chains that many gathers end are walked often.)
+  static constexpr int most_moves = 8;  // a limit, because a chain may end in many gathers
 
   program& p_;
   const varying_sets& varies_;
@@ -83,20 +83,20 @@ class keeping_stationary {
   const passes& on_;
   const program& source_;
   const vec<collective_note>& notes_;
-  std::size_t& next_;  ///< of `notes_`
+  std::size_t& next_;  ///< index in `notes_`
   bool nested_;
   stationary_planner planner_;
   int changed_ = 0;
-  vec<int> note_of_;          ///< by op that communicates
-  vec<stationary_op> plans_;  ///< those that are possible
-  vec<int> plan_of_;          ///< by op, or -1
-  vec<op_id> settles_;        ///< by op that is not needed any more: the op that it stands next to
-  vec<int> uses_;             ///< by value
+  vec<int> note_of_;          ///< by op that communicates: its note
+  vec<stationary_op> plans_;  ///< the possible plans
+  vec<int> plan_of_;          ///< by op: its plan, or -1
+  vec<op_id> settles_;        ///< by collective that is removed: the op whose rewrite replaces it
+  vec<int> uses_;             ///< by value: the number of uses
   vec<group> groups_;
-  vec<int> group_of_;  ///< by gather
+  vec<int> group_of_;  ///< by gather: its group
   vec<moved_value> moved_;
-  vec<int> latest_moved_;  ///< by value: the last of `moved_`
-  op_marks marks_;         ///< of the op that is written
+  vec<int> latest_moved_;  ///< by value: its last entry in `moved_`
+  op_marks marks_;         ///< the marks of the op being written
 
   constexpr void prepare() {
     const auto count = p_.ops.size();
@@ -110,26 +110,27 @@ class keeping_stationary {
     for (const auto& out : p_.outputs) ++uses_[out.value];
   }
 
-  // ---- What is worth it ----------------------------------------------------------------------
+  // ---- Profit -----------------------------------------------------------------------------------
 
   constexpr bool worth(std::int64_t before, std::int64_t now, std::int64_t n) const {
     return before > now && (before - now) / n * (n - 1) >= on_.stationary_above;
   }
-  /// In front of what only moves its elements.
+  /// The value before any movement ops.
   constexpr value_id root(value_id v) const {
     for (int i = 0; i < most_moves && is_movement(p_, p_.producer(v)); ++i)
       v = p_.operand(p_.producer(v), 0);
     return v;
   }
   constexpr void find_groups() {
-    vec<int> latest(p_.types.size(), -1);  // by value: the last group
+    vec<int> latest(p_.types.size(), -1);  // by value: its last group
     for (op_id o = 0; o < p_.op_count(); ++o) {
       if (!p_.is(o, collective::all_gather)) continue;
       group_of_[o] = group_with(o, latest[root(p_.operand(o, 0))]);
       ++groups_[group_of_[o]].gathers;
     }
   }
-  /// The group of a gather, of those of one value; the last of them may be new.
+  /// Returns the group of a gather. `latest` is the last group of its value, and is updated if a
+  /// group is added.
   constexpr int group_with(op_id gather, int& latest) {
     const axis_set along = p_.collective_of(gather).along();
     for (int k = latest; k >= 0; k = groups_[k].previous)
@@ -178,7 +179,7 @@ class keeping_stationary {
     g.cost = saturating_add(g.cost, plan.cost);
     add_plan(o, plan);
   }
-  /// Are operands that move another piece on every device?
+  /// True if the operands to be moved are different shards on every device.
   constexpr bool moves_pieces(op_id o, const stationary_op& plan) const {
     const axis_set along = axes_of(mesh_, plan.along);
     for (int i = 0; i < 2; ++i)
@@ -194,7 +195,8 @@ class keeping_stationary {
     settles_[not_needed] = beside;
     ++changed_;
   }
-  /// (Where memory is bounded, gathers may not be shared: as many are compared as there are.)
+  /// Where memory is bounded, gathers may not be shared, so that the actual number of gathers
+  /// counts.
   constexpr bool worth_keeping(const group& g) const {
     const bool shared = on_.share_gathers == shared_uses::all && on_.memory_bound == 0;
     const auto once = saturating_multiply(g.bytes, g.members);
@@ -218,7 +220,7 @@ class keeping_stationary {
 
   // ---- Writing -------------------------------------------------------------------------------
 
-  /// Gives how many ops of nested programs were changed.
+  /// Writes the program; returns the number of ops changed in nested programs.
   constexpr int write(vec<collective_note>& made) {
     program q;
     program_copier copy(p_, q);
@@ -253,7 +255,7 @@ class keeping_stationary {
       copy.op(o);
     } else if (p_.is(plans_[plan_of_[o]].settled, collective::all_gather)) {
       copy.renamed[result] = write_stationary(o, copy, q, made);
-    }  // (else where its result is scattered)
+    }  // otherwise written in place of its reduce_scatter
   }
   constexpr value_id write_stationary(op_id o, program_copier& copy, program& q,
                                       vec<collective_note>& made) {
@@ -266,7 +268,7 @@ class keeping_stationary {
     vec<value_id> operands;
     for (int i = 0; i < 2; ++i) {
       value_id v = p_.operand(o, i);
-      if (p_.producer(v) == plan.settled) v = p_.operand(plan.settled, 0);  // the piece
+      if (p_.producer(v) == plan.settled) v = p_.operand(plan.settled, 0);  // the shard
       if (known) note.value = source_.operand(note.op, i);
       operands.push_back(moved(v, plan.operands[i], plan.along, note, copy, q, made));
     }
@@ -286,7 +288,7 @@ class keeping_stationary {
     q.ops.back().marks = marks_;
     return y;
   }
-  /// A value of `p_`, once for all ops that need it so.
+  /// Moves a value of `p_`, once for all ops that need it in the same way.
   constexpr value_id moved(value_id v, const movement& how, const layout& along,
                            collective_note& note, program_copier& copy, program& q,
                            vec<collective_note>& made) {
@@ -301,7 +303,7 @@ class keeping_stationary {
   }
 };
 
-/// Rewrites a lowered program, its notes and counts.
+/// Runs the pass over a lowered program, and updates its notes and counts.
 constexpr void keep_stationary(lowered& l, const program& source, const passes& on) {
   pass_report report;
   report.name = "stationary";

@@ -1,5 +1,5 @@
-/// How products are computed where the larger operand stays in pieces: by which collectives the
-/// other operand and the result are moved instead.
+/// Plans for products whose larger operand stays sharded: the collectives that move the other
+/// operand and the result instead.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace partita::spmd_detail {
 
-/// How a value is moved among n devices: along the same axes one dimension is gathered, another one
-/// sliced; what is only sliced is a sum that is scattered.
+/// The movement of a value among n devices: one dimension is gathered and another one sliced along
+/// the same axes. If only `sliced` is set, the value is a sum that is scattered.
 ///
 /// Shapes    (g, s) -> (g n, s / n)
 struct movement {
@@ -28,7 +28,7 @@ struct movement {
     if (sliced != no_dim) t.shape[sliced] /= n;
     return t;
   }
-  /// `along`: the axes, whatever their dimensions.
+  /// `along` has the axes; its dimensions are ignored.
   constexpr collective over(const layout& along) const {
     collective what;
     what.kind = kind();
@@ -39,33 +39,33 @@ struct movement {
     for (const auto& e : along) what.axes.push_back(e.axis, sliced == no_dim ? gathered : sliced);
     return what;
   }
-  /// Of a value of so many bytes: what a device sends, times n / (n - 1).
+  /// The bytes that a device sends for a value of `bytes` bytes, times n / (n - 1).
   constexpr std::int64_t cost(std::int64_t bytes, std::int64_t n) const {
     if (none()) return 0;
     return kind() == collective::all_gather ? saturating_multiply(bytes, n) : bytes;
   }
 };
 
-/// An op of two operands, linear in both, as it is to be: its operands are moved first, its result
-/// behind it.
+/// The plan for an op that is linear in both of its operands: the operands are moved before it, the
+/// result after it.
 struct stationary_op {
   movement operands[2], result;
   layout along;
-  tensor_type made;       ///< its result, before that is moved
-  op_id settled = -1;     ///< the collective that is not needed any more
-  std::int64_t cost = 0;  ///< as movement::cost
+  tensor_type made;       ///< the type of its result, before that is moved
+  op_id settled = -1;     ///< the collective that is removed
+  std::int64_t cost = 0;  ///< in the unit of movement::cost
 };
 
-/// Finds such ways for one op at a time: dot_generals and convolutions, each in time of its
-/// factors.
+/// Plans one op at a time, a dot_general or a convolution. Cost: linear in its factors.
 ///
-/// Of a factor of the op (see ir/tile_map.hpp) asks which operands, 0 and 1, and whether the result
-/// has a dimension of it.
+/// It looks for factors (see ir/tile_map.hpp) that a given subset of operand 0, operand 1 and
+/// result have.
 class stationary_planner {
  public:
   constexpr stationary_planner(const program& p, const mesh& m) : p_(p), mesh_(m), loops_(p) {}
 
-  /// Of an op whose operand `i` is gathered: that stays a piece. False: there is no way.
+  /// Plans an op whose operand `i` is gathered, so that the operand stays sharded. Returns false if
+  /// that is impossible.
   constexpr bool gathered(op_id o, int i, op_id gather, stationary_op& plan) {
     const collective what = p_.collective_of(gather);
     const int tiled = dim_of_all(what.axes), other = 1 - i;
@@ -78,7 +78,8 @@ class stationary_planner {
     finish(o, gather, {loops_.dim(batch, result), loops_.dim(f, result)}, plan);
     return true;
   }
-  /// Of an op whose result, a sum, is scattered: only a piece is made. False: there is no way.
+  /// Plans an op whose result is a sum that is scattered, so that only a shard is computed. Returns
+  /// false if that is impossible.
   constexpr bool scattered(op_id o, op_id scatter, stationary_op& plan) {
     const collective what = p_.collective_of(scatter);
     const int tiled = dim_of_all(what.axes);
@@ -96,9 +97,9 @@ class stationary_planner {
 
   const program& p_;
   const mesh& mesh_;
-  product_loops loops_;  ///< of the op that is looked at
+  product_loops loops_;  ///< the loops of the op being planned
 
-  /// The first factor that these have, and no others, or -1.
+  /// The first factor that exactly the given operands, and the result if `of_result`, have; or -1.
   constexpr int factor_of(bool first, bool second, bool of_result) const {
     for (int f = 0; f < loops_.count(); ++f)
       if (loops_.has(f, 0) == first && loops_.has(f, 1) == second &&
@@ -108,12 +109,13 @@ class stationary_planner {
         return f;
     return -1;
   }
-  /// Does just one of two have this factor, which the result has or which is summed?
+  /// True if exactly one of two operands or results has factor `f`, and the factor is in the result
+  /// or summed.
   constexpr bool in_one_of(int f, int a, int b) const {
     return loops_.has(f, a) != loops_.has(f, b) && loops_.alone(f, loops_.has(f, a) ? a : b) &&
            (loops_.has(f, result) || loops_.sums(f));
   }
-  /// `made`: how what the op makes differs from what it makes now.
+  /// `made` describes how the type of the op's result changes.
   constexpr void finish(op_id o, op_id settled, const movement& made, stationary_op& plan) const {
     const collective what = p_.collective_of(settled);
     const std::int64_t n = what.members(mesh_);

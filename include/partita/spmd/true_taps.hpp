@@ -1,5 +1,5 @@
-/// Ops that reduce positions of which some lie behind the end of a padded dimension, while they
-/// slide over elements that may be infinite: those behind the end are left out.
+/// Ops that reduce over padding while they slide over elements that may be infinite: excludes the
+/// padding from the reduction.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,22 @@
 
 namespace partita::spmd_detail {
 
-/// Appends to a device-local program what a device does of an op.
+/// Appends to a device-local program a device's share of an op.
 ///
-/// Of `size` taps in blocks some devices have all of a block, at most one has the first r =
-/// size mod block, the others have none:
+/// Let `size` taps be divided into blocks. Some devices have a full block, at most one has the
+/// first r = size mod block taps, and the others have no taps:
 ///
 ///     f(x, w)  =>  select(start < size, f(x, w[:r]), 0)
 ///                + select(start + block <= size, f(x, w[r:]), 0)
 ///
-/// Taps that no device cuts are `size`. Without taps behind an end it is the op.
+/// If the taps are not sharded, the op uses the first `size` taps. Without padding among the taps,
+/// the op is unchanged.
 class true_taps {
  public:
   constexpr true_taps(const loop_program& c, op_id o) : c_(c), o_(o), all_(c.padded_taps_of(o)) {}
 
   constexpr bool any() const { return !all_.empty(); }
-  /// `attrs` and `to`: those of the device's piece.
+  /// `attrs` and `to` are those of the device's shard.
   constexpr value_id append(program& out, const vec<value_id>& operands,
                             span<const std::int64_t> attrs, const tensor_type& to) const {
     vec<std::int64_t> own(attrs.begin(), attrs.end());
@@ -46,7 +47,7 @@ class true_taps {
                          span<const std::int64_t> attrs, const tensor_type& type) const {
     return append_for(out, like().marks, def, operands, attrs, type);
   }
-  /// From those of a factor on.
+  /// Appends the op restricted by the factors from index `i` on.
   constexpr value_id append(program& out, std::size_t i, const vec<value_id>& operands,
                             const vec<std::int64_t>& attrs, const tensor_type& to) const {
     if (i == all_.size())
@@ -88,7 +89,7 @@ class true_taps {
     const value_id operands[] = {x};
     return add(out, def<op::slice>, operands, {bounds, 2 * rank}, t);
   }
-  /// What the first `n` devices of a row make; on the others nothing.
+  /// Returns x on the first `n` devices of a row, and the combiner's neutral element on the others.
   constexpr value_id on_first(program& out, const padded_taps& taps, std::int64_t n,
                               std::int64_t pieces, value_id x) const {
     if (n >= pieces) return x;

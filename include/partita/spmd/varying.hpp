@@ -1,4 +1,4 @@
-/// Over which mesh axes the values of a device-local program vary.
+/// The mesh axes over which the values of a device-local program vary.
 #pragma once
 
 #include <partita/ir/wires.hpp>
@@ -7,7 +7,7 @@
 
 namespace partita {
 
-/// A set of axes; axes of size 1 never belong to one.
+/// The set of one axis, or an empty set if the axis has size 1.
 constexpr axis_set one_axis(const mesh& m, int axis) {
   return m.size(axis) > 1 ? axis_set::of(axis) : axis_set{};
 }
@@ -17,8 +17,8 @@ constexpr axis_set axes_of(const mesh& m, const layout& l) {
   return s;
 }
 namespace spmd_detail {
-/// Of a renumbered permute: axes that number those who get something where axes of the operand
-/// number the senders.
+/// The axes over which the result of a renumbered permute varies because `operand` varies: axes
+/// that number the receivers where axes of the operand number the senders.
 constexpr axis_set varies_renumbered(const mesh& m, const collective& what, axis_set operand) {
   axis_set varies;
   std::int64_t to_end = 1;
@@ -37,7 +37,7 @@ constexpr axis_set varies_renumbered(const mesh& m, const collective& what, axis
 }
 }  // namespace spmd_detail
 
-/// Over which axes the result of a collective varies.
+/// The axes over which the result of a collective varies.
 constexpr axis_set varies_after(const mesh& m, const collective& what, axis_set operand) {
   const axis_set used = axes_of(m, what.axes);
   if (what.kind == collective::permute && what.map.form == device_map::renumbered)
@@ -48,7 +48,8 @@ constexpr axis_set varies_after(const mesh& m, const collective& what, axis_set 
 
 namespace spmd_detail {
 
-/// Over which axes the results of an op without nested programs vary: f(result, axes).
+/// Calls f(result, axes) with the axes over which each result of an op without nested programs
+/// varies.
 template <class F>
 constexpr void for_varying_results(const program& p, op_id o, const mesh& m,
                                    span<const axis_set> operands, const F& f) {
@@ -68,7 +69,7 @@ constexpr void for_varying_results(const program& p, op_id o, const mesh& m,
 
 }  // namespace spmd_detail
 
-/// Over which axes the inputs of one of an op's nested programs vary, if its wires vary over these.
+/// The axes over which the inputs of a nested program vary, given those of the op's wires.
 constexpr vec<axis_set> varying_inputs(const program& p, op_id o, int region, const wire_list& list,
                                        span<const axis_set> wires) {
   vec<axis_set> inputs(p.region(o, region).inputs.size(), axis_set());
@@ -78,31 +79,31 @@ constexpr vec<axis_set> varying_inputs(const program& p, op_id o, int region, co
   return inputs;
 }
 
-/// Over which axes the values of a program vary, and those of the programs nested in it.
+/// The axes over which the values of a program and its nested programs vary.
 struct varying_sets {
   vec<axis_set> values;      ///< by value
-  vec<varying_sets> nested;  ///< as program::regions
+  vec<varying_sets> nested;  ///< indexed like program::regions
 };
 
-/// Finds them, if the inputs vary over these. `sets`: empty, or what was found where inputs varied
+/// Computes the sets from those of the inputs. `sets` is empty, or the result for inputs that vary
 /// over fewer axes.
 ///
-/// What is carried around a loop takes some rounds to settle; a nested program is looked at again
-/// only where its inputs vary over more axes than before.
+/// Values carried around a loop take several rounds to converge; a nested program is visited again
+/// only if its inputs vary over more axes than before.
 ///
-/// Cost      linear in ops and operands, those of nested programs too, times the rounds
+/// Cost      linear in ops and operands, including those of nested programs, times the rounds
 constexpr void find_varying(const program& p, const mesh& m, span<const axis_set> inputs,
                             varying_sets& sets);
 
 namespace spmd_detail {
 
-/// Over which axes the wires of an op vary. `nested`: the sets of its nested programs.
+/// The axes over which the wires of an op vary. `nested` has the sets of its nested programs.
 constexpr vec<axis_set> settled_wires(const program& p, op_id o, const mesh& m,
                                       const wire_list& list, span<const axis_set> operands,
                                       varying_sets* nested) {
   vec<axis_set> wires(list.wires.size(), axis_set());
   const auto count = p.op(o).region_count;
-  const auto leave = [&](int r) {  // Gives whether a wire varies over more.
+  const auto leave = [&](int r) {  // returns true if a wire now varies over more axes
     if (nested[r].values.empty()) return false;
     const program& inside = p.region(o, r);
     bool more = false;
@@ -165,14 +166,14 @@ constexpr void find_varying(const program& p, const mesh& m, span<const axis_set
   }
 }
 
-/// Over which axes the values of a program vary if its inputs vary over these; by value.
+/// The axes over which each value of a program varies, given those of the inputs.
 constexpr vec<axis_set> varying_values(const program& p, const mesh& m,
                                        span<const axis_set> inputs) {
   varying_sets sets;
   find_varying(p, m, inputs, sets);
   return static_cast<vec<axis_set>&&>(sets.values);
 }
-/// Over which axes the wires of an op with nested programs vary, if its operands vary over these.
+/// The axes over which the wires of an op with nested programs vary, given those of its operands.
 constexpr vec<axis_set> varying_wires(const program& p, op_id o, const mesh& m,
                                       const wire_list& list, span<const axis_set> operands) {
   vec<varying_sets> nested;

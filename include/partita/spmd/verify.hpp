@@ -10,7 +10,7 @@ namespace partita {
 
 namespace spmd_detail {
 
-/// Are its axes those of the mesh, and its dimensions those of a tensor of this rank?
+/// True if all axes belong to the mesh and all dimensions are below `rank`.
 constexpr bool names_known(const collective& c, const mesh& m, int rank) {
   bool known = c.gathered < rank && c.sliced < rank;
   for (const auto& l : {c.axes, c.from})
@@ -32,7 +32,7 @@ constexpr failure verify_collectives(const program& p, const mesh& m) {
       const tensor_type from = p.type(p.operand(o, r)), to = p.type(n.result + r);
       if (from.element != to.element || what.after(from.shape, m) != to.shape)
         f.record("P001", "internal error: ", n.def->name, " takes ", from, " to ", to,
-                 ", which its axes do not; please report");
+                 ", but its axes do not; please report");
     }
   }
   return f;
@@ -40,8 +40,9 @@ constexpr failure verify_collectives(const program& p, const mesh& m) {
 
 }  // namespace spmd_detail
 
-/// Checks a device-local program: that of its ops, as `verify(program)` does, and that collectives
-/// give the types that the sizes of their axes say.
+/// Checks a device-local program: the invariants of its ops, as `verify(program)` does, and that
+/// the types of each collective agree with the sizes of its axes. Returns P001, an internal error,
+/// if not.
 constexpr failure verify(const device_program& d) {
   failure f = verify(d.local);
   f.record(spmd_detail::verify_collectives(d.local, d.mesh));

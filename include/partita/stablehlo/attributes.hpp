@@ -11,7 +11,7 @@
 
 namespace partita::stablehlo_detail {
 
-/// The parts of `[a, b]`, `<a, b>` or `a, b` at the outermost level, without blanks around them.
+/// Splits `[a, b]`, `<a, b>` or `a, b` at the outermost level and trims blanks.
 constexpr vec<std::string_view> parts_of(std::string_view list) {
   vec<std::string_view> parts;
   int depth = 0;
@@ -36,14 +36,14 @@ constexpr vec<std::string_view> parts_of(std::string_view list) {
   put(list.size());
   return parts;
 }
-/// What stands between the first bracket of this kind and the last that closes it.
+/// Returns the text between the first opening bracket and the last closing one.
 constexpr std::string_view inside(std::string_view value, char open, char close) {
   const std::size_t begin = value.find(open), end = value.rfind(close);
   if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) return {};
   return value.substr(begin + 1, end - begin - 1);
 }
 
-/// A number, `true` or `false` in front of its type, if it has one.
+/// Reads a number, `true` or `false`; a type may follow it.
 constexpr bool read_integer(std::string_view value, std::int64_t& out) {
   while (!value.empty() && is_space(value.front())) value.remove_prefix(1);
   if (value.starts_with("true")) return out = 1, true;
@@ -53,8 +53,9 @@ constexpr bool read_integer(std::string_view value, std::int64_t& out) {
   return in.done() || is_space(in.rest()[0]) || in.rest()[0] == ':';
 }
 
-/// Numbers of `[0, 1]`, `array<i64: 0, 1>`, `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>` (row-major)
-/// or one number; `splat`: `dense<0>` stands for any number of equal ones.
+/// Reads the numbers of `[0, 1]`, `array<i64: 0, 1>`, `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`
+/// (row-major), or one number. Sets `splat` for `dense<0>`, whose one number fills a tensor of any
+/// size.
 constexpr bool read_integers(std::string_view value, vec<std::int64_t>& out, bool& splat) {
   splat = false;
   if (value.starts_with("array<")) {
@@ -78,7 +79,7 @@ constexpr bool read_integers(std::string_view value, vec<std::int64_t>& out, boo
     std::size_t end = begin;
     while (end < value.size() && !is_end(value[end])) ++end;
     std::int64_t n = 0;
-    if (value[begin] == ':') return true;  // its type
+    if (value[begin] == ':') return true;  // the type
     if (!read_integer(value.substr(begin, end - begin), n)) return false;
     out.push_back(n);
     begin = end;
@@ -86,14 +87,14 @@ constexpr bool read_integers(std::string_view value, vec<std::int64_t>& out, boo
   return true;
 }
 
-/// Brings a number to a value of its type: that of a constant's attribute.
+/// Rounds a number to its type and returns it in the encoding of a constant's attribute.
 constexpr std::int64_t as_bits(dtype t, double v) {
   if (t == dtype::f32) v = static_cast<double>(static_cast<float>(v));
   if (t == dtype::bf16) v = static_cast<double>(static_cast<float>(bf16(static_cast<float>(v))));
   if (t == dtype::f16) v = static_cast<double>(static_cast<float>(f16(static_cast<float>(v))));
   return std::bit_cast<std::int64_t>(v);
 }
-/// From the bits of the element itself.
+/// Converts the bits of an element to the encoding of a constant's attribute.
 constexpr std::int64_t from_element_bits(dtype t, std::uint64_t bits) {
   const auto sign_extended = [&](int width) {
     const int unused = 64 - width;
@@ -138,7 +139,7 @@ constexpr int hex_digit(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/// One element of `dense<...>`, as it is written.
+/// Reads one element of `dense<...>` as written.
 constexpr bool read_element(std::string_view word, dtype t, std::int64_t& bits) {
   if (word == "true" || word == "false") {
     if (t != dtype::boolean) return false;
@@ -176,8 +177,8 @@ constexpr bool read_element(std::string_view word, dtype t, std::int64_t& bits) 
   return in.integer(bits) && in.done() && op::is_integer_of(t, bits);
 }
 
-/// The elements of `dense<...>`, row-major, each as a constant has them in its attribute; one, if
-/// all are equal. False, with what is wrong, if it does not fit the type.
+/// Reads the elements of `dense<...>`, row-major, in the encoding of a constant's attribute; only
+/// one element if all are equal. Returns false and sets `fault` if the text does not fit the type.
 constexpr bool read_dense(std::string_view value, const tensor_type& type, vec<std::int64_t>& bits,
                           text& fault) {
   const auto refuse = [&](auto... parts) {
@@ -185,9 +186,9 @@ constexpr bool read_dense(std::string_view value, const tensor_type& type, vec<s
     return false;
   };
   if (value.starts_with("dense_resource<"))
-    return refuse("the elements of a constant are left out of the text; print the module whole");
+    return refuse("the elements of a constant are omitted from the text; print the full module");
   if (!value.starts_with("dense<")) return refuse("elements, \"dense<...>\", are expected");
-  // (The generic form has the type after the elements.)
+  // (In the generic form, the type follows the elements.)
   std::size_t end = 6;
   for (bool quoted = false; end < value.size() && (quoted || value[end] != '>'); ++end)
     if (value[end] == '"') quoted = !quoted;
@@ -197,7 +198,7 @@ constexpr bool read_dense(std::string_view value, const tensor_type& type, vec<s
     const std::string_view digits = inside(all, '"', '"').substr(2);
     for (char c : digits)
       if (hex_digit(c) < 0)
-        return refuse("\"", std::string_view(&c, 1), "\" is no hexadecimal digit");
+        return refuse("\"", std::string_view(&c, 1), "\" is not a hexadecimal digit");
     const auto bytes = static_cast<std::int64_t>(digits.size() / 2);
     const auto byte = [&](std::int64_t i) {
       const auto at = static_cast<std::size_t>(2 * i);
@@ -245,7 +246,7 @@ constexpr bool read_dense(std::string_view value, const tensor_type& type, vec<s
     while (end < all.size() && !is_end(all[end])) ++end;
     std::int64_t each = 0;
     if (!read_element(all.substr(i, end - i), type.element, each))
-      return refuse("\"", all.substr(i, end - i).substr(0, 40), "\" is no element of type ",
+      return refuse("\"", all.substr(i, end - i).substr(0, 40), "\" is not an element of type ",
                     name_of(type.element));
     if (!splat && depth != type.shape.rank)
       return refuse("a constant of type ", type, " is nested less deep");

@@ -1,16 +1,16 @@
-/// Indices that count: rows of a gather or scatter that go with the rows of its indices.
+/// Indices that count up: rows of a gather or scatter that correspond to the rows of its indices.
 #pragma once
 
 #include <partita/stablehlo/op_context.hpp>
 
 namespace partita::stablehlo_detail {
 
-/// The dimension along which the elements of a value are 0, 1, 2, ..., or no_dim.
+/// Finds the dimension along which the elements of a value are 0, 1, 2, ..., or no_dim.
 class counted_dimension {
  public:
   constexpr explicit counted_dimension(const program& p) : p_(p) {}
 
-  /// `steps`: how many ops it looks through, at most.
+  /// `steps`: the maximum number of ops to look through.
   constexpr int operator()(value_id v, int steps = 8) const {
     const op_id o = p_.producer(v);
     const tensor_type& t = p_.type(v);
@@ -20,7 +20,7 @@ class counted_dimension {
     if (is(def<op::convert>)) return (*this)(p_.operand(o, 0), steps - 1);
     if (is(def<op::broadcast_in_dim>)) return broadcast(o, (*this)(p_.operand(o, 0), steps - 1));
     if (is(def<op::reshape>)) return reshaped(o, (*this)(p_.operand(o, 0), steps - 1));
-    // jax.numpy adds the extent where an index is negative.
+    // jax.numpy adds the extent to negative indices.
     if (is(def<op::select>) && is_negative(p_.operand(o, 0), p_.operand(o, 2)))
       return (*this)(p_.operand(o, 2), steps - 1);
     return no_dim;
@@ -36,8 +36,8 @@ class counted_dimension {
     const int made = static_cast<int>(p_.attrs(o)[dim]);
     return to(o)[made] == from(o)[dim] ? made : no_dim;
   }
-  /// Of a reshape that adds or drops dimensions of one element: the dimension of so many elements
-  /// behind as many.
+  /// For a reshape that adds or drops dimensions of one element: the dimension of the result that
+  /// corresponds to `dim`, found by its position among the dimensions with more elements.
   constexpr int reshaped(op_id o, int dim) const {
     if (dim == no_dim || from(o)[dim] == 1) return no_dim;
     vec<int> wide[2];
@@ -67,13 +67,13 @@ class counted_dimension {
   }
 };
 
-/// Where a column of the indices counts along one of their dimensions, each place there has a row
-/// of the operand to itself: both become batching dimensions, which an axis slices together.
-/// `lists` are as in dimension_numbers (stablehlo/ops.hpp). Gives the other columns.
+/// Turns index columns that count along a dimension of the indices into batching dimensions: each
+/// position along it selects only its own row of the operand, so one axis can shard both. `lists`
+/// are as in dimension_numbers (stablehlo/ops.hpp). Returns the remaining columns.
 ///
 ///   x[arange(n), y] => one element of each row of x
 ///
-/// At least one column stays; extents have to be equal.
+/// At least one column remains. The extents must be equal.
 constexpr value_id without_counting(builder& b, value_id operand, value_id indices,
                                     vec<std::int64_t> (&lists)[5], std::int64_t vector_dim) {
   if (b.failed() || operand < 0 || indices < 0) return indices;
@@ -108,7 +108,7 @@ constexpr value_id without_counting(builder& b, value_id operand, value_id indic
       map.push_back(row);
       continue;
     }
-    // (Those of the operand stand in order.)
+    // (The batching dimensions of the operand must be sorted.)
     lists[2].push_back(row);
     lists[3].push_back(place);
     for (std::size_t i = lists[2].size() - 1; i > 0 && lists[2][i] < lists[2][i - 1]; --i)

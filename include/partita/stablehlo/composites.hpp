@@ -1,6 +1,6 @@
-/// Composites that represent ops of this library, see write_ops.hpp. Attributes name the op; the
-/// decomposition defines the result. The reader trusts the attributes only if the decomposition is
-/// the one that the writer writes for them; otherwise it reads the decomposition.
+/// Composites that represent ops of this library; see write_ops.hpp. The attributes name the op;
+/// the decomposition defines the result. The reader trusts the attributes only if the decomposition
+/// equals the one that the writer produces for them; otherwise it reads the decomposition.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace partita::stablehlo_detail {
 
-/// All that are written so. (The shape rules of these check their attributes.)
+/// All ops that are written as composites. (Their shape rules check the attributes.)
 inline constexpr const op_def* composites[] = {
     &def<op::abs>,
     &def<op::call>,
@@ -61,7 +61,7 @@ struct composite_op {
     for (int r = 0; r < n.result_count; ++r) made.push_back(n.result + r);
     return made;
   }
-  /// The op alone, on operands of these types.
+  /// Returns a program that contains only this op, for operands of these types.
   constexpr program alone(const vec<tensor_type>& types) const {
     builder b;
     vec<value_id> operands;
@@ -70,8 +70,8 @@ struct composite_op {
     return static_cast<program&&>(b.p);
   }
 };
-/// Reads the claim of a composite. `function`: its decomposition; `named` returns the program of a
-/// function.
+/// Reads the claim of a composite. `function` is the name of its decomposition; `named` returns the
+/// program of a function.
 template <class Named>
 constexpr composite_op read_composite(syntax& in, const op_text& o, std::string_view function,
                                       const Named& named) {
@@ -79,7 +79,7 @@ constexpr composite_op read_composite(syntax& in, const op_text& o, std::string_
   const std::string_view name = name_of_composite(o).substr(8);
   c.what = composite_named(name);
   if (c.what == nullptr) {
-    in.fail(o.at, "H004", "composite \"partita.", short_name(name), "\" is no op");
+    in.fail(o.at, "H004", "composite \"partita.", short_name(name), "\" is not an op");
     return c;
   }
   for (std::string_view part : parts_of(inside(o.attribute("composite_attributes"), '{', '}'))) {
@@ -90,7 +90,7 @@ constexpr composite_op read_composite(syntax& in, const op_text& o, std::string_
     std::string_view list = value;
     while (!list.empty() && is_space(list.front())) list.remove_prefix(1);
     if (part.starts_with("attributes") && !read_integers(list, c.attrs, splat))
-      in.fail(o.at, "H005", "attributes of composite \"partita.", name, "\" are no numbers");
+      in.fail(o.at, "H005", "attributes of composite \"partita.", name, "\" are not numbers");
     if (part.starts_with("name")) c.label = unescaped(inside(value, '"', '"'));
   }
   if (c.what->id == def<op::call>.id)

@@ -1,4 +1,4 @@
-/// Custom calls: code of other libraries that means an op of ours.
+/// Custom calls to libraries that compute the same as an op of this library.
 #pragma once
 
 #include <partita/stablehlo/op_context.hpp>
@@ -6,7 +6,7 @@
 
 namespace partita::stablehlo_detail {
 
-/// A number of `mhlo.backend_config = {uplo = 76 : ui8, ...}`.
+/// Reads a number from `mhlo.backend_config = {uplo = 76 : ui8, ...}`.
 constexpr std::int64_t configured(op_context& c, std::string_view name) {
   for (std::string_view part : parts_of(inside(c.o.attribute("mhlo.backend_config"), '{', '}'))) {
     const std::size_t equal = part.find('=');
@@ -23,23 +23,23 @@ constexpr std::int64_t configured(op_context& c, std::string_view name) {
   c.fail("H005", "its mhlo.backend_config has no number ", name);
   return 0;
 }
-/// LAPACK's letters: the one or the other.
+/// Reads a LAPACK letter: true for `yes`, false for one of `no`.
 constexpr bool chosen(op_context& c, std::string_view name, char yes, std::string_view no) {
   const auto letter = static_cast<char>(configured(c, name));
   if (!c.failed() && letter != yes && no.find(letter) == std::string_view::npos)
-    c.fail("H005", name, " = '", letter, "' is none of '", yes, no, '\'');
+    c.fail("H005", name, " = '", letter, "' is not one of '", yes, no, '\'');
   return letter == yes;
 }
 
-/// A factor of cuSOLVER is named by a flag, one of LAPACK by a letter.
+/// True for the lower triangular factor. cuSOLVER has a flag for it, LAPACK a letter.
 constexpr bool is_lower(op_context& c) {
   const std::string_view config = c.o.attribute("mhlo.backend_config");
   for (std::string_view part : parts_of(inside(config, '{', '}')))
     if (part.starts_with("lower")) return configured(c, "lower") != 0;
   return chosen(c, "uplo", 'L', "U");
 }
-/// lapack_*potrf_ffi: the factor and what went wrong. The other triangle stays as it was; where a
-/// matrix is not positive definite the factor is NaN here, and nothing went wrong.
+/// Reads lapack_*potrf_ffi: the Cholesky factor and a status. The other triangle is not changed.
+/// The status is always 0; if a matrix is not positive definite, the factor is NaN.
 constexpr void read_potrf(op_context& c) {
   if (!c.count(1)) return;
   const bool lower = is_lower(c);
@@ -52,20 +52,20 @@ constexpr void read_potrf(op_context& c) {
   c.give(ops::select(c.b, kept, factor, c.x(0)));
   c.give(ops::broadcast_in_dim(c.b, ops::integer(c.b, info.element, 0), info.shape, {}));
 }
-/// lapack_*trsm_ffi
+/// Reads lapack_*trsm_ffi.
 constexpr void read_trsm(op_context& c) {
   if (!c.count(2)) return;
   const bool left = chosen(c, "side", 'L', "R"), lower = chosen(c, "uplo", 'L', "U");
   const bool unit = chosen(c, "diag", 'U', "N"), plain = chosen(c, "trans_x", 'N', "TC");
   if (!c.failed()) c.give(ops::triangular_solve(c.b, c.x(0), c.x(1), {left, lower, unit, !plain}));
 }
-/// ApproxTopK(x, positions, maximum or minimum number, -1): the exact k greatest or least elements.
-/// The program is the comparison. The greatest are those in total order, as in XLA on CPUs.
+/// Reads ApproxTopK(x, positions, initial value, -1): the exact k largest or smallest elements. The
+/// program is the comparison. The order is the total order, as in XLA on CPUs.
 constexpr void read_approximate_top_k(op_context& c) {
   if (!c.count(4) || !c.region_count(1)) return;
   const sort_order order = find_order(c.regions[0]);
   if (order.keys.size() != 1 || order.keys[0] != 0)
-    return c.fail("H009", "its program is no comparison LT or GT of its first operand");
+    return c.fail("H009", "its program is not a comparison LT or GT of its first operand");
   const int dim = c.dimension(configured(c, "reduction_dim"));
   const std::int64_t k = configured(c, "top_k");
   if (c.failed()) return;
@@ -94,7 +94,7 @@ constexpr std::string_view target_of(const op_context& c) {
   return c.o.has("call_target_name") ? without_quotes(c.o.attribute("call_target_name"))
                                      : c.o.symbol;
 }
-/// `mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}`
+/// Reads `mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}`.
 constexpr void read_placement(op_context& c) {
   const std::string_view attributes = c.o.attribute("mhlo.frontend_attributes");
   constexpr std::string_view name = "_xla_buffer_placement";
@@ -106,7 +106,7 @@ constexpr void read_placement(op_context& c) {
       if (c.count(1)) c.give(ops::place(c.b, c.x(0), static_cast<memory_space>(i)));
       return;
     }
-  c.fail("H013", "memory \"", where, "\" is none of device, pinned_host, unpinned_host");
+  c.fail("H013", "memory \"", where, "\" is not one of device, pinned_host, unpinned_host");
 }
 constexpr void read_custom_call(op_context& c) {
   const std::string_view target = target_of(c);
@@ -121,11 +121,11 @@ constexpr void read_custom_call(op_context& c) {
   if (target == "ApproxTopK") return read_approximate_top_k(c);
   if (target.find("callback") != std::string_view::npos)
     return c.fail("H013", "target \"", target,
-                  "\" calls Python, which no module holds; take jax.debug.print, pure_callback and "
-                  "io_callback out of the function");
+                  "\" calls Python, which a module cannot contain; remove jax.debug.print, "
+                  "pure_callback and io_callback from the function");
   c.fail("H013", "target \"", target,
-         "\" is code of another library; lower the function so that it is written in StableHLO "
-         "(of linear algebra there are cholesky and triangular_solve)");
+         "\" is code of another library; lower the function to StableHLO ops "
+         "(for linear algebra, cholesky and triangular_solve)");
 }
 
 }  // namespace partita::stablehlo_detail

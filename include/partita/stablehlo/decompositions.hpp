@@ -1,4 +1,4 @@
-/// What ops that StableHLO lacks mean there: programs of ops that it has.
+/// Decompositions of ops that StableHLO lacks, into ops that it has.
 #pragma once
 
 #include <partita/op/combine.hpp>
@@ -6,7 +6,7 @@
 
 namespace partita::stablehlo_detail {
 
-/// A program with the operands of op `o` as inputs; `make(b, inputs)` gives its outputs.
+/// Builds a program with the operands of op `o` as inputs; `make(b, inputs)` returns its outputs.
 template <class Make>
 constexpr program program_like(const program& p, op_id o, const Make& make) {
   builder b;
@@ -17,7 +17,7 @@ constexpr program program_like(const program& p, op_id o, const Make& make) {
   return static_cast<program&&>(b.p);
 }
 
-/// Its ends change places: what the last `shift` elements were comes first.
+/// Swaps the two ends of `x`: the last `shift` elements come first.
 constexpr value_id as_slices(builder& b, value_id x, int dim, std::int64_t shift) {
   const shape from = b.type(x).shape;
   const std::int64_t n = from[dim], at = n == 0 ? 0 : n - op::roll::places(shift, n);
@@ -34,8 +34,9 @@ constexpr value_id as_slices(builder& b, value_id x, int dim, std::int64_t shift
   return b.emit(def<op::concatenate>, parts, attrs);  // (ops::concatenate makes it a roll)
 }
 
-/// A window that reaches from each element to the first (or the last) one; without the element
-/// itself they are moved by one place first.
+/// A cumulative sum as a reduction over windows that reach from each element to the first (or the
+/// last) one. If the sum excludes the element itself, the elements are first shifted by one
+/// position.
 constexpr value_id as_windows(builder& b, value_id x, const op::cumsum&,
                               span<const std::int64_t> attrs) {
   const shape from = b.type(x).shape;
@@ -56,7 +57,7 @@ constexpr value_id as_windows(builder& b, value_id x, const op::cumsum&,
   return ops::reduce_window(b, x, combine, op::cumsum::windows_of(from, inclusive).all());
 }
 
-/// The first k of each line, sorted by value (in total order) and then by position.
+/// The first k elements of each line, sorted by value (in total order) and then by position.
 constexpr vec<value_id> as_sorted(builder& b, value_id values, value_id positions, std::int64_t k) {
   const op::sorted_pairs sorted(b, values, positions);
   if (b.failed()) return {};
@@ -70,7 +71,7 @@ constexpr vec<value_id> as_sorted(builder& b, value_id values, value_id position
   return made;
 }
 
-/// Threefry-2x32 with 20 rounds, see op/random.hpp.
+/// Threefry-2x32 with 20 rounds; see op/random.hpp.
 constexpr value_id as_rounds(builder& b, value_id key, value_id counter, const shape& to) {
   constexpr int rotations[] = {13, 15, 26, 6, 17, 29, 16, 24};
   const auto number = [&](std::int64_t v) { return ops::integer(b, dtype::u32, v); };
@@ -108,7 +109,7 @@ constexpr value_id as_rounds(builder& b, value_id key, value_id counter, const s
   return ops::convert(b, ops::logical_or(b, high, ops::convert(b, x[1], dtype::u64)), dtype::i64);
 }
 
-/// The identity of the combiner in every place.
+/// A tensor filled with the identity of the combiner.
 constexpr value_id identities(builder& b, combiner c, const tensor_type& t) {
   return b.emit(def<op::constant>, {}, {identity_bits(c, t.element)}, t);
 }

@@ -1,4 +1,4 @@
-/// Groups of devices that a collective of StableHLO names.
+/// Groups of devices named by a StableHLO collective.
 ///
 /// Source    the StableHLO specification, version 1.0
 #pragma once
@@ -15,7 +15,7 @@ namespace partita::stablehlo_detail {
 /// Maximum number of devices of a mesh whose groups are read, since each device is listed.
 inline constexpr std::int64_t most_devices = std::int64_t{1} << 20;
 
-/// Rows of `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`.
+/// Reads the rows of `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`.
 constexpr bool read_rows(std::string_view value, vec<vec<std::int64_t>>& rows) {
   const std::size_t at = value.find("dense<");
   if (at == std::string_view::npos) return false;
@@ -50,8 +50,9 @@ constexpr void split_as_pairs_say(std::string_view value, mesh& m) {
   if (read_integers(value, pairs, splat) && pairs.size() % 2 == 0 && are_devices(pairs, m))
     mesh_splitter(m).add_pairs(pairs);
 }
-/// Splits the axes of a mesh so that the groups of devices in a module are products of axes. Cost:
-/// linear in the text.
+/// Splits the axes of a mesh so that the groups of devices in a module are products of axes.
+///
+/// Cost      linear in the text
 constexpr void split_as_groups_need(std::string_view module, mesh& m) {
   constexpr std::string_view names[] = {"replica_groups", "source_target_pairs"};
   std::size_t next[] = {module.find(names[0]), module.find(names[1])};
@@ -74,20 +75,20 @@ constexpr void split_as_groups_need(std::string_view module, mesh& m) {
     next[pairs] = module.find(names[pairs], at);
   }
 }
-/// The axes of the groups that the op names; the text must list all groups.
+/// Returns the axes of the groups that the op names; the text must list all groups.
 constexpr axis_list axes_of_groups(op_context& c, bool ordered) {
   const mesh& m = *c.local_mesh;
   axis_list axes;
   vec<vec<std::int64_t>> groups;
-  // (For a custom call they are part of its configuration.)
+  // (A custom call has them in its configuration.)
   std::string_view value = c.o.attribute("replica_groups");
   for (const std::string_view part : parts_of(inside(c.o.attribute("backend_config"), '{', '}')))
     if (part.starts_with("replica_groups")) value = part;
   if (!read_rows(value, groups))
-    c.fail("H005", "attribute replica_groups = ", value.substr(0, 60), " is no list of groups");
+    c.fail("H005", "attribute replica_groups = ", value.substr(0, 60), " is not a list of groups");
   else if (!device_numbers(m).axes_of(groups, ordered, axes))
     c.fail("H013", "replica_groups = ", value.substr(0, 80),
-           " are no groups along axes of the mesh ", m, ", or parts of them",
+           " are not groups along axes of the mesh ", m, ", or parts of them",
            ordered ? ", with their members in the order of their positions" : "");
   return axes;
 }
@@ -112,7 +113,7 @@ constexpr value_id give_collective(op_context& c, const collective& what, value_
   const tensor_type t{c.b.type(x).element, what.after(c.b.type(x).shape, *c.local_mesh)};
   for (const std::int64_t extent : t.shape)
     if (extent < 0) {
-      c.fail("H007", c.b.type(x), " is cut among ", what.members(*c.local_mesh),
+      c.fail("H007", c.b.type(x), " is divided among ", what.members(*c.local_mesh),
              " devices, which do not divide it");
       return -1;
     }
@@ -122,7 +123,7 @@ constexpr combiner combiner_of(op_context& c) {
   combiner how = combiner::add;
   if (!c.region_count(1) || !c.closed()) return how;
   if (!find_combiner(c.regions[0], how))
-    c.fail("H009", "its program is none of add, multiply, maximum, minimum, and, or");
+    c.fail("H009", "its program is not one of add, multiply, maximum, minimum, and, or");
   return how;
 }
 

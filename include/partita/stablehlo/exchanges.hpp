@@ -5,8 +5,8 @@
 
 namespace partita::stablehlo_detail {
 
-/// all_to_all among groups along these axes. If one dimension is both split and joined, the block
-/// for each device is a dimension of its own.
+/// all_to_all among groups along these axes. If one dimension is both split and concatenated, the
+/// block for each device becomes a separate dimension.
 constexpr value_id exchanged(op_context& c, value_id x, const axis_list& axes, int split,
                              int joined) {
   if (c.failed()) return -1;
@@ -22,7 +22,7 @@ constexpr value_id exchanged(op_context& c, value_id x, const axis_list& axes, i
   if (split != joined) return give_collective(c, what, x);
   const std::int64_t n = what.members(*c.local_mesh);
   if (t.shape.rank + 2 > max_rank || t.shape[split] % n != 0) {
-    c.fail("H007", t, " is cut among ", n, " devices along dimension ", split,
+    c.fail("H007", t, " is divided among ", n, " devices along dimension ", split,
            ", which is not possible");
     return -1;
   }
@@ -44,13 +44,12 @@ constexpr value_id position_along(op_context& c, const axis_list& axes, dtype t)
   if (axes.count == 0) return c.b.scalar(def<op::constant>, t, 0);
   return append_shard_start(c.b.p, 1, axes, t);
 }
-/// Sends from device to device along these (from, to) pairs; a device that receives nothing has 0.
+/// Sends from device to device along these (from, to) pairs; a device that receives nothing gets 0.
 ///
-/// Each difference of device numbers is a ring around the whole mesh; the receivers of these pairs
+/// Each difference of device numbers is a ring around the entire mesh; the receivers of these pairs
 /// select its result.
 ///
-/// Cost: a permute for each difference of numbers
-///
+/// Cost      a permute for each difference of numbers
 /// Errors    H013 more than 64 differences
 constexpr value_id permuted(op_context& c, value_id x, const vec<std::int64_t>& pairs) {
   if (c.failed()) return -1;
@@ -68,8 +67,8 @@ constexpr value_id permuted(op_context& c, value_id x, const vec<std::int64_t>& 
     known = 1;
   }
   if (constexpr int most = 64; steps > most) {
-    c.fail("H013", "its ", pairs.size() / 2, " pairs differ by ", steps,
-           " numbers of devices; up to ", most, " are supported");
+    c.fail("H013", "its ", pairs.size() / 2, " pairs have ", steps, " different distances; up to ",
+           most, " are supported");
     return -1;
   }
   const value_id device = position_along(c, all, dtype::i32);
@@ -92,7 +91,7 @@ constexpr value_id permuted(op_context& c, value_id x, const vec<std::int64_t>& 
   return made;
 }
 
-/// Each member of a group gets the value of its first one.
+/// Each member of a group gets the value of the first member.
 constexpr void read_collective_broadcast(op_context& c) {
   const axis_list axes = axes_of_groups(c, true);
   for (const value_id x : c.operands) {
@@ -103,7 +102,8 @@ constexpr void read_collective_broadcast(op_context& c) {
       continue;
     }
     if (s.rank == max_rank)
-      return c.fail("H013", "of ", c.b.type(x), "; ranks below ", max_rank, " are supported");
+      return c.fail("H013", "operand of type ", c.b.type(x), "; ranks below ", max_rank,
+                    " are supported");
     shape longer{1};
     vec<std::int64_t> start(static_cast<std::size_t>(s.rank) + 1, 0), limit{1};
     for (const auto extent : s) {
@@ -117,11 +117,10 @@ constexpr void read_collective_broadcast(op_context& c) {
   }
 }
 
-/// Rows of an operand for each device, from `input_offsets` on, `send_sizes` of them, to
-/// `output_offsets` there; rows that nobody sends stay those of the second operand.
+/// Sends rows of an operand to each device: `send_sizes` rows starting at `input_offsets`, written
+/// at `output_offsets` there. Rows that no device sends keep their values of the second operand.
 ///
-/// Cost: each device gets all rows of its group
-///
+/// Cost      each device receives all rows of its group
 /// Source    jax.lax.ragged_all_to_all
 constexpr void read_ragged_all_to_all(op_context& c) {
   using enum ops::direction;
@@ -131,7 +130,7 @@ constexpr void read_ragged_all_to_all(op_context& c) {
   if (c.failed()) return;
   const tensor_type from = c.type(0), to = c.type(1), list = c.type(2);
   if (from.shape.rank == 0 || to.shape.rank != from.shape.rank || from.element != to.element)
-    return c.fail("H007", "of ", from, " and ", to, "; rows of one type are needed");
+    return c.fail("H007", "operands of types ", from, " and ", to, "; rows of one type are needed");
   const std::int64_t members =
       of_kind(collective::all_gather, along(axes, 0)).members(*c.local_mesh);
   for (std::size_t i = 2; i < 6; ++i)
@@ -139,7 +138,7 @@ constexpr void read_ragged_all_to_all(op_context& c) {
         list.shape[0] % members != 0)
       return c.fail("H007", "operand ", i, " is ", c.type(i), "; a list of integers for each of ",
                     members, " devices is needed");
-  // The entry of each member of the group for this device.
+  // The entry for this device of each member of the group.
   const auto said = [&](std::size_t i) {
     return ops::convert(b, exchanged(c, c.x(i), axes, 0, 0), dtype::i64);
   };

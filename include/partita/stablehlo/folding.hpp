@@ -1,4 +1,4 @@
-/// Reductions by any function: halves are combined element by element, until one is left.
+/// Reductions by any function: halves are combined elementwise until one element is left.
 #pragma once
 
 #include <partita/op/fold.hpp>
@@ -8,7 +8,7 @@
 
 namespace partita::stablehlo_detail {
 
-/// The program of a reduction, for tensors instead of scalars.
+/// The program of a reduction, applied to tensors instead of scalars.
 ///
 /// Errors    H009 an op that does not work element by element
 class vectorized {
@@ -20,7 +20,7 @@ class vectorized {
         for (value_id v : f.operands(o)) needed_[static_cast<std::size_t>(v)] = 1;
   }
 
-  /// Its results for each element of a shape; inputs have that shape, or are scalars.
+  /// Emits the results for tensors of a shape. Each input has that shape or is a scalar.
   constexpr vec<value_id> operator()(shape whole, const vec<value_id>& inputs) const {
     vec<value_id> here(f_.types.size(), -1);
     for (int i = 0; i < f_.input_count(); ++i)
@@ -62,7 +62,7 @@ class vectorized {
   }
 };
 
-/// Tensors that a program of n + n scalars combines; what is before stays before.
+/// Combines tensors by a program of n + n scalars. The order of elements is preserved.
 struct folder {
   op_context& c;
   const vectorized f;
@@ -87,19 +87,20 @@ struct folder {
     both.insert_back(right.begin(), right.end());
     return f(extents(right), both);
   }
-  /// Initial values, then what was combined.
+  /// Combines the initial values with `xs` and returns the results of the op.
   constexpr void give(const vec<value_id>& xs) const {
     const vec<value_id> initial(c.operands.begin() + n, c.operands.end());
     for (value_id v : combined(initial, xs)) c.give(v);
   }
-  /// x0 x1, x2 x3, ... and so on, until one is left along the dimension.
+  /// Combines x0 x1, x2 x3, ... repeatedly, until one element is left along the dimension.
   constexpr void reduce(vec<value_id>& xs, int d) const {
     if (c.failed()) return;
     op_detail::halve(c.b, xs, d, [this](const vec<value_id>& left, const vec<value_id>& right) {
       return combined(left, right);
     });
   }
-  /// Each with those behind it: windows of 1, 2, 4, ... elements make one of any size.
+  /// Combines the elements of each window. Windows of 1, 2, 4, ... elements make a window of any
+  /// size.
   constexpr void slide(vec<value_id>& xs, int d, const window_dim& w) const {
     pad(xs, d, w);
     const std::int64_t count = extents(xs)[d] - (w.size - 1) * w.dilation;
@@ -120,14 +121,14 @@ struct folder {
   }
 
  private:
-  /// The left ones with the right ones that stand so many places behind them.
+  /// Combines each element on the left with the one on the right `distance` positions later.
   constexpr vec<value_id> joined(const vec<value_id>& left, const vec<value_id>& right, int d,
-                                 std::int64_t behind) const {
+                                 std::int64_t distance) const {
     if (c.failed()) return left;
-    const std::int64_t most = extents(right)[d] - behind, have = extents(left)[d];
+    const std::int64_t most = extents(right)[d] - distance, have = extents(left)[d];
     const std::int64_t count = most < have ? most : have;
     return combined(op_detail::cut(c.b, left, d, 0, count),
-                    op_detail::cut(c.b, right, d, behind, behind + count));
+                    op_detail::cut(c.b, right, d, distance, distance + count));
   }
   constexpr void pad(vec<value_id>& xs, int d, const window_dim& w) const {
     const auto rank = static_cast<std::size_t>(extents(xs).rank);
@@ -138,7 +139,7 @@ struct folder {
   }
 };
 
-/// `reduce` of n tensors by a program that combines any of their elements, in order.
+/// Reads `reduce` of n tensors by a program that combines any of their elements, in order.
 ///
 /// Errors    H009 an op of the program does not work element by element, H012 its arguments
 constexpr void fold(op_context& c, ops::ints dims) {
@@ -162,18 +163,18 @@ constexpr void fold(op_context& c, ops::ints dims) {
     return;
   }
   if (vec<std::int64_t> code, results; op::scalar_function::encode(c.regions[0], code, results)) {
-    // (It is unknown whether the initial values are identities, and no dimension is empty.)
+    // (The initial values may not be identities, and no dimension is empty.)
     const value_id first = ops::fold(c.b, {xs.data(), xs.size()}, dims, {}, false, c.regions[0]);
     for (std::size_t i = 0; i < f.n && first >= 0; ++i) xs[i] = first + static_cast<int>(i);
     if (!c.failed()) f.give(xs);
     return;
   }
-  // (The last dimensions first: elements are combined in row-major order.)
+  // (The last dimensions come first, so that elements are combined in row-major order.)
   for (std::size_t i = dims.size(); i > 0; --i) f.reduce(xs, static_cast<int>(dims[i - 1]));
   for (value_id& x : xs) x = ops::reshape(c.b, x, rest);
   if (!c.failed()) f.give(xs);
 }
-/// The same of `reduce_window`.
+/// The same for `reduce_window`.
 constexpr void fold_windows(op_context& c, const vec<window_dim>& windows) {
   const folder f(c);
   if (c.failed() || !f.fits()) return;
@@ -182,8 +183,7 @@ constexpr void fold_windows(op_context& c, const vec<window_dim>& windows) {
     const window_dim& w = windows[d - 1];
     const bool positive = w.size > 0 && w.stride > 0 && w.base_dilation > 0 && w.dilation > 0;
     if (!positive || !w.fits(f.extents(xs)[static_cast<int>(d - 1)]))
-      return c.fail("H005",
-                    "sizes, strides and dilations of windows are to be positive, and below ",
+      return c.fail("H005", "sizes, strides and dilations of windows must be positive and below ",
                     max_elements);
     f.slide(xs, static_cast<int>(d - 1), w);
   }

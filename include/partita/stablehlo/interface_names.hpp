@@ -1,4 +1,4 @@
-/// What arguments and results are called.
+/// Names of arguments and results.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace partita::stablehlo_detail {
 
-/// The character that a backslash and what follows it stand for: `\n`, `\t`, `\5B`, else the next
-/// one. `at` becomes the last of what was read.
+/// Decodes an escape sequence: `\n`, `\t`, `\5B`, or the next character itself. Advances `at` to
+/// the last character that it read.
 constexpr char escaped(std::string_view in, std::size_t& at) {
   if (at + 1 >= in.size()) return in[at];
   const char c = in[++at];
@@ -20,13 +20,13 @@ constexpr char escaped(std::string_view in, std::size_t& at) {
   }
   return c == 'n' ? '\n' : c == 't' ? '\t' : c;
 }
-/// What stands between quotes, without backslashes.
+/// Decodes the text between quotes.
 constexpr text unescaped(std::string_view in) {
   text out;
   for (std::size_t i = 0; i < in.size(); ++i) out << (in[i] == '\\' ? escaped(in, i) : in[i]);
   return out;
 }
-/// `params['h'][0].w` as a path: `params.h.0.w`.
+/// Converts `params['h'][0].w` to a path: `params.h.0.w`.
 constexpr text path_of(std::string_view key) {
   text out;
   for (std::size_t i = 0; i < key.size(); ++i) {
@@ -42,7 +42,7 @@ constexpr text path_of(std::string_view key) {
   return out;
 }
 
-/// `{jax.result_info = "result['loss']"}`
+/// Reads the name of a result from `{jax.result_info = "result['loss']"}`.
 constexpr text result_name(std::string_view attributes, int i, int count) {
   const std::size_t at = attributes.find("jax.result_info");
   text path;
@@ -59,8 +59,9 @@ constexpr text result_name(std::string_view attributes, int i, int count) {
   return count == 1 ? text("result") : concat("result", i);
 }
 
-/// Those given; else what their locations say, if it tells them apart (TensorFlow says "XLA_Args"
-/// of all); else as they are written.
+/// Returns the names of arguments. For each it is the given name; otherwise that of its location,
+/// if no other argument has it (TensorFlow writes "XLA_Args" for all); otherwise the name in the
+/// text.
 constexpr vec<text> argument_names(const function_text& f, const alias_table& aliases,
                                    span<const std::string_view> given) {
   vec<text> names;
@@ -79,14 +80,14 @@ constexpr vec<text> argument_names(const function_text& f, const alias_table& al
       names[i] = f.arguments[i].name.substr(1);
   return names;
 }
-/// Those of results, each its own: before a name that an input of another type has stands
-/// "result.", an equal one has its number behind it.
+/// Returns distinct names of results. A name that belongs to an input of another type gets the
+/// prefix "result.", and a repeated name gets its number as a suffix.
 constexpr vec<text> result_names(const function_text& f, const program& p,
                                  const vec<value_id>& results) {
   name_table inputs(static_cast<std::size_t>(p.input_count())), used(results.size());
   for (int i = 0; i < p.input_count(); ++i) inputs.insert(p.input_name(i), i);
   vec<text> names;
-  names.reserve(results.size());  // (The table's names stay where they are.)
+  names.reserve(results.size());  // (Keeps the names in place for the table.)
   for (std::size_t i = 0; i < results.size(); ++i) {
     const bool said = i < f.result_attributes.size();
     text name = result_name(said ? f.result_attributes[i] : std::string_view(), static_cast<int>(i),

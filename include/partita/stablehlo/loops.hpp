@@ -10,7 +10,7 @@ namespace partita::stablehlo_detail {
 /// Limits for loops that are unrolled.
 inline constexpr std::int64_t most_iterations = 256, most_unrolled_ops = 100'000;
 
-/// The unrolled iterations of a loop; none if it does not count or exceeds the limits.
+/// Unrolls a loop; returns nothing if the loop does not count or exceeds the limits.
 constexpr vec<value_id> unrolled(op_context& c, const vec<value_id>& carried) {
   const program &condition = c.regions[0], &body = c.regions[1];
   const trip_count count = find_trip_count(c.b.p, carried, condition, body);
@@ -26,7 +26,7 @@ constexpr vec<value_id> unrolled(op_context& c, const vec<value_id>& carried) {
   for (std::int64_t i = 0; i < count.trips && !c.failed(); ++i) {
     now[counter] = number(i);
     program iteration = body;
-    now = op_detail::append_as_it_is(c.b, static_cast<program&&>(iteration), now);
+    now = op_detail::append_with_marks(c.b, static_cast<program&&>(iteration), now);
   }
   if (!c.failed()) now[counter] = number(count.trips);
   return now;
@@ -40,7 +40,7 @@ constexpr void read_while(op_context& c) {
   carried.insert_back(c.captured.begin(), c.captured.end());
   program& body = c.regions[1];
   if (body.output_count() != n)
-    return c.fail("H012", "its body gives ", body.output_count(), " values; ", n, " are carried");
+    return c.fail("H012", "its body returns ", body.output_count(), " values; ", n, " are carried");
   for (int i = n; i < body.input_count(); ++i) body.outputs.push_back({body.inputs[i], {}});
   vec<value_id> made;
   if (c.unrolls) made = unrolled(c, carried);

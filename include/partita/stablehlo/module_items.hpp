@@ -1,4 +1,4 @@
-/// What stands at the top of a module: functions, aliases, meshes.
+/// Top-level items of a module: functions, aliases, meshes.
 #pragma once
 
 #include <string_view>
@@ -15,21 +15,22 @@ struct function_text {
   vec<argument_text> arguments;
   vec<std::string_view> result_attributes;
   vec<tensor_type> result_types;
-  bool typed = false;  ///< does the text say the types of the results?
+  bool typed = false;  ///< true if the text has the types of the results
   piece_of_text body;
 };
 
-/// Reads what stands at the top of a module.
+/// Reads the top-level items of a module.
 class module_items {
  public:
-  /// `local_mesh`: of a program for one device; it is to be that of the module, too.
+  /// `local_mesh`: for a program for one device, its mesh; that of the module must have the same
+  /// axes.
   constexpr module_items(syntax& in, alias_table& aliases, sharding_collector& shardings,
                          mesh* local_mesh)
       : in_(in), aliases_(aliases), shardings_(shardings), local_mesh_(local_mesh), by_name_(16) {}
 
   constexpr std::size_t size() const { return functions_.size(); }
   constexpr const function_text& operator[](std::size_t i) const { return functions_[i]; }
-  /// The number of the function, or -1.
+  /// The index of the function, or -1.
   constexpr int find(std::string_view name) const { return by_name_.find(name); }
 
   constexpr void read() {
@@ -53,7 +54,7 @@ class module_items {
       }
     }
   }
-  /// `main`, or the only function, or the only public one.
+  /// Returns `main`, or the only function, or the only public one.
   constexpr int main() {
     if (in_.failed()) return -1;
     if (const int named = find("main"); named >= 0) return named;
@@ -65,7 +66,7 @@ class module_items {
     text list;
     for (std::size_t i = 0; i < functions_.size() && i < 8; ++i)
       list << (i > 0 ? ", @" : "@") << functions_[i].name;
-    in_.error.record("H010", "stablehlo: there is no function @main among ", functions_.size(),
+    in_.error.record("H010", "stablehlo: function @main is missing among ", functions_.size(),
                      " functions", functions_.empty() ? "" : ": ", list);
     return -1;
   }
@@ -78,7 +79,7 @@ class module_items {
   vec<function_text> functions_;
   name_table by_name_;
 
-  /// A function, a mesh or an alias.
+  /// Reads a function, a mesh or an alias.
   constexpr void item() {
     if (in_.starts("#")) return alias();
     if (in_.starts("\"builtin.module\"") || in_.starts("\"func.func\"") ||
@@ -95,7 +96,7 @@ class module_items {
     in_.enter({at, in_.rest().end});
     in_.expected("a function (func.func)");
   }
-  /// `sdy.mesh @mesh = <["x"=4]> {...}`
+  /// Reads `sdy.mesh @mesh = <["x"=4]> {...}`.
   constexpr void read_mesh() {
     const std::size_t at = in_.position();
     const std::string_view name = in_.symbol();
@@ -113,7 +114,7 @@ class module_items {
     if (!r.fault.empty()) return in_.fail(at, "H014", "mesh @", name, ": ", r.fault);
     adopt(at, list.meshes.back().mesh);
   }
-  /// The mesh of the module is that of the program, its axes in this order.
+  /// Checks that the module's mesh equals the program's, and adopts the order of its axes.
   constexpr void adopt(std::size_t at, const mesh& m) {
     if (m.rank == 0) return;
     bool same = m.rank == local_mesh_->rank && !validate(m);
@@ -126,7 +127,7 @@ class module_items {
                       *local_mesh_);
     *local_mesh_ = m;
   }
-  /// `#loc3 = loc("a")`, `#map = ...`
+  /// Reads `#loc3 = loc("a")` or `#map = ...`.
   constexpr void alias() {
     in_.expect("#");
     const std::string_view name = in_.word();
@@ -178,7 +179,8 @@ class module_items {
       return in_.fail(f.at, "H006", "two functions are named @", f.name);
     functions_.push_back(f);
   }
-  /// `"builtin.module"() ({ ... }) : () -> ()`, `"func.func"() <{sym_name = "main", ...}> ({...})`.
+  /// Reads `"builtin.module"() ({ ... }) : () -> ()` or `"func.func"() <{sym_name = "main", ...}>
+  /// ({...})`.
   constexpr void generic_item() {
     const op_text o = in_.op();
     if (in_.failed()) return;

@@ -1,4 +1,4 @@
-/// What a StableHLO module is written of: types, names, elements of constants, lists.
+/// Building blocks of StableHLO text: types, names, elements of constants, lists.
 #pragma once
 
 #include <bit>
@@ -8,14 +8,14 @@
 
 namespace partita::stablehlo_detail {
 
-/// `f32`, `ui8`, `i1`
+/// Writes `f32`, `ui8` or `i1`.
 constexpr void write_element(text& out, dtype t) {
   if (is_unsigned(t))
     out << "ui" << 8 * size_of(t);
   else
     out << name_of(t);
 }
-/// `tensor<4x8xf32>`
+/// Writes `tensor<4x8xf32>`.
 constexpr void write_type(text& out, const tensor_type& t) {
   out << "tensor<";
   for (int d = 0; d < t.shape.rank; ++d) out << t.shape[d] << 'x';
@@ -23,7 +23,7 @@ constexpr void write_type(text& out, const tensor_type& t) {
   out << '>';
 }
 
-/// `out << mlir_type{t}`
+/// Writes a type in `out << mlir_type{t}`.
 struct mlir_type {
   const tensor_type& t;
   friend constexpr text& operator<<(text& out, const mlir_type& m) {
@@ -32,8 +32,8 @@ struct mlir_type {
   }
 };
 
-/// Characters of a name between quotes. Those that a path does not keep as they are (brackets and
-/// quotes, see path_of) and those that are no printed ASCII are written as their two digits.
+/// Writes a name in quotes. Characters other than printable ASCII are written as two hexadecimal
+/// digits, and so are brackets and quotes in a path, which path_of would otherwise change.
 constexpr void write_quoted(text& out, std::string_view name, bool is_path) {
   out << '"';
   for (const char c : name) {
@@ -49,21 +49,21 @@ constexpr void write_quoted(text& out, std::string_view name, bool is_path) {
   out << '"';
 }
 
-/// `[0, 1]`
+/// Writes `[0, 1]`.
 constexpr void write_list(text& out, span<const std::int64_t> list) {
   out << '[';
   append_list(out, static_cast<int>(list.size()),
               [&](int i) { out << list[static_cast<std::size_t>(i)]; });
   out << ']';
 }
-/// `array<i64: 0, 1>`
+/// Writes `array<i64: 0, 1>`.
 constexpr void write_array(text& out, span<const std::int64_t> list) {
   out << "array<i64";
   for (std::size_t i = 0; i < list.size(); ++i) out << (i > 0 ? ", " : ": ") << list[i];
   out << '>';
 }
 
-/// The bits of an element itself, given those that a constant keeps of it.
+/// Converts the encoding of a constant's attribute to the bits of the element.
 constexpr std::uint64_t element_bits(dtype t, std::int64_t kept) {
   const auto number = std::bit_cast<double>(kept);
   switch (t) {
@@ -92,7 +92,7 @@ constexpr void write_hexadecimal(text& out, std::uint64_t bits, std::int64_t byt
   for (std::int64_t digit = 2 * bytes; digit-- > 0;)
     out << "0123456789ABCDEF"[bits >> (4 * digit) & 15];
 }
-/// One element of `dense<...>`.
+/// Writes one element of `dense<...>`.
 constexpr void write_number(text& out, dtype t, std::int64_t kept) {
   if (t == dtype::boolean) {
     out << (kept != 0 ? "true" : "false");
@@ -114,13 +114,13 @@ constexpr void write_number(text& out, dtype t, std::int64_t kept) {
   }
 }
 
-/// `dense<2.5>`: every element is this one.
+/// Writes `dense<2.5>`, in which every element is 2.5.
 constexpr void write_splat(text& out, const tensor_type& type, std::int64_t kept) {
   out << "dense<";
   if (type.shape.elements() > 0) write_number(out, type.element, kept);
   out << '>';
 }
-/// `dense<[[1, 2], [3, 4]]>`, or of many elements their bytes: `dense<"0x...">`.
+/// Writes `dense<[[1, 2], [3, 4]]>`; many elements are written as their bytes: `dense<"0x...">`.
 constexpr void write_dense(text& out, const tensor_type& type, span<const std::int64_t> kept) {
   constexpr std::size_t written_as_numbers = 16;
   const shape& s = type.shape;
@@ -137,7 +137,7 @@ constexpr void write_dense(text& out, const tensor_type& type, span<const std::i
     return;
   }
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    // A bracket opens where the index along a dimension, and all behind it, begin.
+    // A bracket opens where this index and all later ones start at 0.
     std::int64_t block = 1;
     int opened = 0;
     for (int d = s.rank; d-- > 0; ++opened) {

@@ -1,4 +1,4 @@
-/// Writes functions of a module: values get their names, and functions that others call are added.
+/// Writes functions of a module: names values, and adds the functions that other functions call.
 #pragma once
 
 #include <partita/ir/mesh.hpp>
@@ -12,10 +12,10 @@ namespace partita::stablehlo_detail {
 
 class body_writer;
 
-/// Where values inside of a program lie, for a partitioner that reads it: `<@mesh, [{"B"}, {}]>`.
+/// Shardings of values inside a program, for a partitioner that reads it: `<@mesh, [{"B"}, {}]>`.
 class inner_shardings {
  public:
-  /// The sharding of result `result` of the op that has this number (op_marks::source).
+  /// Adds the sharding of result `result` of the op with this number (op_marks::source).
   constexpr void add(int number, int result, const text& sharding) {
     while (static_cast<int>(first_.size()) <= number) first_.push_back(-1);
     list_.push_back({result, first_[number], sharding});
@@ -37,20 +37,20 @@ class inner_shardings {
   vec<entry> list_;
 };
 
-/// A module as far as it is written: the functions that others call, and what is wrong.
+/// A partly written module: the functions that other functions call, and the first error.
 class module_writer {
  public:
   text functions;  ///< complete ones
   failure error;
   const partita::mesh* mesh = nullptr;         ///< of a device-local program
   const inner_shardings* shardings = nullptr;  ///< of values of the program
-  /// Writes ops that only such a program has; false for others.
+  /// Writes ops that only a device-local program has; false for other ops.
   bool (*write_more)(body_writer&, op_id) = nullptr;
 
-  /// A name for a function that has none yet.
+  /// Returns an unused name for a function.
   constexpr text new_name(std::string_view of) { return concat("partita.", of, '.', ++names_); }
 
-  /// The function of this key, if it was written.
+  /// Returns the name of the function with this key, or null if it is not written yet.
   constexpr const text* find(std::string_view key) const {
     const int i = table_.find(hash_of(key), [&](int k) { return keys_[k].view() == key; });
     return i < 0 ? nullptr : &values_[i];
@@ -68,42 +68,42 @@ class module_writer {
   place_table table_;
 };
 
-/// A function that is being written: its text, and the last name that was given.
+/// A function being written: its text, and the last number used for a name.
 struct function_writer {
   text out;
   int last = -1;
   int depth = 2;
 };
 
-/// Writes the ops of a program into a function, those of nested ones too.
+/// Writes the ops of a program into a function, including those of nested programs.
 class body_writer {
  public:
   module_writer& m;
   function_writer& f;
   const program& p;
   vec<ssa> names;        ///< by value
-  vec<ssa> coordinates;  ///< by axis of the mesh: where this device is; an index of -2: unknown
-  bool own;  ///< are these ops of the program itself, and not what one of them consists of?
+  vec<ssa> coordinates;  ///< by axis of the mesh: this device's position; index -2: unset
+  bool own;              ///< true for ops of the program itself, false for those of a decomposition
 
   constexpr body_writer(module_writer& module, function_writer& function, const program& of,
                         bool own_ops = false)
       : m(module), f(function), p(of), names(of.types.size(), ssa{}), own(own_ops) {}
 
-  // ---- Pieces of text --------------------------------------------------------------------------
+  // ---- Parts of the text -----------------------------------------------------------------------
 
   constexpr text& out() { return f.out; }
   constexpr void indent() {
     for (int i = 0; i < f.depth && i < 32; ++i) f.out << "  ";
   }
   constexpr ssa fresh() { return {++f.last, -1}; }
-  /// `%5 = `
+  /// Writes `%5 = `.
   constexpr ssa begin() {
     indent();
     const ssa v = fresh();
     f.out << v << " = ";
     return v;
   }
-  /// The same of all results of an op: `%5:2 = `.
+  /// Writes `%5:2 = ` for all results of an op.
   constexpr void begin(op_id o) {
     indent();
     const op_node& n = p.op(o);
@@ -120,7 +120,7 @@ class body_writer {
   constexpr ssa operand(op_id o, int i) const {
     return names[static_cast<std::size_t>(p.operand(o, i))];
   }
-  /// `(tensor<f32>, tensor<f32>) -> tensor<f32>` and the end of the line.
+  /// Writes ` : (tensor<f32>, tensor<f32>) -> tensor<f32>` and the end of the line.
   constexpr void signature(span<const tensor_type> from, span<const tensor_type> to) {
     f.out << " : (";
     append_list(f.out, static_cast<int>(from.size()),
@@ -147,12 +147,12 @@ class body_writer {
     const auto from = operand_types(o), to = result_types(o);
     signature({from.data(), from.size()}, {to.data(), to.size()});
   }
-  /// `%1, %2`
+  /// Writes `%1, %2`.
   constexpr void operands(op_id o) {
     append_list(f.out, p.op(o).operand_count, [&](int i) { f.out << operand(o, i); });
   }
 
-  // ---- Ops that are needed around others -------------------------------------------------------
+  // ---- Auxiliary ops ---------------------------------------------------------------------------
 
   constexpr ssa constant(const tensor_type& t, std::int64_t kept) {
     const ssa v = begin();
@@ -163,8 +163,8 @@ class body_writer {
     f.out << '\n';
     return v;
   }
-  /// A scalar in every place. (`broadcast` stands for nothing else; the program's own repetitions
-  /// are written as `broadcast_in_dim`. So they can be told apart when the text is read.)
+  /// Repeats a scalar to a shape. (`broadcast` is used only here; the program's own repetitions are
+  /// written as `broadcast_in_dim`, so that the reader can distinguish them.)
   constexpr ssa everywhere(const ssa& scalar, dtype t, const shape& to) {
     const ssa v = begin();
     f.out << "stablehlo.broadcast " << scalar << ", sizes = ";
@@ -179,7 +179,7 @@ class body_writer {
     type(to);
     f.out << '\n';
   }
-  /// `%5 = stablehlo.add %1, %2 : tensor<f32>`
+  /// Writes `%5 = stablehlo.add %1, %2 : tensor<f32>`.
   constexpr ssa apply(std::string_view name, const ssa& x, const ssa& y, const tensor_type& t) {
     const ssa v = begin();
     f.out << "stablehlo." << name << ' ' << x << ", " << y << " : ";
@@ -232,7 +232,8 @@ class body_writer {
                 [&](int i) { type(types[static_cast<std::size_t>(i)]); });
     f.out << '\n';
   }
-  /// `^bb0(%1: tensor<f32>, %2: tensor<f32>):`; what stands in there is one level deeper.
+  /// Writes `^bb0(%1: tensor<f32>, %2: tensor<f32>):` and indents the following ops one level
+  /// deeper.
   template <class Type>
   constexpr vec<ssa> block(int count, const Type& type_at) {
     vec<ssa> list;
@@ -247,7 +248,7 @@ class body_writer {
     ++f.depth;
     return list;
   }
-  /// `({ ^bb0(%a, %b): %c = add %a, %b; return %c })`, of scalars.
+  /// Writes `({ ^bb0(%a, %b): %c = add %a, %b; return %c })` for scalars.
   constexpr void combiner_region(std::string_view name, dtype t) {
     const tensor_type scalar{t, {}};
     f.out << " ({\n";
@@ -261,7 +262,7 @@ class body_writer {
 
   // ---- Programs --------------------------------------------------------------------------------
 
-  /// A nested program as a region: `{ ^bb0(...): ... return }`.
+  /// Writes a nested program as a region: `{ ^bb0(...): ... return }`.
   constexpr void region(const program& r) {
     body_writer inner(m, f, r, own);
     f.out << "{\n";
@@ -285,8 +286,8 @@ class body_writer {
     return_values(op, {values.data(), values.size()}, {types.data(), types.size()});
   }
   constexpr void ops();
-  /// `%5 = sdy.sharding_constraint %4 <@mesh, [{"B"}, {}]> : tensor<f32>`, of results that have
-  /// one.
+  /// Writes `%5 = sdy.sharding_constraint %4 <@mesh, [{"B"}, {}]> : tensor<f32>` for each result
+  /// with a sharding.
   constexpr void constrain(op_id o) {
     const op_node& n = p.op(o);
     for (int r = 0; r < n.result_count; ++r) {
@@ -301,7 +302,7 @@ class body_writer {
     }
   }
 
-  /// Calls a function: `%5:2 = func.call @f(%1) : (...) -> (...)`.
+  /// Writes a call: `%5:2 = func.call @f(%1) : (...) -> (...)`.
   constexpr ssa call(std::string_view name, span<const ssa> values, span<const tensor_type> from,
                      span<const tensor_type> to) {
     indent();
@@ -317,7 +318,7 @@ class body_writer {
   }
 };
 
-/// A function of a module, around a program. `own`: see body_writer.
+/// Writes a program as a private function of a module. `own`: see body_writer.
 constexpr void write_private_function(module_writer& m, std::string_view name, const program& p,
                                       bool own = false) {
   function_writer f;

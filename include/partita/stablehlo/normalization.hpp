@@ -17,7 +17,7 @@ class batch_norm {
     x_ = c.x(0);
     const tensor_type t = c.type(0);
     if (!is_floating(t.element)) {
-      c.fail("H013", "of ", t, "; floating-point numbers are supported");
+      c.fail("H013", "operand of type ", t, "; floating-point numbers are supported");
       return;
     }
     if (feature_ >= t.shape.rank) {
@@ -28,7 +28,7 @@ class batch_norm {
       const shape wanted =
           i == 4 && c.o.name.ends_with("grad") ? t.shape : shape{t.shape[feature_]};
       if (same_shape(c.type(i).shape, wanted)) continue;
-      c.fail("H007", "operand ", i, " is ", c.type(i), "; its shape is to be ", wanted);
+      c.fail("H007", "operand ", i, " is ", c.type(i), "; its shape must be ", wanted);
       return;
     }
     count_ = t.shape[feature_] == 0 ? 0 : t.shape.elements() / t.shape[feature_];
@@ -37,7 +37,7 @@ class batch_norm {
       if (d != feature_) others_.push_back(d);
   }
 
-  /// Repeats a number for each feature, so that each element has one.
+  /// Repeats one number per feature, so that each element has one.
   constexpr value_id spread(value_id v) const {
     const std::int64_t dims[] = {feature_};
     return ops::broadcast_in_dim(b_, v, b_.type(x_).shape, dims);
@@ -88,9 +88,9 @@ constexpr void read_batch_norm_training(op_context& c) {
   c.give(mean);
   c.give(variance);
 }
-/// Gradients of the operand, the scale and the offset. Operands are operand, scale, mean, variance
-/// and the gradient g of the result. The results are scale / (n sqrt(variance + epsilon)) (n g -
-/// sum g - (x - mean) sum(g (x - mean)) / (variance + epsilon)), sum(g normalized), sum g.
+/// Gradients of the operand, the scale and the offset. The operands are operand, scale, mean,
+/// variance and the gradient g of the result. The results are scale / (n sqrt(variance + epsilon))
+/// (n g - sum g - (x - mean) sum(g (x - mean)) / (variance + epsilon)), sum(g normalized), sum g.
 constexpr void read_batch_norm_grad(op_context& c) {
   if (!c.count(5)) return;
   const batch_norm n(c);

@@ -1,5 +1,4 @@
-/// How exactly ops are computed, as StableHLO writes it: `precision`, `algorithm` and
-/// `result_accuracy`.
+/// The precision and accuracy of ops in StableHLO: `precision`, `algorithm` and `result_accuracy`.
 ///
 /// Source    the StableHLO specification, version 1.0
 #pragma once
@@ -13,14 +12,14 @@ inline constexpr std::string_view precision_words[] = {"DEFAULT", "HIGH", "HIGHE
 
 // ---- Reading ---------------------------------------------------------------------------------
 
-/// The last word of `#stablehlo<precision HIGHEST>`, `HIGHEST`.
+/// Returns the last word of `#stablehlo<precision HIGHEST>`, `HIGHEST`.
 constexpr std::string_view last_word_of(std::string_view value) {
   while (!value.empty() && !is_word_char(value.back())) value.remove_suffix(1);
   std::size_t begin = value.size();
   while (begin > 0 && is_word_char(value[begin - 1])) --begin;
   return value.substr(begin);
 }
-/// The text after `name = ` in `<a = 1, name = tf32>`; empty if there is none.
+/// Returns the text after `name = ` in `<a = 1, name = tf32>`; empty if the field is missing.
 constexpr std::string_view field_of(std::string_view value, std::string_view name) {
   for (std::string_view part : parts_of(inside(value, '<', '>'))) {
     if (!part.starts_with(name)) continue;
@@ -40,7 +39,7 @@ constexpr float_format format_of(op_context& c, std::string_view algorithm, std:
   c.fail("H005", "algorithm: ", name, " = \"", word, "\" is not a floating-point format");
   return {};
 }
-/// `precision = [DEFAULT, HIGHEST], algorithm = <lhs_precision_type = tf32, ...>`, or in the
+/// Reads `precision = [DEFAULT, HIGHEST], algorithm = <lhs_precision_type = tf32, ...>`, or in the
 /// generic form `precision_config = [#stablehlo<precision DEFAULT>, ...]`.
 constexpr product_precision read_product_precision(op_context& c) {
   product_precision p;
@@ -81,8 +80,8 @@ constexpr product_precision read_product_precision(op_context& c) {
                  number("allow_imprecise_accumulation") != 0};
   return p;
 }
-/// `result_accuracy = #stablehlo.result_accuracy<atol = 1.0e-03, rtol = 0.0, ulps = 2, mode =
-/// #stablehlo.result_accuracy_mode<TOLERANCE>>`
+/// Reads `result_accuracy = #stablehlo.result_accuracy<atol = 1.0e-03, rtol = 0.0, ulps = 2, mode =
+/// #stablehlo.result_accuracy_mode<TOLERANCE>>`.
 constexpr accuracy read_accuracy(op_context& c) {
   accuracy a;
   if (!c.o.has("result_accuracy")) return a;
@@ -99,7 +98,8 @@ constexpr accuracy read_accuracy(op_context& c) {
   else if (mode == "TOLERANCE")
     a.mode = accuracy::tolerance;
   else if (mode != "DEFAULT")
-    c.fail("H005", "result_accuracy: mode \"", mode, "\" is none of DEFAULT, HIGHEST, TOLERANCE");
+    c.fail("H005", "result_accuracy: mode \"", mode,
+           "\" is not one of DEFAULT, HIGHEST, TOLERANCE");
   if (a.mode != accuracy::tolerance) return a;
   number("atol", a.absolute);
   number("rtol", a.relative);
@@ -121,13 +121,13 @@ constexpr bool has_accuracy(const op_def& d) {
 
 // ---- Writing ---------------------------------------------------------------------------------
 
-/// `[HIGH, HIGHEST]`, each between `before` and `after`.
+/// Writes `[HIGH, HIGHEST]`, each word between `before` and `after`.
 constexpr void write_precisions(text& out, const product_precision& p, std::string_view before = {},
                                 std::string_view after = {}) {
   out << '[' << before << precision_words[static_cast<int>(p.lhs)] << after << ", " << before
       << precision_words[static_cast<int>(p.rhs)] << after << ']';
 }
-/// `, precision = [HIGH, HIGHEST], algorithm = <...>`; defaults are omitted.
+/// Writes `, precision = [HIGH, HIGHEST], algorithm = <...>`; defaults are omitted.
 constexpr void write_product_precision(text& out, span<const std::int64_t> numbers) {
   product_precision p;
   if (numbers.empty() || !product_precision::load(numbers, p)) return;
@@ -145,14 +145,14 @@ constexpr void write_product_precision(text& out, span<const std::int64_t> numbe
       << ", allow_imprecise_accumulation = " << (a.imprecise_accumulation ? "true" : "false")
       << '>';
 }
-/// `, precision_config = [#stablehlo<precision HIGH>, ...]`, among other attributes.
+/// Writes `, precision_config = [#stablehlo<precision HIGH>, ...]`, among other attributes.
 constexpr void write_precision_config(text& out, span<const std::int64_t> numbers) {
   product_precision p;
   if (numbers.empty() || !product_precision::load(numbers, p)) return;
   out << ", precision_config = ";
   write_precisions(out, p, "#stablehlo<precision ", ">");
 }
-/// ` {result_accuracy = ...}`
+/// Writes ` {result_accuracy = ...}`.
 constexpr void write_accuracy(text& out, span<const std::int64_t> numbers) {
   accuracy a;
   if (numbers.empty() || !accuracy::load(numbers, a)) return;

@@ -1,4 +1,4 @@
-/// What the functions that make ops of one that was read are handed.
+/// The context for functions that read an op.
 #pragma once
 
 #include <partita/ir/builder.hpp>
@@ -7,17 +7,17 @@
 
 namespace partita::stablehlo_detail {
 
-/// Handed to what makes ops of one that was read.
+/// The context for functions that read an op: its text, its operands and the builder.
 struct op_context {
   syntax& in;
   builder& b;
   const op_text& o;
   vec<value_id> operands;
-  vec<program> regions;    ///< inputs: their arguments, then what they take of around them
-  vec<value_id> captured;  ///< that, as values here
-  vec<value_id> results;   ///< to be filled
+  vec<program> regions;              ///< their inputs: arguments, then values from outside
+  vec<value_id> captured;            ///< the values from outside that the regions use
+  vec<value_id> results;             ///< set by the function
   const mesh* local_mesh = nullptr;  ///< of a program for one device: the mesh
-  bool unrolls = false;              ///< are counted loops written out?
+  bool unrolls = false;              ///< true if counting loops are unrolled
 
   template <class... Parts>
   constexpr void fail(std::string_view code, const Parts&... parts) {
@@ -26,14 +26,14 @@ struct op_context {
   constexpr bool failed() const { return in.failed() || b.failed(); }
   constexpr value_id x(std::size_t i) const { return i < operands.size() ? operands[i] : -1; }
   constexpr const tensor_type& type(std::size_t i) const { return b.type(x(i)); }
-  /// The type that the text gives to the result.
+  /// Returns the type of a result in the text.
   constexpr tensor_type declared(std::size_t i = 0) {
     if (i < o.result_types.size()) return o.result_types[i];
     fail("H005", "its result type is needed");
     return {};
   }
-  /// Numbers of an attribute, by any of its names; `otherwise` that many zeros or ones if it may be
-  /// left out.
+  /// Reads the numbers of an attribute, under either name. If the attribute is optional and
+  /// missing, returns `count` numbers `otherwise`.
   constexpr vec<std::int64_t> numbers(std::string_view name, std::string_view other = {},
                                       std::size_t count = 0, std::int64_t otherwise = 0) {
     vec<std::int64_t> list;
@@ -46,7 +46,7 @@ struct op_context {
     const std::string_view value = o.attribute(first ? name : other);
     if (!read_integers(value, list, splat))
       fail("H005", "attribute ", first ? name : other, " = ", value.substr(0, 60),
-           " is no list of numbers");
+           " is not a list of numbers");
     if (splat && list.size() == 1 && count > 1) list.assign(count, list[0]);
     return list;
   }
@@ -54,7 +54,7 @@ struct op_context {
     if (!o.has(name)) return otherwise;
     std::int64_t n = 0;
     if (!read_integer(o.attribute(name), n))
-      fail("H005", "attribute ", name, " = ", o.attribute(name).substr(0, 60), " is no number");
+      fail("H005", "attribute ", name, " = ", o.attribute(name).substr(0, 60), " is not a number");
     return n;
   }
   constexpr std::int64_t needed(std::string_view name, std::string_view other = {}) {
@@ -63,23 +63,23 @@ struct op_context {
     fail("H005", "attribute ", name, " is missing");
     return 0;
   }
-  /// `epsilon = 1.0e-3 : f32`
+  /// Reads `epsilon = 1.0e-3 : f32`.
   constexpr double real(std::string_view name) {
     std::string_view value = o.attribute(name);
     while (!value.empty() && is_space(value.front())) value.remove_prefix(1);
     value = value.substr(0, value.find_first_of(" :"));
     std::int64_t bits = 0;
     if (!read_element(value, dtype::f64, bits))
-      fail("H005", "attribute ", name, " = ", value.substr(0, 60), " is no number");
+      fail("H005", "attribute ", name, " = ", value.substr(0, 60), " is not a number");
     return std::bit_cast<double>(bits);
   }
-  /// A dimension, which the op looks at further.
+  /// Returns a dimension below max_rank; the op checks it against the shape.
   constexpr int dimension(std::int64_t d) {
     if (d < 0 || d >= max_rank)
       fail("H005", "dimension ", d, " is out of range; a tensor has at most ", max_rank);
     return failed() ? 0 : static_cast<int>(d);
   }
-  /// Has each list a number for each dimension of the first operand?
+  /// True if each list has one number per dimension of the first operand.
   constexpr bool per_dimension(std::initializer_list<const vec<std::int64_t>*> lists) {
     const int rank = type(0).shape.rank;
     for (const auto* list : lists)
@@ -100,7 +100,7 @@ struct op_context {
            " needed");
     return !failed();
   }
-  /// Programs like those of reduce see their arguments only.
+  /// Checks that the regions use only their arguments, as in a program of reduce.
   constexpr bool closed() {
     if (!captured.empty() && !failed())
       fail("H009", "its program uses values from outside, which is not supported");
@@ -127,7 +127,7 @@ constexpr bool is_sorted(const vec<std::int64_t>& list) {
     if (list[i] < list[i - 1]) return false;
   return true;
 }
-/// A value repeated to a shape, its dimensions in any order there.
+/// Repeats a value to a shape; `dims` are its dimensions there, in any order.
 constexpr value_id repeated(builder& b, value_id x, const shape& to,
                             const vec<std::int64_t>& dims) {
   vec<std::int64_t> order, sorted = dims;

@@ -1,4 +1,5 @@
-/// What each op of StableHLO and CHLO means in ours: a function for each that is more than a name.
+/// Readers of StableHLO and CHLO ops. Each op that is more than a renamed op of this library has a
+/// function.
 ///
 /// Source    the StableHLO specification, version 1.0, and the definitions of the CHLO dialect
 #pragma once
@@ -20,7 +21,7 @@
 
 namespace partita::stablehlo_detail {
 
-/// Ops that differ from ours in their names only, if that.
+/// Ops that differ from those of this library in their names at most.
 struct same_op {
   std::string_view name;
   const op_def* op;
@@ -86,7 +87,8 @@ constexpr void read_constant(op_context& c) {
   else
     c.give(ops::literal(c.b, type, as_ints(bits)));
 }
-/// Ops whose last operand is the shape of the result, which the text also states.
+/// The number of operands of an op; a dynamic op has one more, the shape of the result, which the
+/// text also states.
 constexpr std::size_t with_shape(const op_context& c, std::size_t operands) {
   return operands + (c.o.name.find("dynamic_") != std::string_view::npos ? 1 : 0);
 }
@@ -104,7 +106,7 @@ constexpr void read_broadcast_in_dim(op_context& c) {
   const value_id operands[] = {c.x(0)};
   c.give(c.b.emit(def<op::broadcast_in_dim>, operands, as_ints(dims), type));
 }
-/// Of older versions: new dimensions in front.
+/// Reads the `broadcast` of older versions, which adds leading dimensions.
 constexpr void read_broadcast(op_context& c) {
   const tensor_type type = c.declared();
   if (!c.count(1)) return;
@@ -117,7 +119,7 @@ constexpr void read_reshape(op_context& c) {
   const tensor_type type = c.declared();
   if (c.count(with_shape(c, 1))) c.give(ops::reshape(c.b, c.x(0), type.shape));
 }
-/// `chlo.constant_like %x {value = 1.0 : f32}`
+/// Reads `chlo.constant_like %x {value = 1.0 : f32}`.
 constexpr void read_constant_like(op_context& c) {
   if (!c.count(1)) return;
   const double number = c.real("value");
@@ -132,7 +134,7 @@ constexpr void read_bitcast_convert(op_context& c) {
   const tensor_type type = c.declared();
   if (c.count(1)) c.give(ops::bitcast_convert(c.b, c.x(0), type.element));
 }
-/// `format = e5m10`
+/// Reads `format = e5m10`.
 constexpr void read_reduce_precision(op_context& c) {
   std::int64_t exponent = 0, mantissa = 0;
   if (c.o.has("format")) {
@@ -157,7 +159,8 @@ constexpr void read_transpose(op_context& c) {
     moves = moves || dims[d] != static_cast<std::int64_t>(d);
   c.give(moves ? ops::transpose(c.b, c.x(0), as_ints(dims)) : c.x(0));
 }
-/// Sets a dimension to the size that it has, which changes nothing, as TensorFlow writes it.
+/// Reads an op that sets a dimension to its actual size, as TensorFlow writes it; it changes
+/// nothing.
 constexpr void read_set_dimension_size(op_context& c) {
   const int d = c.dimension(c.needed("dim", "dimension"));
   if (!c.count(2)) return;
@@ -176,10 +179,10 @@ constexpr void read_reverse(op_context& c) {
 constexpr void read_concatenate(op_context& c) {
   const auto dim = c.needed("dim", "dimension");
   const int d = c.dimension(dim);
-  if (c.operands.empty() && !c.failed()) return c.fail("H012", "there are no operands");
+  if (c.operands.empty() && !c.failed()) return c.fail("H012", "it has no operands");
   if (!c.failed()) c.give(ops::concatenate(c.b, {c.operands.data(), c.operands.size()}, d));
 }
-/// `[0:4, 0:8:2]`
+/// Reads `[0:4, 0:8:2]`.
 constexpr void read_slice(op_context& c) {
   vec<std::int64_t> start = c.numbers("start_indices"), limit = c.numbers("limit_indices"),
                     strides = c.numbers("strides", {}, start.size(), 1);
@@ -227,7 +230,7 @@ constexpr void read_dynamic_update_slice(op_context& c) {
 
 // ---- Elementwise
 
-/// `LT` of `LT`, `"LT"` or `#stablehlo<comparison_direction LT>`.
+/// Returns `LT` for `LT`, `"LT"` or `#stablehlo<comparison_direction LT>`.
 constexpr std::string_view enumerator(std::string_view word) {
   if (const std::size_t at = word.rfind(' '); at != std::string_view::npos)
     word = word.substr(at + 1);
@@ -235,8 +238,9 @@ constexpr std::string_view enumerator(std::string_view word) {
   while (!word.empty() && !is_word_char(word.front())) word.remove_prefix(1);
   return word;
 }
-/// True if a comparison is in the total order of floats; H005 if its type does not fit the
-/// operands.
+/// True if a comparison is in the total order of floats.
+///
+/// Errors    H005 the comparison type does not fit the operands
 constexpr bool in_total_order(op_context& c) {
   std::string_view word = c.o.words.size() > 1 ? c.o.words[1] : std::string_view();
   if (c.o.has("compare_type")) word = enumerator(c.o.attribute("compare_type"));
@@ -271,7 +275,7 @@ constexpr void read_compare(op_context& c) {
     const value_id x = key(c.x(0)), y = key(c.x(1));
     return c.give(ops::compare(c.b, k.direction, x, y));
   }
-  c.fail("H005", "comparison direction \"", word, "\" is none of EQ, NE, GE, GT, LE, LT");
+  c.fail("H005", "comparison direction \"", word, "\" is not one of EQ, NE, GE, GT, LE, LT");
 }
 constexpr void read_square(op_context& c) {
   if (c.count(1)) c.give(ops::multiply(c.b, c.x(0), c.x(0)));
@@ -291,7 +295,8 @@ constexpr void read_mulhi(op_context& c) {
   const dtype t = c.type(0).element;
   const int bits = 8 * size_of(t);
   if (!is_integer(t) || bits > 32)
-    return c.fail("H013", "of ", c.type(0), "; integers of up to 32 bits are supported");
+    return c.fail("H013", "operand of type ", c.type(0),
+                  "; integers of up to 32 bits are supported");
   const bool is_signed = op::least_integer(t) < 0;
   const dtype wide = is_signed ? dtype::i64 : dtype::u64;
   const auto widened = [&](std::size_t i) { return ops::convert(c.b, c.x(i), wide); };
@@ -301,7 +306,7 @@ constexpr void read_mulhi(op_context& c) {
                                    : ops::shift_right_logical(c.b, product, places);
   c.give(ops::convert(c.b, upper, t));
 }
-/// Functions that are made of others, with 0 and 1 as constants.
+/// Arithmetic for functions that are composed of other ops, with constants 0 and 1.
 struct composed {
   op_context& c;
   value_id x = c.x(0);
@@ -317,7 +322,7 @@ struct composed {
   constexpr value_id other_leg() const {
     return ops::sqrt(c.b, times(subtract(one(), x), add(one(), x)));
   }
-  /// The same function of |x|, with the sign of x.
+  /// Extends a function of |x| to an odd function of x: applies the sign of x.
   constexpr value_id odd(value_id of_magnitude) const {
     return ops::select(c.b, ops::compare(c.b, ops::direction::lt, x, number(0)),
                        ops::negate(c.b, of_magnitude), of_magnitude);
@@ -335,7 +340,7 @@ constexpr void read_composed(op_context& c) {
   if (name == "atan")
     return c.give(ops::atan2(b, f.x, ops::add(b, f.one(), f.times(f.number(0), f.x))));
   if (name == "sinh") {
-    // (e + e / (e + 1)) / 2, where e = exp(|x|) - 1; halved first where e is large.
+    // (e + e / (e + 1)) / 2 with e = exp(|x|) - 1; for large e, exp(|x| - log 2).
     const value_id e = ops::expm1(b, ops::abs(b, f.x));
     const value_id small = f.half(f.add(e, f.over(e, f.add(e, f.one()))));
     const value_id large =
@@ -352,8 +357,8 @@ constexpr void read_composed(op_context& c) {
   if (name == "atanh")
     return c.give(f.half(f.subtract(ops::log1p(b, f.x), ops::log1p(b, ops::negate(b, f.x)))));
   if (name == "asinh") {
-    // log(a + sqrt(a^2 + 1)) = log1p(a + a^2 / (1 + sqrt(a^2 + 1))), a = |x|; log(2 a) where a^2 is
-    // large.
+    // log(a + sqrt(a^2 + 1)) = log1p(a + a^2 / (1 + sqrt(a^2 + 1))) with a = |x|; for large a,
+    // log(2 a).
     const value_id a = ops::abs(b, f.x), aa = f.times(a, a);
     const value_id root = ops::sqrt(b, f.add(aa, f.one()));
     const value_id small = ops::log1p(b, f.add(a, f.over(aa, f.add(f.one(), root))));
@@ -372,8 +377,8 @@ constexpr void read_composed(op_context& c) {
   c.fail("H004", "op \"", c.o.name, "\" is unknown");
 }
 
-/// The number next to x in the direction of y: one more or less in the bits of x, whose magnitudes
-/// are in order.
+/// The number next to x in the direction of y: adds or subtracts one in the bits of x, which are
+/// ordered like the magnitudes.
 constexpr void read_next_after(op_context& c) {
   if (!c.count(2)) return;
   using enum ops::direction;
@@ -403,7 +408,7 @@ constexpr void read_next_after(op_context& c) {
 
 // ---- Products
 
-/// `batching_dims = [0] x [0], contracting_dims = [1] x [0]`, or dimension numbers.
+/// Reads `batching_dims = [0] x [0], contracting_dims = [1] x [0]`, or dimension numbers.
 constexpr void read_dot_general(op_context& c) {
   vec<std::int64_t> lists[4];  // lhs batch, rhs batch, lhs contracting, rhs contracting
   bool splat = false;
@@ -428,7 +433,8 @@ constexpr void read_dot_general(op_context& c) {
   pair("contracting_dims", 2);
   if (!c.count(2)) return;
   value_id x = c.x(0), y = c.x(1);
-  // Operands of other types than the result are converted: products are exact in the wider one.
+  // Operands whose type differs from that of the result are converted: products are exact in the
+  // wider one.
   if (!c.o.result_types.empty()) {
     const dtype to = c.declared().element;
     x = ops::convert(c.b, x, to);
@@ -438,7 +444,7 @@ constexpr void read_dot_general(op_context& c) {
                           {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]),
                            as_ints(lists[3]), read_product_precision(c)}));
 }
-/// The last dimension of lhs with the first of rhs.
+/// Contracts the last dimension of lhs with the first of rhs.
 constexpr void read_dot(op_context& c) {
   if (!c.count(2)) return;
   const std::int64_t last[] = {c.type(0).shape.rank - 1}, first[] = {0};
@@ -451,7 +457,8 @@ constexpr void read_dot(op_context& c) {
   c.give(ops::dot_general(c.b, x, y, {{}, {}, last, first, read_product_precision(c)}));
 }
 
-/// `[b, 0, 1, f]`: where each is; batch (or input feature) first, then feature, then spatial.
+/// Reads `[b, 0, 1, f]`: the position of the batch (or input feature), then of the feature, then of
+/// the spatial dimensions.
 constexpr bool read_roles(std::string_view list, char first, char second, vec<std::int64_t>& to) {
   const auto parts = parts_of(list);
   if (parts.size() < 2) return false;
@@ -498,7 +505,7 @@ constexpr void read_convolution(op_context& c) {
       vec<std::int64_t> list;
       bool splat = false;
       if (!read_integers(part.substr(equal + 1), list, splat))
-        return c.fail("H005", "window ", part, " is no list of numbers");
+        return c.fail("H005", "window ", part, " is not a list of numbers");
       (name == "stride"       ? stride
        : name == "pad"        ? pad
        : name == "lhs_dilate" ? lhs_dilate
@@ -533,7 +540,7 @@ constexpr void read_convolution(op_context& c) {
 
 // ---- Gather and scatter
 
-/// `#stablehlo.gather<offset_dims = [2], ...>`
+/// Reads `#stablehlo.gather<offset_dims = [2], ...>`.
 struct dimension_numbers {
   vec<std::int64_t> lists[5];
   std::int64_t vector_dim = 0;
@@ -552,7 +559,7 @@ struct dimension_numbers {
       if (!good) c.fail("H005", "dimension number \"", part, "\" is unknown");
     }
   }
-  /// The indices of a gather (operand 1), without columns that count.
+  /// Returns the indices of a gather (operand 1) without columns that count.
   constexpr value_id without_counting(op_context& c) {
     if (c.failed()) return -1;
     return stablehlo_detail::without_counting(c.b, c.x(0), c.x(1), lists, vector_dim);
@@ -572,7 +579,8 @@ constexpr void read_gather(op_context& c) {
   const value_id indices = dims.without_counting(c);
   c.give(ops::gather(c.b, c.x(0), indices, dims.numbers(), as_ints(sizes)));
 }
-/// Are all elements of a value the identity of a combiner? (A constant, or one that is repeated.)
+/// True if all elements of a value are the identity of a combiner. (The value is a constant or a
+/// repeated one.)
 constexpr bool is_identity(const builder& b, value_id v, combiner how) {
   if (v < 0) return false;
   op_id o = b.p.producer(v);
@@ -580,11 +588,12 @@ constexpr bool is_identity(const builder& b, value_id v, combiner how) {
   if (b.p.op(o).def->id != def<op::constant>.id) return false;
   const dtype t = b.type(v).element;
   const std::int64_t bits = b.p.attrs(o)[0];
-  // (0 is that of sums but for a sum of -0.)
+  // (0 is the identity of a sum, unless all terms are -0.)
   if (how == combiner::add && is_floating(t) && std::bit_cast<double>(bits) == 0) return true;
   return bits == identity_bits(how, t);
 }
-/// Into what is an identity: updates that are sharded are partial results then.
+/// Reads a scatter of one tensor. If the tensor is the identity of the combiner, emits a scatter
+/// without an initial tensor, so that sharded updates yield partial results.
 constexpr void scatter_one(op_context& c, const scatter_part& part, const dimension_numbers& dims,
                            value_id input, value_id indices, value_id updates) {
   if (part.kind == update_kind::keeps) return c.give(input);
@@ -597,8 +606,8 @@ constexpr void scatter_one(op_context& c, const scatter_part& part, const dimens
   c.give(nothing ? ops::scatter(c.b, update, to, indices, updates, dims.numbers())
                  : ops::scatter(c.b, update, input, indices, updates, dims.numbers()));
 }
-/// Of several tensors each by itself where its results depend on it alone; else, or by a function
-/// of another kind, in a loop.
+/// Reads a scatter. Several tensors are scattered separately if no result depends on the others;
+/// otherwise, or for another kind of function, the scatter becomes a loop.
 constexpr void read_scatter(op_context& c) {
   constexpr std::string_view names[5] = {"update_window_dims", "inserted_window_dims",
                                          "input_batching_dims", "scatter_indices_batching_dims",
@@ -606,7 +615,8 @@ constexpr void read_scatter(op_context& c) {
   dimension_numbers dims(c, c.o.attribute("scatter_dimension_numbers"), names);
   const std::size_t n = c.operands.size() / 2;
   if ((c.operands.size() % 2 == 0 || n == 0) && !c.failed())
-    return c.fail("H012", c.operands.size(), " operands; tensors, indices and as many updates");
+    return c.fail("H012", c.operands.size(),
+                  " operands; tensors, indices and updates for each tensor are needed");
   if (!c.region_count(1) || !captures_scalars(c)) return;
   const program& f = c.regions[0];
   const int arguments = f.input_count() - static_cast<int>(c.captured.size());
@@ -619,7 +629,8 @@ constexpr void read_scatter(op_context& c) {
     parts.push_back(scatter_part(f, i));
     alone = alone && parts.back().kind != update_kind::other;
   }
-  // (The indices are operand n; `without_counting` looks at tensors of one shape, and the first.)
+  // (The indices are operand n. `without_counting` looks at the first tensor; all have the same
+  // shape.)
   const value_id indices =
       c.failed() ? -1 : without_counting(c.b, c.x(0), c.x(n), dims.lists, dims.vector_dim);
   if (c.failed() || indices < 0) return;
@@ -630,15 +641,14 @@ constexpr void read_scatter(op_context& c) {
 
 // ---- Reductions
 
-/// x combined with the initial value, unless that is the identity: a constant, or one that is
-/// combined afterwards.
+/// Combines the result x of a reduction with the initial value, unless that is the identity.
 constexpr value_id with_initial(op_context& c, value_id x, value_id initial, combiner how) {
   if (c.failed() || initial < 0) return x;
   if (is_identity(c.b, initial, how)) return x;
   const value_id operands[] = {x, initial};
   return c.b.emit(combining_op(how), operands, {});
 }
-/// `applies stablehlo.add`: an op as the program of a reduction.
+/// Reads `applies stablehlo.add`: an op as the program of a reduction.
 constexpr program applied(op_context& c) {
   std::string_view name = c.o.words.empty() ? std::string_view() : c.o.words[0];
   if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos)
@@ -648,7 +658,7 @@ constexpr program applied(op_context& c) {
     if (each.name == name && each.op->operand_count == 2) found = &each.op;
   builder b;
   if (found == nullptr) {
-    c.fail("H009", "applies \"", name, "\", which is no op of two scalars");
+    c.fail("H009", "applies \"", name, "\", which is not an op of two scalars");
     return {};
   }
   const tensor_type scalar{c.type(0).element, {}};
@@ -673,7 +683,7 @@ constexpr bool is_nothing(const op_context& c, ops::extreme which, const vec<std
                        p.attrs(positions)[0] == dims[0];
   return start == identity_bits(combiner::min, c.type(1).element) || (start == 0 && counted);
 }
-/// argmax and argmin. (Elements of i1 are compared as bytes.)
+/// Reads argmax and argmin. (Elements of i1 are compared as bytes.)
 constexpr void read_extreme(op_context& c, ops::extreme which, const vec<std::int64_t>& dims) {
   const bool none = c.type(0).shape.elements() == 0;
   if (none || !same_shape(c.type(0).shape, c.type(1).shape)) return fold(c, as_ints(dims));
@@ -692,7 +702,7 @@ constexpr void read_extreme(op_context& c, ops::extreme which, const vec<std::in
 }
 constexpr void read_reduce(op_context& c) {
   auto dims = c.numbers("dimensions");
-  // (A reduction over sorted dimensions is the same.)
+  // (The order of the dimensions does not matter, so they are sorted.)
   for (std::size_t i = 1; i < dims.size(); ++i)
     for (std::size_t j = i; j > 0 && dims[j] < dims[j - 1]; --j) {
       const auto d = dims[j];
@@ -737,8 +747,8 @@ constexpr vec<window_dim> windows_of(op_context& c, std::size_t rank) {
         {size[d], stride[d], base[d], dilation[d], padding[2 * d], padding[2 * d + 1], false});
   return w;
 }
-/// The dimension along which windows reach from each element to the first one, or (`reverse`) to
-/// the last, if they do so along one and nowhere else; or -1.
+/// Returns the only dimension along which windows have more than one element, if they reach from
+/// each element to the first one or (`reverse`) to the last one; -1 otherwise.
 constexpr int running_dim(const shape& s, const vec<window_dim>& w, bool& reverse) {
   int dim = -1;
   for (int d = 0; d < s.rank; ++d) {
@@ -753,7 +763,8 @@ constexpr int running_dim(const shape& s, const vec<window_dim>& w, bool& revers
   }
   return dim;
 }
-/// Is this a sum (or another combination) over all elements up to each? Then it is a running one.
+/// Reads `reduce_window`. Windows of all elements up to each one become a cumulative sum (or
+/// another combination).
 constexpr void read_reduce_window(op_context& c) {
   const std::size_t n = c.operands.size() / 2;
   if (n == 0 || c.operands.size() % 2 != 0)
@@ -791,13 +802,13 @@ constexpr void read_select_and_scatter(op_context& c) {
   }
   combiner how = combiner::add;
   if (!good || !find_combiner(c.regions[1], how) || how != combiner::add)
-    return c.fail("H009", "its programs are no comparison (GE, GT, LE, LT) and a sum");
+    return c.fail("H009", "its programs are not a comparison (GE, GT, LE, LT) and a sum");
   c.give(with_initial(c, ops::select_and_scatter(c.b, c.x(0), c.x(1), d, {w.data(), w.size()}),
                       c.x(2), how));
 }
 constexpr void read_sort(op_context& c) {
   if (!c.region_count(1) || !captures_scalars(c)) return;
-  if (c.operands.empty()) return c.fail("H012", "there are no operands");
+  if (c.operands.empty()) return c.fail("H012", "it has no operands");
   std::int64_t along = c.number("dimension", c.type(0).shape.rank - 1);
   if (along < 0) along += c.type(0).shape.rank;
   const int dim = c.dimension(along);
@@ -806,7 +817,7 @@ constexpr void read_sort(op_context& c) {
   if (c.failed()) return;
   const sort_order order = find_order(c.regions[0]);
   if (!c.captured.empty() || order.keys.empty()) return sort_by_program(c, dim);
-  // Keys first; for a total order of floats, integers in that order.
+  // Keys come first; for a total order of floats, integers with the same order.
   vec<value_id> operands;
   vec<std::size_t> place(c.operands.size(), 0);
   vec<char> placed(c.operands.size(), 0);
@@ -839,7 +850,7 @@ constexpr void read_case(op_context& c) {
   if (!c.count(1) || c.regions.empty()) return;
   value_id index = c.x(0);
   if (c.type(0).element == dtype::boolean) {
-    // `if`: the first program where it holds.
+    // `if`: the first program runs if the index is true.
     if (!c.region_count(2)) return;
     index = ops::convert(c.b, ops::logical_not(c.b, index), dtype::i32);
   }
@@ -855,7 +866,7 @@ constexpr void read_barrier(op_context& c) {
 }
 /// Applies a function of scalars to each element.
 constexpr void read_map(op_context& c) {
-  if (c.operands.empty()) return c.fail("H012", "there are no operands");
+  if (c.operands.empty()) return c.fail("H012", "it has no operands");
   if (!c.region_count(1) || !captures_scalars(c)) return;
   const program& f = c.regions[0];
   if (f.inputs.size() != c.operands.size() + c.captured.size() || f.output_count() != 1)
@@ -875,7 +886,7 @@ constexpr void read_map(op_context& c) {
 constexpr void read_tuple(op_context& c) {
   for (const value_id v : c.operands) c.give(v);
 }
-/// `%0[1]` for a tuple whose values are the operands.
+/// Reads `%0[1]` for a tuple whose values are the operands.
 constexpr void read_get_tuple_element(op_context& c) {
   vec<std::int64_t> list;
   bool splat = false;
@@ -906,7 +917,7 @@ constexpr void read_triangular_solve(op_context& c) {
          transpose.find("NO_TRANSPOSE") == std::string_view::npos && !transpose.empty()}));
 }
 
-// ---- The list
+// ---- The table
 
 struct read_op {
   std::string_view name;
@@ -984,11 +995,10 @@ inline constexpr read_op read_ops[] = {
     {"zeta", &read_zeta},
 };
 
-/// Broadcasts operands along dimensions that they lack, or that have one element, to the shape of
-/// the highest rank: by its last dimensions or by `broadcast_dimensions`.
+/// Broadcasts operands to the shape of the highest rank, along missing dimensions and dimensions of
+/// one element. Operand dimensions map to the last ones, or to `broadcast_dimensions`.
 ///
 /// Errors    H007 extents differ
-///
 /// Source    the definition of the CHLO dialect
 constexpr void repeat_operands(op_context& c) {
   shape to;
@@ -1015,12 +1025,12 @@ constexpr void repeat_operands(op_context& c) {
   }
   for (value_id& v : c.operands) {
     const shape s = c.failed() ? to : c.b.type(v).shape;
-    if (same_shape(s, to) || s.rank == 0) continue;  // (Scalars are repeated by the op.)
+    if (same_shape(s, to) || s.rank == 0) continue;  // (The op repeats scalars.)
     const vec<std::int64_t> dims = dims_of(s);
     v = ops::broadcast_in_dim(c.b, v, to, as_ints(dims));
   }
 }
-/// Makes the op; false if there is none of this name (without its dialect).
+/// Reads an op by its name without dialect; false if the name is unknown.
 constexpr bool make_op(op_context& c, std::string_view name) {
   if (constexpr std::string_view broadcast = "broadcast_";
       name.starts_with(broadcast) && c.o.name.starts_with("chlo.")) {

@@ -5,12 +5,13 @@
 
 namespace partita::stablehlo_detail {
 
-/// Random bits of a state: ui64 (2), a key and a counter. Each counter gives four words of 32 bits;
-/// its upper half, which a state of this size lacks, is the key. Of types of 64 bits an element is
-/// two words, lower first; of narrower ones the lower bits of a word.
+/// Generates random bits from a state, ui64 (2): a key and a counter. Each counter gives four words
+/// of 32 bits. The algorithm's counter has an upper half, which a state of this size lacks; the key
+/// is used there. A 64-bit element consists of two words, lower first; a narrower one of the lower
+/// bits of a word.
 ///
-/// Source    Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011); what XLA makes of a
-///           state on a CPU, where it is the default
+/// Source    Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011); XLA's use of the
+///           state on a CPU, where this generator is the default
 class philox {
  public:
   constexpr philox(builder& b, value_id state) : b_(b) {
@@ -25,7 +26,7 @@ class philox {
     const std::int64_t count = to.shape.elements();
     counters_ = (count * words + 3) / 4;
     make();
-    // (Elements of one counter stand in a row.)
+    // (The elements of one counter are contiguous.)
     const std::int64_t each = 4 / words;
     vec<value_id> columns;
     for (int i = 0; i < each; ++i)
@@ -36,7 +37,7 @@ class philox {
     const value_id kept = ops::slice(b_, flat, zero, end);
     return ops::convert(b_, ops::reshape(b_, kept, to.shape), to.element);
   }
-  /// The state behind those bits.
+  /// The state after those bits.
   constexpr value_id next() {
     const value_id moved = ops::add(b_, given_[1], number(dtype::u64, counters_));
     const value_id parts[] = {ops::reshape(b_, given_[0], shape{1}),
@@ -60,7 +61,7 @@ class philox {
   constexpr value_id exclusive_or(value_id x, value_id y, value_id z) {
     return ops::logical_xor(b_, ops::logical_xor(b_, x, y), z);
   }
-  /// The words of all counters.
+  /// Computes the words of all counters.
   constexpr void make() {
     const tensor_type places{dtype::u64, shape{counters_}};
     const value_id lower = ops::add(b_, ops::iota(b_, places, 0), given_[1]);
@@ -94,7 +95,7 @@ class philox {
   }
 };
 
-/// The state behind the bits, and the bits.
+/// Reads rng_bit_generator, whose results are the next state and the bits.
 constexpr void read_rng_bit_generator(op_context& c) {
   std::string_view algorithm =
       c.o.attribute(c.o.has("rng_algorithm") ? "rng_algorithm" : "algorithm");
@@ -105,7 +106,7 @@ constexpr void read_rng_bit_generator(op_context& c) {
   if (algorithm != "DEFAULT" && algorithm != "PHILOX")
     return c.fail("H013", "algorithm ", algorithm.substr(0, 40),
                   "; DEFAULT and PHILOX are "
-                  "supported (keys of jax.random.key(seed) need none of them)");
+                  "supported (keys of jax.random.key(seed) do not need them)");
   if (c.type(0) != tensor_type{dtype::u64, shape{2}})
     return c.fail("H013", "a state of type ", c.type(0), "; tensor<2xui64> is supported");
   if (is_floating(to.element) || to.element == dtype::boolean)

@@ -30,8 +30,8 @@ struct written_attribute {
 constexpr void append_attribute(text& list, std::string_view attribute) {
   list << (list.empty() ? "" : ", ") << attribute;
 }
-/// The attributes of an argument or a result. Its name (`jax.result_info`), its sharding and this
-/// library's own layout are read elsewhere.
+/// Reads the attributes of an argument or a result, except for its name (`jax.result_info`), its
+/// sharding and this library's layout, which other functions read.
 ///
 /// `fault`: the reason why an attribute is not understood.
 constexpr interface_port read_port(std::string_view attributes, const alias_table& aliases,
@@ -84,7 +84,7 @@ struct port_texts {
   constexpr void add(std::size_t i, const text& attribute) {
     append_attribute(attributes[i], attribute.view());
   }
-  /// The attributes as they are written, without the `{...}` around them.
+  /// Returns the attributes as written, without the `{...}` around them.
   constexpr vec<text> finish() const {
     vec<text> list;
     for (std::size_t i = 0; i < attributes.size(); ++i) {
@@ -96,10 +96,11 @@ struct port_texts {
     return list;
   }
 };
-/// Donated arguments. Each keeps passing its memory to the result that the module names if both
-/// have the same layout (`alike(input, output)`); otherwise to any result that fits.
+/// Adds the attributes of donated arguments. An argument donates its memory to the result that the
+/// module names if both have the same layout (`alike(input, output)`); otherwise to any result that
+/// fits.
 ///
-/// Source    JAX: `jax.buffer_donor`, and `tf.aliasing_output` for a result that is known
+/// Source    JAX: `jax.buffer_donor`, and `tf.aliasing_output` for a known result
 template <class Alike>
 constexpr void add_donations(port_texts& arguments, const interface_list& of, const Alike& alike) {
   for (std::size_t i = 0; i < of.inputs.size() && i < arguments.attributes.size(); ++i) {

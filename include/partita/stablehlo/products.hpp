@@ -1,5 +1,5 @@
-/// Products other than dot_general: ragged products, and those that older versions write by
-/// letters.
+/// Products other than dot_general: ragged products, and those of older versions, which name
+/// dimensions by letters.
 #pragma once
 
 #include <partita/stablehlo/numerics.hpp>
@@ -9,15 +9,14 @@ namespace partita::stablehlo_detail {
 
 // ---- Ragged products
 
-/// Rows of lhs in groups of given sizes, each multiplied by a matrix of its own. The groups may
-/// also be along a contracted dimension, and each then yields a product of its own; or along a
-/// batching dimension, where they change nothing.
+/// Products of groups of rows: the rows of lhs are divided into groups of given sizes, and each
+/// group is multiplied by its own matrix. The groups may also divide a contracted dimension, and
+/// each group then yields its own product; or a batching dimension, where they have no effect.
 ///
 /// Elements outside of a group are masked, so that one dot_general computes the products of all
 /// groups.
 ///
-/// Cost: multiplies all rows with the matrices of all groups
-///
+/// Cost      multiplies all rows with the matrices of all groups
 /// Source    the definition of chlo.ragged_dot
 class ragged_product {
  public:
@@ -31,7 +30,7 @@ class ragged_product {
       for (int i = 0; i < 6; ++i)
         if (part.starts_with(names[i]) &&
             !read_integers(part.substr(part.find('=') + 1), lists_[i], splat))
-          c.fail("H005", "dimension number \"", part, "\" is no list");
+          c.fail("H005", "dimension number \"", part, "\" is not a list");
     check();
   }
 
@@ -99,10 +98,10 @@ class ragged_product {
       return c_.fail("H007", "the sizes of the groups are ", sizes,
                      "; a list of integers is needed");
     if (rank == max_rank || other == max_rank)
-      return c_.fail("H013", "of ", c_.type(0), " and ", c_.type(1), "; ranks below ", max_rank,
-                     " are supported");
+      return c_.fail("H013", "operands of types ", c_.type(0), " and ", c_.type(1),
+                     "; ranks below ", max_rank, " are supported");
   }
-  /// The dimensions whose positions may have different group sizes.
+  /// Returns the dimensions whose positions may have different group sizes.
   constexpr vec<std::int64_t> prefix(const vec<std::int64_t>& batch,
                                      const vec<std::int64_t>& contract, int ragged,
                                      bool contracted) const {
@@ -116,7 +115,7 @@ class ragged_product {
     for (std::size_t i = 0; contracted && contract[i] != ragged; ++i) list.push_back(contract[i]);
     return list;
   }
-  /// (groups, x...): elements outside of a group are 0.
+  /// Returns (groups, x...), in which elements outside of a group are 0.
   constexpr value_id by_group(value_id x, int ragged, const vec<std::int64_t>& before) const {
     using enum ops::direction;
     if (c_.failed()) return -1;
@@ -156,7 +155,7 @@ constexpr void read_ragged_dot(op_context& c) { ragged_product(c).give(); }
 
 // ---- Products by letters
 
-/// `ab,bc->ac`: a letter for each dimension; `...` replaces any number of them.
+/// Parses `ab,bc->ac`: a letter for each dimension; `...` replaces any number of them.
 class letter_product {
  public:
   constexpr explicit letter_product(op_context& c, std::size_t operands) : c_(c) {
@@ -182,7 +181,7 @@ class letter_product {
     if (y < 0) {
       made = letters_[0];
     } else {
-      vec<std::int64_t> lists[4];  // batch and contracting dimensions of each
+      vec<std::int64_t> lists[4];  // batch and contracting dimensions of each operand
       for (const bool batch : {true, false})
         for (const int letter : letters_[0]) {
           if (!is_in(letters_[1], letter) || is_in(result_, letter) != batch) continue;
@@ -204,11 +203,12 @@ class letter_product {
     vec<std::int64_t> order;
     for (const int letter : result_) {
       if (!is_in(made, letter))
-        return c_.fail("H005", "einsum_config: a letter of the result is of no operand");
+        return c_.fail("H005",
+                       "einsum_config: a letter of the result does not occur in an operand");
       order.push_back(place(made, letter));
     }
     if (order.size() != made.size())
-      return c_.fail("H005", "einsum_config: a letter of the result is there twice");
+      return c_.fail("H005", "einsum_config: a letter of the result occurs twice");
     if (!c_.failed()) c_.give(ops::transpose(c_.b, x, as_ints(order)));
   }
 
@@ -250,11 +250,11 @@ class letter_product {
       c_.fail("H005", "einsum_config: \"", part, "\" is not for ", c_.type(operand));
     for (std::size_t i = 0; i < list.size(); ++i)
       if (place(list, list[i]) != static_cast<std::int64_t>(i))
-        c_.fail("H013", "einsum_config: a letter is there twice in \"", part,
+        c_.fail("H013", "einsum_config: a letter occurs twice in \"", part,
                 "\"; diagonals are not supported");
     return list;
   }
-  /// The operand, summed over dimensions that neither the other operand nor the result has.
+  /// Sums the operand over dimensions that neither the other operand nor the result has.
   constexpr value_id summed(std::size_t operand) {
     vec<std::int64_t> dims;
     vec<int> rest;

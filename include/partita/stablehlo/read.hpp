@@ -1,4 +1,4 @@
-/// Programs from StableHLO text, as JAX, TensorFlow and PyTorch write it.
+/// Programs from StableHLO text, as JAX, TensorFlow and PyTorch print it.
 #pragma once
 
 #include <string_view>
@@ -20,17 +20,17 @@ namespace partita {
 
 namespace stablehlo_detail {
 
-/// Reads a module: each function that is called is read once, and its ops stand where it is called.
+/// Reads a module. Each called function is read once; its ops are inlined at each call.
 class module_reader {
  public:
-  /// `shardings`, if given, gets those of the module; values inside that have one become tags.
+  /// `shardings`, if given, receives those of the module; inner values with a sharding become tags.
   constexpr module_reader(std::string_view all, span<const std::string_view> names,
                           sharding_list* shardings = nullptr)
       : in_(all),
         names_(names),
         shardings_(in_, aliases_, shardings),
         functions_(in_, aliases_, shardings_, nullptr) {}
-  /// Of a module that is a program for one device of this mesh.
+  /// Reads a module that is a program for one device of the mesh `m`.
   constexpr module_reader(std::string_view all, span<const std::string_view> names, const mesh& m,
                           bool unrolls)
       : in_(all),
@@ -65,14 +65,14 @@ class module_reader {
     if (!b.failed()) b.p.error.record(check_interface(b.p));
     return static_cast<program&&>(b.p);
   }
-  /// Alternative to `run`: the program of @main as it is written, with the decomposition of the
-  /// first composite in place of it. Other composites are trusted.
+  /// Alternative to `run`: returns the program of @main as written, with the first composite
+  /// replaced by its decomposition. Other composites are trusted.
   constexpr program run_decomposed() {
     if (!in_.failed()) functions_.read();
     main_ = functions_.main();
     read_.resize(functions_.size(), {});
     state_.resize(functions_.size(), 0);
-    believes_ = decomposes_ = true;
+    trusts_composites_ = decomposes_ = true;
     builder b;
     if (!in_.failed()) read_main(b, main());
     b.p.error.record(in_.error);
@@ -80,7 +80,7 @@ class module_reader {
     for (auto& out : b.p.outputs) out.name = {};
     return static_cast<program&&>(b.p);
   }
-  /// After a run: the mesh, and the attributes of main's arguments and results.
+  /// The mesh, and the attributes of main's arguments and results. Valid after a run.
   constexpr const mesh& of_mesh() const { return mesh_; }
   constexpr std::string_view input_attributes(int i) const {
     return main().arguments[static_cast<std::size_t>(i)].attributes;
@@ -95,20 +95,20 @@ class module_reader {
   span<const std::string_view> names_;
   alias_table aliases_;
   scope_table scopes_;
-  bool scope_said_ = false;  // in the message
+  bool scope_reported_ = false;  // true if the message states the scope
   sharding_collector shardings_;
   mesh mesh_;
   module_items functions_;
-  vec<program> read_;  // by function, once it was called
+  vec<program> read_;  // by function; empty until it is called
   vec<char> state_;    // by function: 0 not read, 1 being read, 2 read
   std::int64_t ops_ = 0;
   int nesting_ = 0, main_ = -1;
   bool local_ = false, unrolls_ = false;
-  bool believes_ = false;                 // trusts the claims of composites
+  bool trusts_composites_ = false;        // trusts the claims of composites
   bool decomposes_ = false;               // decomposes the next composite
   bool checks_ = false;                   // is checking the claim of a composite
-  vec<std::size_t> checked_functions_;    // those that were read for the check
-  vec<vec<program>> checked_composites_;  // by function: the ops, alone, that it was found to equal
+  vec<std::size_t> checked_functions_;    // the functions read for the check
+  vec<vec<program>> checked_composites_;  // by function: the single ops that it was found to equal
 
   constexpr const function_text& main() const {
     return functions_[static_cast<std::size_t>(main_)];
@@ -139,7 +139,7 @@ class module_reader {
 
   static constexpr std::int64_t most_ops = 20'000'000;
 
-  /// As the layouts that the module says need it, and its groups of devices.
+  /// Splits the mesh as the layouts and the groups of devices in the module require.
   constexpr void split_mesh() {
     const auto& f = main();
     for (const auto& each : f.arguments) split_as_in(unescaped(each.attributes), mesh_);
@@ -147,9 +147,9 @@ class module_reader {
     split_as_groups_need(in_.all(), mesh_);
   }
 
-  // ---- Mistakes ------------------------------------------------------------------------------
+  // ---- Errors --------------------------------------------------------------------------------
 
-  /// A mistake that the builder found, with its place.
+  /// Records an error of the builder with its position.
   constexpr void adopt(std::size_t at, std::string_view name, const failure& f) {
     if (in_.failed()) return;
     const std::string_view message = f.message;
@@ -157,10 +157,10 @@ class module_reader {
                      ")");
   }
 
-  /// Says of the innermost op that could not be read in which scope it stands.
-  constexpr void say_scope(const op_text& o) {
-    if (scope_said_) return;
-    scope_said_ = true;
+  /// Adds the scope of the innermost op that could not be read to the message.
+  constexpr void report_scope(const op_text& o) {
+    if (scope_reported_) return;
+    scope_reported_ = true;
     scope_path path;
     path.add(aliases_.name_at(o.location));
     const text name = path.name();
@@ -185,14 +185,14 @@ class module_reader {
     for (std::size_t i = 0; i < results.size(); ++i)
       b.p.outputs.push_back({results[i], b.p.intern(names[i])});
   }
-  /// The value as a tag, if a sharding is written of it.
+  /// Returns the value as a tag if the attributes contain a sharding.
   constexpr value_id sharded(value_scope& s, std::size_t at, std::string_view attributes,
                              value_id v) {
     const std::string_view written = sharding_in(attributes);
     if (!shardings_.wanted() || in_.failed() || written.empty()) return v;
     return shardings_.tagged(s.b, {at, written, {}}, "sharding", s.in_full(v));
   }
-  /// The same of what an op of the module made.
+  /// The same for the results of an op of the module.
   constexpr void keep_sharding(value_scope& s, const op_text& o, std::string_view name,
                                vec<value_id>& made) {
     if (!shardings_.wanted() || in_.failed() || name == "call" || name == "composite") return;
@@ -205,19 +205,19 @@ class module_reader {
         shardings_.tagged(s.b, w, label.empty() ? "sharding" : label.view(), s.in_full(made[0]));
   }
 
-  /// The ops of a function; gives what it returns.
+  /// Reads the ops of a function; returns the function's results.
   constexpr vec<value_id> body(value_scope& s, piece_of_text text, const function_text& f) {
     const vec<value_id> results = statements(s, text);
     if (in_.failed() || !f.typed) return results;
     if (results.size() != f.result_types.size()) {
-      in_.fail(f.at, "H012", "@", f.name, " returns ", results.size(), " values; its type says ",
+      in_.fail(f.at, "H012", "@", f.name, " returns ", results.size(), " values; its type states ",
                f.result_types.size());
       return results;
     }
     for (std::size_t i = 0; i < results.size(); ++i)
       if (s.b.type(results[i]) != f.result_types[i])
         in_.fail(f.at, "H007", "@", f.name, " returns ", s.b.type(results[i]), " as result ", i,
-                 "; its type says ", f.result_types[i]);
+                 "; its type states ", f.result_types[i]);
     return results;
   }
   constexpr vec<value_id> statements(value_scope& s, piece_of_text text) {
@@ -230,11 +230,11 @@ class module_reader {
       const op_text o = in_.op();
       if (in_.failed()) break;
       if (returned) {
-        in_.fail(o.at, "H001", "an op behind the return");
+        in_.fail(o.at, "H001", "an op after the return");
         break;
       }
       returned = statement(s, o, results);
-      if (in_.failed()) say_scope(o);
+      if (in_.failed()) report_scope(o);
     }
     if (!in_.failed() && !returned) in_.expected("a return");
     in_.enter(around);
@@ -245,7 +245,7 @@ class module_reader {
       if (name.starts_with(dialect)) return name.substr(dialect.size());
     return name;
   }
-  /// True if it was the return.
+  /// Reads an op; true if it is the return.
   constexpr bool statement(value_scope& s, const op_text& o, vec<value_id>& results) {
     const std::string_view name = without_dialect(o.name);
     vec<value_id> operands;
@@ -258,7 +258,7 @@ class module_reader {
         in_.fail(o.at, "H007", o.name, ": operand ",
                  // (A tuple is one operand with several values.)
                  o.operands[o.operands.size() == operands.size() ? i : 0], " has type ",
-                 s.type(operands[i]), "; the text says ", o.operand_types[i]);
+                 s.type(operands[i]), "; the text states ", o.operand_types[i]);
         return false;
       }
     if (name == "broadcast" && s.spread(o, operands)) return false;
@@ -267,7 +267,7 @@ class module_reader {
       results = operands;
       return true;
     }
-    // (The values of a group are to be sharded alike; the op changes none of them.)
+    // (The values of a group should have the same sharding; the op changes none of them.)
     if (name == "sharding_group") return false;
     vec<value_id> made;
     if (name == "call" || name == "composite")
@@ -284,7 +284,7 @@ class module_reader {
     ops_ = ops_ > s.b.p.op_count() ? ops_ : s.b.p.op_count();
     if (ops_ > most_ops)
       in_.fail(o.at, "H011", "the program has more than ", most_ops,
-               " ops once functions are put where they are called");
+               " ops after calls are inlined");
     check_results(s, o, name, made);
     if (o.makes_tuple && o.results.size() == 1 && !in_.failed()) {
       s.define_tuple(o.at, o.results[0].name, {made.data(), made.size()});
@@ -299,7 +299,8 @@ class module_reader {
     }
     return false;
   }
-  /// Where it stands; in a program for one device, of which `prove` speaks, else how it is written.
+  /// Returns the location of an op. In a program for one device, where messages of `prove` refer to
+  /// it, an op without a location has the name of its result.
   constexpr std::string_view place_of(const op_text& o) const {
     const std::string_view name = aliases_.name_at(o.location);
     const bool written = local_ && !o.results.empty() && o.name != "sdy.manual_computation";
@@ -314,7 +315,7 @@ class module_reader {
       return in_.fail(o.at, "H012", o.name, " has ", made.size(), " results; the text has ",
                       o.result_count());
     if (!o.typed) return;
-    // `while`, barriers: types of all results, as of all operands.
+    // `while` and barriers list the types of all results, which are also those of all operands.
     const bool same = name == "while" || name == "optimization_barrier";
     const vec<tensor_type>& types =
         same && o.result_types.size() != made.size() ? o.operand_types : o.result_types;
@@ -323,10 +324,10 @@ class module_reader {
                       types.size(), " types");
     for (std::size_t i = 0; i < made.size(); ++i)
       if (s.b.type(made[i]) != types[i])
-        return in_.fail(o.at, "H007", o.name, " gives ", s.b.type(made[i]), "; the text says ",
+        return in_.fail(o.at, "H007", o.name, " returns ", s.b.type(made[i]), "; the text states ",
                         types[i]);
   }
-  /// The function's ops, with the operands for its arguments.
+  /// Inlines a function's ops, with the operands for its arguments.
   constexpr vec<value_id> call(value_scope& s, const op_text& o, const vec<value_id>& operands) {
     std::string_view name = o.symbol;
     for (std::string_view attribute : {"callee", "decomposition"})
@@ -339,7 +340,7 @@ class module_reader {
       if (in_.failed()) return {};
       vec<tensor_type> types;
       for (value_id v : operands) types.push_back(s.b.type(v));
-      if (believes_ || is_made_of(o, name, c, types)) return c.emit(s.b, operands);
+      if (trusts_composites_ || is_made_of(o, name, c, types)) return c.emit(s.b, operands);
       if (in_.failed()) return {};
     }
     decomposes_ = false;
@@ -357,10 +358,10 @@ class module_reader {
                  f.input_type(static_cast<int>(i)), "; ", s.b.type(operands[i]), " is given");
         return {};
       }
-    return op_detail::append_as_it_is(s.b, static_cast<program&&>(f), operands);
+    return op_detail::append_with_marks(s.b, static_cast<program&&>(f), operands);
   }
-  /// True if the decomposition of a composite is the one that the writer writes for the claimed op.
-  /// Also true if the claimed op is not valid, an error that `emit` reports.
+  /// True if the decomposition of a composite equals the one that the writer produces for the
+  /// claimed op. Also true if the claimed op is not valid, an error that `emit` reports.
   constexpr bool is_made_of(const op_text& o, std::string_view function, const composite_op& c,
                             const vec<tensor_type>& types) {
     if (c.what->id == def<op::call>.id) return true;  // (The call is its own decomposition.)
@@ -377,7 +378,7 @@ class module_reader {
     return true;
   }
   constexpr bool has_no_function(const op_text& o, std::string_view function) {
-    in_.fail(o.at, "H010", o.name, ": there is no function @", function);
+    in_.fail(o.at, "H010", o.name, ": unknown function @", function);
     return false;
   }
   constexpr program written_decomposition(const program& op) const {
@@ -391,7 +392,7 @@ class module_reader {
     const text module = write_stablehlo(d);
     return module_reader(module.view(), {}, mesh_, false).run_decomposed();
   }
-  /// The decomposition as it is written, without unrolling loops or collecting shardings.
+  /// Reads a decomposition as written, without unrolling loops or collecting shardings.
   constexpr program decomposition(const op_text& o, std::string_view function) {
     const bool outermost = !checks_, unrolls = unrolls_;
     const bool apart = unrolls || shardings_.wanted();
@@ -411,11 +412,11 @@ class module_reader {
     checked_functions_.clear();
     return made;
   }
-  /// What a function computes, as a program.
+  /// Returns the program of a function.
   constexpr program function_named(const op_text& o, std::string_view name) {
     const int number = functions_.find(name);
     if (number < 0) {
-      in_.fail(o.at, "H010", o.name, ": there is no function @", name);
+      in_.fail(o.at, "H010", o.name, ": unknown function @", name);
       return {};
     }
     const auto n = static_cast<std::size_t>(number);
@@ -456,13 +457,13 @@ class module_reader {
                                   const vec<value_id>& operands) {
     op_context c{in_, s.b, o, operands, {}, {}, {}, local_ ? &mesh_ : nullptr, unrolls_};
     if (!o.regions.empty()) nested(s, o, c);
-    // Of custom calls, programs may be functions.
+    // The programs of a custom call may be functions.
     if (o.has("called_computations"))
       for (std::string_view f : parts_of(inside(o.attribute("called_computations"), '[', ']')))
         if (f.starts_with("@")) c.regions.push_back(function_named(o, f.substr(1)));
     if (in_.failed() || s.b.failed()) return {};
     if (make_local_op(c, name) || make_op(c, name)) {
-      if (!c.failed() && c.results.empty()) in_.fail(o.at, "H012", o.name, " makes nothing");
+      if (!c.failed() && c.results.empty()) in_.fail(o.at, "H012", o.name, " has no result");
       return c.results;
     }
     vec<std::string_view> known;
@@ -472,8 +473,8 @@ class module_reader {
              known_names(name, known));
     return {};
   }
-  /// The programs of an op. Constants from outside that they use are copied into each of them;
-  /// other values from outside become arguments of all of them.
+  /// Reads the programs of an op. Constants from outside that they use are copied into each of
+  /// them; other values from outside become arguments of all of them.
   constexpr void nested(value_scope& s, const op_text& o, op_context& c) {
     vec<std::string_view> used, names, constants;
     name_table seen(16);
@@ -509,7 +510,7 @@ class module_reader {
     }
     --nesting_;
   }
-  /// Adds the names in a text that are values here. (A name that is defined in there is none.)
+  /// Adds the names in a text that are values here. (A name defined inside the text is not.)
   static constexpr void captured(const value_scope& s, std::string_view text,
                                  vec<std::string_view>& names, name_table& seen) {
     bool quoted = false;
@@ -530,26 +531,26 @@ class module_reader {
 
 }  // namespace stablehlo_detail
 
-/// The program of a StableHLO module (text): that of @main, or of the only function. Functions are
-/// put where they are called. Arguments are named by their locations (`params['w']` is "params.w"),
-/// else as they are written ("arg0"); `names`, if given, are the names of the first ones. Results
-/// are named by `jax.result_info`.
+/// Returns the program of a StableHLO module (text): that of @main, or of the only function. Calls
+/// are inlined. Arguments are named by their locations (`params['w']` is "params.w"), or as in the
+/// text ("arg0"); `names`, if given, are the names of the first ones. Results are named by
+/// `jax.result_info`.
 ///
 /// Errors    in `program::error`, with line and column: H001 syntax, H002 braces and brackets, H003
-///           a type that is not supported, H004 an unknown op, H005 an attribute, H006 a name that
-///           is not or twice defined, H007 types that differ from those in the text, H008 a
+///           an unsupported type, H004 an unknown op, H005 an attribute, H006 a name that is
+///           undefined or defined twice, H007 types that differ from those in the text, H008 a
 ///           constant's elements, H009 a nested program that is not understood, H010 no such
 ///           function, H011 recursion or a limit, H012 numbers of operands, results or programs,
-///           H013 what is not supported of an op; and those of the ops
+///           H013 an unsupported use of an op; and those of the ops
 /// Source    the StableHLO specification, version 1.0
 constexpr program read_stablehlo(std::string_view module, span<const std::string_view> names = {}) {
   return stablehlo_detail::module_reader(module, names).run();
 }
-/// The same, with the shardings that the module carries: of arguments, of results, and of values
-/// inside, which become tags. `schedule_of` (spec/shardings.hpp) makes tactics of them.
+/// The same, and stores the shardings in the module: of arguments, of results, and of inner values,
+/// which become tags. `schedule_of` (spec/shardings.hpp) converts them to tactics.
 ///
 /// Errors    those of read_stablehlo; H014 a sharding that cannot be expressed
-/// Source    Shardy's sdy.sharding; XLA's HloSharding, as GSPMD has it in `mhlo.sharding`
+/// Source    Shardy's sdy.sharding; XLA's HloSharding, which GSPMD writes as `mhlo.sharding`
 constexpr program read_stablehlo(std::string_view module, sharding_list& shardings,
                                  span<const std::string_view> names = {}) {
   return stablehlo_detail::module_reader(module, names, &shardings).run();

@@ -1,6 +1,5 @@
-/// What programs for one device have and others have not: collectives, the number of a device, and
-/// computations that somebody cut up by hand (`sdy.manual_computation`, as JAX's shard_map makes
-/// it).
+/// Ops that only programs for one device have: collectives, the number of a device, and manually
+/// partitioned computations (`sdy.manual_computation`, from JAX's shard_map).
 ///
 /// Source    the StableHLO specification, version 1.0, and the definition of the SDY dialect
 #pragma once
@@ -60,7 +59,7 @@ constexpr void read_permute(op_context& c) {
   const std::string_view value = c.o.attribute("source_target_pairs");
   if (!read_integers(value, pairs, splat) || pairs.size() % 2 != 0)
     return c.fail("H005", "attribute source_target_pairs = ", value.substr(0, 60),
-                  " is no list of pairs");
+                  " is not a list of pairs");
   vec<char> gets(static_cast<std::size_t>(m.devices()), 0);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (pairs[i] < 0 || pairs[i] >= m.devices())
@@ -77,7 +76,7 @@ constexpr void read_permute(op_context& c) {
 
 // ---- The number of this device
 
-/// What is known of a scalar: the number of this device along some axes times a distance.
+/// A scalar that is the number of this device along some axes, times a distance.
 struct device_position {
   bool known = false;
   std::int64_t distance = 1;
@@ -94,7 +93,7 @@ constexpr device_position position_of(const program& p, value_id v) {
   if (p.op(o).def->id != def<op::shard_start>.id) return {};
   return {true, op::shard_start::distance(p.attrs(o)), op::shard_start::axes(p.attrs(o))};
 }
-/// A scalar constant that is an integer.
+/// True for a scalar integer constant; stores it in `out`.
 constexpr bool constant_of(const program& p, value_id v, std::int64_t& out) {
   const op_id o = p.producer(v);
   if (!p.op(o).def->constant || p.op(o).def->id != def<op::constant>.id ||
@@ -103,12 +102,12 @@ constexpr bool constant_of(const program& p, value_id v, std::int64_t& out) {
   out = p.attrs(o)[0];
   return true;
 }
-/// Can numbers of this type be as large?
+/// True if the type can represent numbers up to n.
 constexpr bool holds(dtype t, std::int64_t n) {
   const int bits = 8 * static_cast<int>(size_of(t)) - (is_unsigned(t) ? 0 : 1);
   return bits >= 63 || n < std::int64_t{1} << bits;
 }
-/// How many of the last axes have so many devices together, or -1.
+/// Returns the number of trailing axes that together have this number of devices, or -1.
 constexpr int minor_axes(const mesh& m, const axis_list& axes, std::int64_t devices) {
   std::int64_t n = 1;
   for (int count = 0; count <= axes.count; ++count) {
@@ -134,7 +133,8 @@ constexpr void read_device_number(op_context& c) {
   for (int i = 0; i < c.local_mesh->rank; ++i) all.axes.push_back(c.local_mesh->order[i]);
   give_position(c, all, dtype::u32);
 }
-/// Is a number from 0 to `last` below 0, or like that? False if it differs from device to device.
+/// Reads a comparison of a number from 0 to `last` with n. Returns false if the result differs
+/// between devices.
 constexpr bool read_decided(op_context& c, std::string_view direction, std::int64_t last,
                             std::int64_t n) {
   bool always = false, never = false;
@@ -145,7 +145,7 @@ constexpr bool read_decided(op_context& c, std::string_view direction, std::int6
   if (always || never) c.give(c.b.scalar(def<op::constant>, dtype::boolean, always ? 1 : 0));
   return always || never;
 }
-/// Of a scalar flag that is known, the operand that it chooses.
+/// Reads a select whose scalar flag is constant: emits the chosen operand. False for other flags.
 constexpr bool read_chosen(op_context& c) {
   std::int64_t holds = 0;
   if (c.operands.size() != 3 || c.type(0).shape.rank != 0 || !constant_of(c.b.p, c.x(0), holds))
@@ -157,8 +157,8 @@ constexpr bool read_chosen(op_context& c) {
              : ops::broadcast_in_dim(c.b, chosen, to, {}));
   return true;
 }
-/// Arithmetic by which programs make coordinates of the number of a device: `id / 2 % 4`, `i * 8`.
-/// False if it is something else.
+/// Reads arithmetic that computes coordinates from the number of a device: `id / 2 % 4`, `i * 8`.
+/// False for other ops.
 constexpr bool read_position(op_context& c, std::string_view name) {
   const mesh& m = *c.local_mesh;
   const auto position = [&](std::size_t i) {
@@ -191,7 +191,7 @@ constexpr bool read_position(op_context& c, std::string_view name) {
   }
   std::int64_t n = 0;
   if (name == "compare" && at.known && constant_of(c.b.p, c.x(1), n) &&
-      (n >= 0 || !is_unsigned(element)))  // else it is 2^63 or more
+      (n >= 0 || !is_unsigned(element)))  // otherwise it is 2^63 or more
     return read_decided(c, comparison_direction(c), at.distance * (at.count(m) - 1), n);
   if (name == "multiply" && other.known && constant_of(c.b.p, c.x(0), n))
     at = other;
@@ -212,15 +212,15 @@ constexpr bool read_position(op_context& c, std::string_view name) {
   return give_position(c, at, element), true;
 }
 
-// ---- Computations by hand
+// ---- Manual computations
 
-/// The layout of `<@mesh, [{"B", ?}, {}p0], replicated={"M"}>`, as far as it is along `manual`
+/// Returns the layout of `<@mesh, [{"B", ?}, {}p0], replicated={"M"}>`, restricted to `manual`
 /// axes.
 constexpr layout read_sharding(op_context& c, std::string_view sharding, const shape& whole,
                                axis_set manual) {
   layout made;
   if (sharding.find("mesh<") != std::string_view::npos) {
-    c.fail("H013", "sharding ", sharding.substr(0, 80), " has a mesh of its own; name @mesh");
+    c.fail("H013", "sharding ", sharding.substr(0, 80), " contains a mesh; refer to @mesh");
     return made;
   }
   const std::size_t end = sharding.find(']');
@@ -255,7 +255,8 @@ constexpr vec<std::string_view> shardings_of(op_context& c, std::string_view nam
     c.fail("H012", name, " has ", list.size(), " shardings for ", count, " values");
   return list;
 }
-/// What is outside is whole on each device; operands are sliced, results gathered.
+/// Reads a manual computation. Values outside are replicated on each device; operands are sliced
+/// and results gathered.
 constexpr void read_manual_computation(op_context& c) {
   if (!c.region_count(1)) return;
   program& body = c.regions[0];
@@ -272,7 +273,7 @@ constexpr void read_manual_computation(op_context& c) {
   const auto out = shardings_of(c, "out_shardings", results);
   if (c.failed()) return;
   if (static_cast<std::size_t>(body.output_count()) != results)
-    return c.fail("H012", "its program gives ", body.output_count(), " values; its type says ",
+    return c.fail("H012", "its program returns ", body.output_count(), " values; its type states ",
                   results);
   vec<value_id> pieces;
   for (std::size_t i = 0; i < operands; ++i) {
@@ -282,11 +283,12 @@ constexpr void read_manual_computation(op_context& c) {
     pieces.push_back(what.axes.count > 0 ? give_collective(c, what, c.x(i)) : c.x(i));
     const tensor_type wanted = body.input_type(static_cast<int>(i));
     if (!c.failed() && c.b.type(pieces.back()) != wanted)
-      return c.fail("H007", "a piece of operand ", i, " is ", c.b.type(pieces.back()),
-                    "; its program says ", wanted);
+      return c.fail("H007", "a shard of operand ", i, " is ", c.b.type(pieces.back()),
+                    "; its program states ", wanted);
   }
   pieces.insert_back(c.captured.begin(), c.captured.end());
-  const vec<value_id> made = op_detail::append_as_it_is(c.b, static_cast<program&&>(body), pieces);
+  const vec<value_id> made =
+      op_detail::append_with_marks(c.b, static_cast<program&&>(body), pieces);
   for (std::size_t i = 0; i < results && !c.failed(); ++i) {
     const collective what = of_kind(collective::all_gather,
                                     read_sharding(c, out[i], c.o.result_types[i].shape, manual));
@@ -302,7 +304,7 @@ inline constexpr read_op local_ops[] = {
     {"reduce_scatter", &read_reduce_scatter}, {"replica_id", &read_device_number},
 };
 
-/// Makes an op that only programs for devices have; false if it is none.
+/// Reads an op that only programs for devices have; false for other ops.
 constexpr bool make_local_op(op_context& c, std::string_view name) {
   if (c.local_mesh != nullptr && read_position(c, name)) return true;
   if (c.local_mesh != nullptr && name == "select" && read_chosen(c)) return true;
@@ -311,8 +313,8 @@ constexpr bool make_local_op(op_context& c, std::string_view name) {
     if (each.name != name) continue;
     if (c.local_mesh == nullptr)
       c.fail("H013",
-             "it stands in programs that are partitioned already; such a one is held against "
-             "its source (prove), not partitioned");
+             "it occurs only in partitioned programs; such a program can be compared with its "
+             "source (prove), but not partitioned again");
     else
       each.read(c);
     return true;

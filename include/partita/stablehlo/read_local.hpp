@@ -1,4 +1,4 @@
-/// Programs for one device from StableHLO text.
+/// Programs for one device, from StableHLO text.
 #pragma once
 
 #include <partita/spmd/device_program.hpp>
@@ -9,8 +9,8 @@ namespace partita {
 
 namespace stablehlo_detail {
 
-/// Brings slices of arguments and gathers before results into their layouts, and leaves out a
-/// gather that is sliced again.
+/// Moves slices of arguments and gathers of results into the layouts of the interface, and removes
+/// a gather whose result is sliced again.
 class interface_layouts {
  public:
   constexpr interface_layouts(device_program& d) : d_(d), p_(d.local), w_(d.local) {}
@@ -45,12 +45,12 @@ class interface_layouts {
     return is(o, collective::all_slice) || is(o, collective::all_gather);
   }
   constexpr value_id operand(op_id o) const { return standing_for(p_.operand(o, 0)); }
-  /// (What stands for a value may have been replaced itself.)
+  /// (The replacement of a value may have been replaced itself.)
   constexpr value_id standing_for(value_id v) const {
     while (w_.replaced[v] != v) v = w_.replaced[v];
     return v;
   }
-  /// `by` stands for a value that is made by moving another one; or nothing.
+  /// Replaces the result of a collective by `by`; if `by` is negative, its operand loses a use.
   constexpr void replace(value_id v, value_id by) {
     if (by >= 0) {
       w_.replaced[v] = by;
@@ -66,13 +66,13 @@ class interface_layouts {
     if (is(from, collective::all_gather) && p_.collective_of(from).axes == p_.collective_of(o).axes)
       replace(p_.op(o).result, operand(from));
   }
-  /// Inputs that are sliced in one way and not used otherwise are pieces.
+  /// An input whose only use is one kind of slice becomes a shard.
   constexpr void slices_of_inputs() {
     constexpr op_id none = -1, whole = -2;
-    vec<op_id> slice(p_.types.size(), whole);  // by value: that of an input
+    vec<op_id> slice(p_.types.size(), whole);  // by value: the slice of an input
     for (value_id v : p_.inputs) slice[v] = none;
     for (const auto& out : p_.outputs) slice[standing_for(out.value)] = whole;
-    vec<op_id> slices;  // (those of what is a piece already are others)
+    vec<op_id> slices;  // (without slices of shards)
     for (op_id o = 0; o < p_.op_count(); ++o)
       for (const value_id x : p_.operands(o)) {
         op_id& first = slice[standing_for(x)];
@@ -105,8 +105,8 @@ class interface_layouts {
   }
 };
 
-/// `partita.layout = "[{\22B\22}, {}]"` among the attributes of an argument or result: how a piece
-/// lies on the mesh, as write_stablehlo says it. False if it is not there.
+/// Reads `partita.layout = "[{\22B\22}, {}]"` from the attributes of an argument or result: the
+/// layout of a shard, as write_stablehlo writes it. False if the attribute is missing.
 constexpr bool read_written_layout(std::string_view attributes, const mesh& m, shape piece,
                                    layout& l, failure& error) {
   constexpr std::string_view name = "partita.layout = \"";
@@ -133,24 +133,27 @@ constexpr bool read_written_layouts(const module_reader& in, device_program& d, 
 
 }  // namespace stablehlo_detail
 
+/// Options for reading a program for one device.
 struct local_reading {
-  /// Loops that count are written out (up to 256 iterations): what a ring computes step by step is
-  /// part of a sum then.
+  /// Unrolls counting loops (up to 256 iterations). The steps of a ring then become parts of one
+  /// sum.
   bool unroll = false;
 };
-/// The ways to read a program that is to be proved, until one is.
+/// The ways to read a program for a proof, tried in order until one succeeds.
 inline constexpr local_reading ways_to_prove[] = {{}, {.unroll = true}};
 
-/// The program for one device of a StableHLO module: one whose @main computes with pieces by hand
-/// (`sdy.manual_computation`, as JAX's shard_map is lowered), or one that `write_stablehlo` wrote
-/// of a device_program. What stands outside of manual computations is computed on whole values by
-/// each device. Replica groups become axes of the mesh, which are split where they lie along parts.
+/// Returns the program for one device of a StableHLO module. Its @main either computes with shards
+/// (`sdy.manual_computation`, to which JAX's shard_map is lowered), or was written by
+/// `write_stablehlo` for a device_program. Each device computes the ops outside of manual
+/// computations on global values. Replica groups become axes of the mesh, which are split if groups
+/// are along parts of axes.
 ///
-/// `m`: the mesh; that of the module (`sdy.mesh`) must have the same axes and says their order.
+/// `m`: the mesh. The mesh of the module (`sdy.mesh`) must have the same axes and determines their
+/// order.
 ///
-/// Errors    in `local.error`, with line and column: those of read_stablehlo; H013 groups along no
-///           axes of the mesh, nor parts of them, or another mesh; H011 more than 2^20 devices;
-///           P019 to P023 a layout
+/// Errors    in `local.error`, with line and column: those of read_stablehlo; H013 groups that are
+///           not along axes of the mesh or parts of them, or another mesh; H011 more than 2^20
+///           devices; P019 to P023 a layout
 /// Source    the StableHLO specification, version 1.0, and the definition of the SDY dialect
 constexpr device_program read_local_stablehlo(std::string_view module, const mesh& m,
                                               const local_reading& how = {},

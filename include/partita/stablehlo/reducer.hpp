@@ -1,4 +1,4 @@
-/// Programs nested in reduce, scatter, sort and the like: which function they compute.
+/// Recognizes the functions that programs nested in reduce, scatter, sort and the like compute.
 #pragma once
 
 #include <partita/op/combine.hpp>
@@ -6,7 +6,7 @@
 
 namespace partita::stablehlo_detail {
 
-/// Is a value made by this op? Then it is looked at.
+/// True if this op computes the value.
 constexpr bool is_made_by(const program& p, value_id v, const op_def& def) {
   return p.op(p.producer(v)).def->id == def.id;
 }
@@ -16,7 +16,7 @@ constexpr int input_of(const program& p, value_id v) {
   return -1;
 }
 
-/// (a, b) -> a op b or b op a for an op that commutes: that op.
+/// Recognizes (a, b) -> a op b or b op a for a commutative op; stores the op in `out`.
 constexpr bool find_combiner(const program& p, combiner& out) {
   if (p.output_count() != 1 || p.input_count() != 2) return false;
   const value_id v = p.outputs[0].value;
@@ -29,7 +29,7 @@ constexpr bool find_combiner(const program& p, combiner& out) {
     if (p.op(o).def->id == combining_op(c).id) {
       const bool boolean = p.type(v).element == dtype::boolean;
       out = c;
-      // Of i1, sums and greatest values are "or", products and least values are "and".
+      // For i1, sums and maxima are "or", products and minima are "and".
       if (boolean && (c == combiner::add || c == combiner::max)) out = combiner::logical_or;
       if (boolean && (c == combiner::multiply || c == combiner::min)) out = combiner::logical_and;
       return true;
@@ -37,8 +37,8 @@ constexpr bool find_combiner(const program& p, combiner& out) {
   return false;
 }
 
-/// A scalar function as an expression in its inputs: `>(x0, x1)`. Both sides of what commutes are
-/// in one order, and comparisons are turned so that they are `<` or `<=`.
+/// A scalar function as an expression in its inputs: `>(x0, x1)`. Operands of commutative ops are
+/// sorted, and comparisons are turned into `<` or `<=`.
 class scalar_expression {
  public:
   constexpr explicit scalar_expression(const program& p) : p_(p), known_(p.types.size(), text()) {}
@@ -104,10 +104,10 @@ class scalar_expression {
   vec<text> known_;
 };
 
-/// (a, position of a, b, position of b) as jax.numpy.argmax combines them: the greater value, NaN
-/// before all numbers, and of equal values the first. Inputs are a, position of a, b, position of b
-/// in the order x0, x1, x2, x3. (A function of floats that does not check for NaN returns another
-/// result if there is one.)
+/// Recognizes the combiner of jax.numpy.argmax, (a, position of a, b, position of b): the larger
+/// value wins, NaN wins against all numbers, and of equal values the first one wins. Inputs are a,
+/// position of a, b, position of b in the order x0, x1, x2, x3. (A function of floats that does not
+/// check for NaN returns another result if one is NaN.)
 constexpr bool find_extreme(const program& p, ops::extreme& out) {
   if (p.output_count() != 2 || p.input_count() != 4) return false;
   scalar_expression e(p);
@@ -116,7 +116,7 @@ constexpr bool find_extreme(const program& p, ops::extreme& out) {
     for (const bool nan : {true, false}) {
       if (!nan && is_floating(p.input_type(0).element)) continue;
       const std::string_view better = which == ops::extreme::argmax ? "<(x2 x0)" : "<(x0 x2)";
-      // What is compared for NaN comes first or second, as the parts are sorted.
+      // The operands are sorted, so the check for NaN comes first or second.
       const text wins = nan ? concat("or(!=(x0 x0) ", better, ")") : text(better);
       const text equal = "and(<(x1 x3) =(x0 x2))";
       const text first = equal.view() < wins.view() ? concat("or(", equal, ' ', wins, ')')
@@ -132,9 +132,9 @@ constexpr bool find_extreme(const program& p, ops::extreme& out) {
 
 /// The order that a comparison function of sort defines.
 struct sort_order {
-  vec<int> keys;            ///< the operands, most significant first; none for another function
+  vec<int> keys;            ///< the operands, most significant first; empty for another function
   bool descending = false;  ///< by GT instead of LT
-  bool total = false;       ///< floats are compared in total order as they are
+  bool total = false;       ///< floats are compared in total order, unchanged
 };
 /// Finds the order of a comparison function. Inputs are pairs (x0, x1), (x2, x3), ...: one element
 /// and another of each operand. With several keys, the first key decides; if it is equal, the next
@@ -165,7 +165,7 @@ class order_finder {
   }
 
  private:
-  /// How floats are changed before they are compared. jax.lax.sort maps all zeros to one zero and
+  /// The changes to floats before they are compared. jax.lax.sort maps all zeros to one zero and
   /// all NaN to one NaN, in either order, and compares in total order.
   enum { plain, zeros_first, nans_first, total_order, total_zeros_first, total_nans_first };
   static constexpr int form_count = 6;
@@ -215,7 +215,7 @@ class order_finder {
   constexpr text before(int key, bool descending, int form) const {
     return concat("<(", at(key, !descending, form), ' ', at(key, descending, form), ')');
   }
-  /// (Stops when the text has more characters than the wanted one.)
+  /// (Stops when the text is longer than the one it is compared with.)
   constexpr text function(int first, int count, bool descending, int form, std::size_t most) const {
     text made = before(first + count - 1, descending, form);
     for (int k = first + count - 2; k >= first && made.size() <= most; --k) {

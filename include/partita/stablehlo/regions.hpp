@@ -1,7 +1,7 @@
 /// Values from outside that the program of an op uses.
 ///
 /// Constants are copied into the program. Other scalars become operands of the op, since nested
-/// programs of this library see their arguments only.
+/// programs of this library see only their arguments.
 #pragma once
 
 #include <partita/op/reverse_mode.hpp>
@@ -9,14 +9,14 @@
 
 namespace partita::stablehlo_detail {
 
-/// Copies scalars that depend on constants only into a nested program.
+/// Copies scalars that depend only on constants into a nested program.
 ///
 /// Cost      at most 64 ops for each scalar; a larger expression stays outside
 class constant_copier {
  public:
   constexpr constant_copier(const program& from, builder& to) : from_(from), to_(to) {}
 
-  /// True if the value is a scalar that depends on constants only, through at most 64 ops.
+  /// True if the value is a scalar that depends only on constants, through at most 64 ops.
   static constexpr bool applies(const program& p, value_id v) {
     int budget = 64;
     return applies(p, v, budget);
@@ -62,7 +62,7 @@ constexpr bool captures_scalars(op_context& c) {
              " from outside; scalars are supported there");
   return !c.failed();
 }
-/// Turns outside values that the program of a reduction uses into further operands: the scalar
+/// Turns outside values that the program of a reduction uses into additional operands: the scalar
 /// repeated, which the program passes on, and the scalar as its initial value. Results of these
 /// operands come last.
 ///
@@ -96,7 +96,7 @@ constexpr bool close_reduction(op_context& c) {
       if (i >= n && side == 0) passed.push_back(v);
     }
   given.insert_back(passed.begin(), passed.end());
-  vec<value_id> made = op_detail::append_as_it_is(b, static_cast<program&&>(f), given);
+  vec<value_id> made = op_detail::append_with_marks(b, static_cast<program&&>(f), given);
   made.insert_back(passed.begin(), passed.end());
   for (const value_id v : made) b.p.outputs.push_back({v, {}});
   c.b.p.error.record(b.p.error);

@@ -1,5 +1,4 @@
-/// Groups of device numbers as axes of a mesh: what collectives of StableHLO say, and what ours
-/// say.
+/// Conversion between StableHLO's groups of device numbers and axes of a mesh.
 ///
 /// Source    the StableHLO specification, version 1.0: cross-replica groups
 #pragma once
@@ -10,7 +9,7 @@
 
 namespace partita::stablehlo_detail {
 
-/// Numbers of devices: row-major in the order of the axes of the mesh.
+/// Device numbers: row-major in the order of the axes of the mesh.
 class device_numbers {
  public:
   constexpr explicit device_numbers(const mesh& m) : m_(m) {
@@ -19,7 +18,7 @@ class device_numbers {
   }
   std::int64_t stride[max_axes] = {};
 
-  /// By group, then by member (`axes` major to minor).
+  /// Returns the members of each group of devices along `axes`, which are major to minor.
   constexpr vec<vec<std::int64_t>> groups(const axis_list& axes) const {
     axis_list others;
     for (int i = 0; i < m_.rank; ++i)
@@ -28,8 +27,8 @@ class device_numbers {
     for (const std::int64_t first : along(others, 0)) list.push_back(along(axes, first));
     return list;
   }
-  /// The axes along which the members of these groups differ, major to minor; false if there are
-  /// none that make these groups. `ordered`: in this order of the members.
+  /// Finds the axes along which the members of these groups differ, major to minor; false if no
+  /// axes produce these groups. `ordered`: the order of the members matters.
   constexpr bool axes_of(const vec<vec<std::int64_t>>& given, bool ordered, axis_list& axes) const {
     vec<int> group;
     if (!number(given, group)) return false;
@@ -62,7 +61,7 @@ class device_numbers {
     }
     return true;
   }
-  /// A permute that makes these (from, to) pairs.
+  /// Finds a permute that produces these (from, to) pairs.
   constexpr bool map_of(const vec<std::int64_t>& pairs, collective& what) const {
     axis_list chosen, axes;
     what.kind = collective::permute;
@@ -95,7 +94,7 @@ class device_numbers {
       if (m_.size(i) > 1 && stride[i] == wanted) return i;
     return -1;
   }
-  /// The group of each device; false if a device is in none, or in two.
+  /// Finds the group of each device; false if a device is in none or in two.
   constexpr bool number(const vec<vec<std::int64_t>>& given, vec<int>& group) const {
     std::size_t count = 0;
     for (const auto& each : given) count += each.size();
@@ -109,7 +108,7 @@ class device_numbers {
       }
     return true;
   }
-  /// Tries all lists of axes that begin with those chosen, few axes first at each length.
+  /// Tries all lists of axes that begin with `chosen`.
   constexpr bool map_along(const vec<std::int64_t>& pairs, axis_list& chosen, axis_list& axes,
                            device_map& map) const {
     if (chosen.count > 0 && sends(pairs, groups(chosen), map)) {
@@ -125,9 +124,9 @@ class device_numbers {
     }
     return false;
   }
-  static constexpr int most_renumbered = 4;  // axes, whose orders are tried
+  static constexpr int most_renumbered = 4;  // maximum number of axes whose orders are tried
 
-  /// Does every device send to the one whose number it has if axes stand in another order?
+  /// True if every device sends to the device that has its number when axes are reordered.
   constexpr bool renumbers(const vec<std::int64_t>& pairs, collective& what) const {
     if (static_cast<std::int64_t>(pairs.size()) != 2 * m_.devices()) return false;
     axis_list moved;  // axes along which some device sends
@@ -160,7 +159,7 @@ class device_numbers {
     for (const int axis : axes) n = n * m_.size(axis) + at(device, axis);
     return n;
   }
-  /// Calls f() with each order of some axes in `chosen`, until it gives true.
+  /// Calls f() with each order of some axes in `chosen`, until it returns true.
   template <class F>
   constexpr bool orders(const axis_list& of, axis_list& chosen, const F& f) const {
     if (chosen.count == of.count) return f();
@@ -172,7 +171,7 @@ class device_numbers {
     }
     return false;
   }
-  /// Do these pairs send within the groups, in each the same way, and in which?
+  /// True if these pairs send within the groups, in the same way in each group; stores it in `map`.
   constexpr bool sends(const vec<std::int64_t>& pairs, const vec<vec<std::int64_t>>& by_group,
                        device_map& map) const {
     const auto devices = static_cast<std::size_t>(m_.devices());
@@ -192,7 +191,7 @@ class device_numbers {
       map = wanted;
       return true;
     };
-    // What the first member that gets something gets says by how much.
+    // The first member that receives something determines the shift.
     const auto& group = by_group[0];
     for (std::int64_t to = 0; to < n; ++to) {
       const std::int64_t from =
@@ -200,7 +199,7 @@ class device_numbers {
       for (std::int64_t i = 0; from >= 0 && i < n; ++i) {
         if (group[static_cast<std::size_t>(i)] != from) continue;
         if (i == to) return n % 2 == 1 && is({device_map::mirrored, 0});
-        // The same ring has two shifts; the nearer one is said.
+        // The same ring has two shifts; the one with fewer steps is stored.
         const std::int64_t shift = to - i, around = shift > 0 ? shift - n : shift + n;
         const bool nearer = (shift < 0 ? -shift : shift) <= n / 2;
         return is({device_map::shifted, shift}) ||
@@ -211,18 +210,19 @@ class device_numbers {
   }
 };
 
-/// Splits axes of a mesh, so that groups of devices that lie along parts of axes lie along axes.
+/// Splits axes of a mesh, so that groups of devices along parts of axes become groups along axes.
 class mesh_splitter {
  public:
   constexpr explicit mesh_splitter(mesh& m) : m_(m) {}
 
-  /// Groups of a collective, or none that any split would make such.
+  /// Splits the mesh for the groups of a collective, unless they already are groups along axes.
   constexpr void add_groups(const vec<vec<std::int64_t>>& groups) {
     axis_list axes;
     if (groups.empty() || device_numbers(m_).axes_of(groups, false, axes)) return;
     split(groups[0]);
   }
-  /// (from, to) pairs: the devices from which the first sender is reached, or that it reaches.
+  /// Splits the mesh for (from, to) pairs, whose group is the first sender, the devices that it
+  /// reaches, and those that reach it.
   constexpr void add_pairs(const vec<std::int64_t>& pairs) {
     collective what;
     if (pairs.empty() || device_numbers(m_).map_of(pairs, what)) return;
@@ -240,7 +240,7 @@ class mesh_splitter {
       next[static_cast<std::size_t>(pairs[i])] = pairs[i + 1];
       previous[static_cast<std::size_t>(pairs[i + 1])] = pairs[i];
     }
-    std::int64_t first = pairs[0];  // that sends to another one
+    std::int64_t first = pairs[0];  // the first device that sends to another one
     for (std::size_t i = pairs.size(); i > 1; i -= 2)
       if (pairs[i - 2] != pairs[i - 1]) first = pairs[i - 2];
     vec<char> reached(devices, 0);
@@ -255,8 +255,8 @@ class mesh_splitter {
       if (reached[i] != 0) group.push_back(static_cast<std::int64_t>(i));
     split(group);
   }
-  /// Where axes stand in another order, each step along a part of one is a step along another one:
-  /// those are the cuts.
+  /// Splits for a reordering of axes: each step along a part of one axis is a step along another
+  /// one; the axes are cut at these parts.
   constexpr void split_orders(const vec<std::int64_t>& pairs) {
     if (static_cast<std::int64_t>(pairs.size()) != 2 * m_.devices()) return;
     vec<std::int64_t> to(static_cast<std::size_t>(m_.devices()), 0);
@@ -271,8 +271,9 @@ class mesh_splitter {
       split(reached, of.stride[a]);
     }
   }
-  /// The members of a group count, minor to major, so many steps of so many devices: there are the
-  /// cuts, also of the axis of this stride that they are reached along, if any.
+  /// Splits axes for one group. Minor to major, the members of a group are `count` steps of `step`
+  /// devices; the axes are cut there, and so is the axis with this stride along which the group is
+  /// reached, if any.
   constexpr void split(const vec<std::int64_t>& group, std::int64_t stride = 0) {
     for (std::size_t n = 1; n < group.size();) {
       const std::int64_t step = group[n] - group[0];
@@ -286,7 +287,8 @@ class mesh_splitter {
       if (stride > 0 && n < group.size() && !cut(stride * static_cast<std::int64_t>(n))) return;
     }
   }
-  /// Are so many devices whole steps of some axis, now?
+  /// Cuts an axis so that its minor part, with all axes minor to it, spans this number of devices.
+  /// Needs no cut if an axis already ends there. Returns false if no cut is possible.
   constexpr bool cut(std::int64_t devices) {
     const device_numbers of(m_);
     for (int a = 0; a < m_.rank; ++a) {

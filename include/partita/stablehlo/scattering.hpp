@@ -9,11 +9,11 @@
 
 namespace partita::stablehlo_detail {
 
-/// What an update does to an element, if that is all that one of several results depends on.
+/// The effect of an update on an element, if the result depends on nothing else.
 enum class update_kind { keeps, assigns, combines, other };
 
-/// One result of the program of a scatter of n tensors, of which inputs i and n + i are an element
-/// and its update, as a program of those two.
+/// One result of the program of a scatter of n tensors, as a program of inputs i and n + i: an
+/// element and its update.
 class scatter_part {
  public:
   update_kind kind = update_kind::other;
@@ -66,15 +66,14 @@ class scatter_part {
   }
 };
 
-/// Updates one after the other, in the order of their index vectors, by any function of scalars: a
-/// loop, which reads, combines and writes a window of each tensor.
+/// A loop that applies updates in sequence, in the order of their index vectors, by any function of
+/// scalars. Each iteration reads, combines and writes a window of each tensor.
 ///
-/// Cost: as many iterations as there are windows
-///
+/// Cost      one iteration per window
 /// Errors    H009 an op of the program does not work element by element
 class scatter_loop {
  public:
-  /// `lists` as in dimension_numbers.
+  /// `lists` are those of dimension_numbers.
   constexpr scatter_loop(op_context& c, const vec<std::int64_t> (&lists)[5],
                          std::int64_t vector_dim, value_id indices)
       : c_(c), n_(c.operands.size() / 2), vector_dim_(vector_dim) {
@@ -86,10 +85,10 @@ class scatter_loop {
     if (fits()) starts_ = flat_starts(indices);
   }
 
-  /// Gives what becomes of each tensor.
+  /// Emits the loop and returns the updated tensors as results of the op.
   constexpr void give() {
     vec<std::int64_t> code, results;
-    if (const op_def* other = op::scalar_function::no_step(c_.regions[0]); other != nullptr)
+    if (const op_def* other = op::scalar_function::unsupported_op(c_.regions[0]); other != nullptr)
       return c_.fail("H009", "its program uses ", other->name,
                      ", which does not work element by element");
     if (!op::scalar_function::encode(c_.regions[0], code, results) || !fits()) return;
@@ -131,12 +130,12 @@ class scatter_loop {
       if (!same_shape(c_.type(i).shape, to))
         c_.fail("S103", "shapes ", to, " and ", c_.type(i).shape, " differ");
       if (c_.type(n_ + 1 + i).shape.rank != dims.result_rank)
-        c_.fail("S112", "updates ", c_.type(n_ + 1 + i), " are no windows of ", c_.type(0));
+        c_.fail("S112", "updates ", c_.type(n_ + 1 + i), " are not windows of ", c_.type(0));
     }
     return !c_.failed();
   }
 
-  /// (windows, starts); dimensions that run along with the indices have a start, too.
+  /// Returns (windows, starts); batching dimensions of the operand also have a start.
   constexpr value_id flat_starts(value_id indices) {
     builder& b = c_.b;
     const dtype t = b.type(indices).element;
@@ -166,7 +165,7 @@ class scatter_loop {
       if (each == n) return true;
     return false;
   }
-  /// (windows, window...)
+  /// Returns (windows, window...).
   constexpr value_id flat_updates(value_id updates) const {
     if (updates < 0) return -1;
     const shape from = c_.b.type(updates).shape;
@@ -181,7 +180,7 @@ class scatter_loop {
       }
     return ops::reshape(c_.b, ops::transpose(c_.b, updates, {order.data(), order.size()}), to);
   }
-  /// One window of each tensor.
+  /// Emits one iteration, for one window of each tensor.
   constexpr void step(builder& b, const vec<value_id>& carried, const vec<value_id>& sliced,
                       const vec<std::int64_t>& code, const vec<std::int64_t>& results) const {
     ops::parameter(b, "", {dtype::i32, {}});

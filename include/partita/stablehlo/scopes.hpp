@@ -1,4 +1,4 @@
-/// Names of values by the scopes in locations, as JAX writes them:
+/// Names of values from the scopes in locations, as JAX writes them:
 /// `jit(step)/transpose(jvp(layers_3))/attn/dot_general`.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace partita::stablehlo_detail {
 
-/// Aliases of a module, `#loc3 = loc("a")`, and what they stand for.
+/// Aliases of a module, `#loc3 = loc("a")`, and their values.
 class alias_table {
  public:
   constexpr alias_table() : places_(16) {}
@@ -18,8 +18,8 @@ class alias_table {
     places_.insert(name, static_cast<int>(list_.size()));
     list_.push_back({name, value});
   }
-  /// What a location says, if it is a name: "a" of `("a")`, `("a"(#loc1))`, `(#loc3)`,
-  /// `(callsite("a" at ...))` and `(fused["a", ...])`.
+  /// Returns the name in a location: "a" for `("a")`, `("a"(#loc1))`, `(#loc3)`, `(callsite("a" at
+  /// ...))` and `(fused["a", ...])`; empty if it has none.
   constexpr std::string_view name_at(std::string_view location) const {
     std::string_view inner = inside(location, '(', ')');
     for (int steps = 0; steps < 16; ++steps) {
@@ -44,7 +44,7 @@ class alias_table {
     }
     return {};
   }
-  /// What stands for `#loc3` at the beginning of a text.
+  /// Returns the value of the alias `#loc3` at the beginning of a text.
   constexpr std::string_view alias_of(std::string_view text) const {
     if (!text.starts_with("#")) return {};
     std::size_t end = 1;
@@ -55,22 +55,22 @@ class alias_table {
 
  private:
   vec<named_text> list_;
-  name_table places_;  ///< "loc3" -> its place in the list
+  name_table places_;  ///< "loc3" -> its index in the list
 };
 
-/// A path of scopes. Parts are between slashes; `jvp(layers_3)` and other transformations are what
-/// stands in them; `transpose(...)` says that the value belongs to a derivative; the first
-/// `jit(...)` names the whole program, and says nothing.
+/// A path of scopes, separated by slashes. A transformation such as `jvp(layers_3)` is replaced by
+/// its argument; `transpose(...)` marks a derivative; the first `jit(...)`, which names the
+/// program, is ignored.
 class scope_path {
  public:
   constexpr void add(std::string_view path) {
     if (whole_.empty()) whole_ = first_part(path);
-    // (A path of a function that is called begins where it is called, or with the program.)
+    // (The path of a called function is relative to the call, or begins with the program.)
     else if (path.starts_with("jit(") && first_part(path) == whole_)
       *this = scope_path();
     parts(path);
   }
-  /// `layers_3.attn.dot_general`, or `grad.layers_3...`.
+  /// Returns `layers_3.attn.dot_general`, or `grad.layers_3...`.
   constexpr text name() const {
     text out;
     for (int i = 0; i < transposed_; ++i) out << "grad.";
@@ -121,21 +121,22 @@ class scope_path {
   }
 };
 
-/// Where each op of a program that is being read stands. As long as it is read, op_marks::source
-/// says it: -2 - i stands for place i. (Other numbers are those of ops that have no place.)
+/// The places of the ops in a program that is being read. Meanwhile, op_marks::source refers to
+/// them: -2 - i is place i. (Other numbers are those of ops without a place.)
 class scope_table {
  public:
-  /// The ops from `first` on, which are not nested, are those of one op of the module. What is from
-  /// a function that was read stands in it, at the place of the call.
+  /// Sets the place of the ops from `first` on, not including nested ones, which one op of the
+  /// module produced. A place inside a called function is nested in that of the call.
   constexpr void place(program& p, op_id first, std::string_view location) {
     if (location.empty() && places_.empty()) return;
     int here = -1;
     for (op_id o = first; o < p.op_count(); ++o)
       if (p.op(o).def->role != op_role::parameter) place(p, o, location, here);
   }
-  /// Numbers the ops, and names them: by their place, and a number where several have the same.
-  /// Constants, and what is computed of them alone, get no names; nor do steps of what JAX lowers
-  /// to several ops (the operand of an addition that is broadcast first).
+  /// Numbers the ops and names them by their place, with a number if several ops have the same
+  /// place. Constants and values computed only from constants get no names; nor do intermediate
+  /// steps of an op that JAX lowers to several (the operand of an addition that is broadcast
+  /// first).
   constexpr void name(program& p) const {
     if (places_.empty()) return;
     vec<name_ref> names;
@@ -167,7 +168,7 @@ class scope_table {
  private:
   struct place_of_op {
     std::string_view location;
-    int outer = -1, inner = -1;  ///< of an op of a function: the call, and its place in there
+    int outer = -1, inner = -1;  ///< of an op in a function: the call, and its place there
   };
   struct name_ref {
     std::size_t begin = 0, size = 0;
@@ -181,7 +182,7 @@ class scope_table {
     places_.push_back(p);
     return static_cast<int>(places_.size()) - 1;
   }
-  /// `here`: the place itself, once it is needed.
+  /// Sets the place of one op. `here`: the index of the location, added on first use.
   constexpr void place(program& p, op_id o, std::string_view location, int& here) {
     int& number = p.op(o).marks.source;
     const bool called = number <= -2;
@@ -205,7 +206,7 @@ class scope_table {
       place = p.inner;
     }
   }
-  /// The names of all ops in the order in which a program is read.
+  /// Collects the names of all ops in the order in which a program is read.
   constexpr void collect(const program& p, vec<name_ref>& names, text& pool) const {
     vec<char> constant(p.types.size(), 0);
     vec<std::size_t> name_of(p.ops.size(), 0);
@@ -228,7 +229,8 @@ class scope_table {
     }
     leave_out_steps(p, names, pool, name_of);
   }
-  /// An op is a step if only ops of the same name, which are of another kind, use what it makes.
+  /// Removes the names of intermediate steps. An op is one if its result is used only by ops of
+  /// another kind with the same name.
   static constexpr void leave_out_steps(const program& p, vec<name_ref>& names, const text& pool,
                                         const vec<std::size_t>& name_of) {
     vec<char> within(p.ops.size(), 0), beyond(p.ops.size(), 0);

@@ -1,4 +1,4 @@
-/// Which values of a module carry shardings.
+/// Collects the shardings of a module's values.
 #pragma once
 
 #include <string_view>
@@ -10,14 +10,14 @@
 
 namespace partita::stablehlo_detail {
 
-/// A sharding as it is written.
+/// A sharding as written.
 struct written_sharding {
   std::size_t at = 0;
   std::string_view text;
   std::string_view open_dims;  ///< `0, 1` of `unspecified_dims=[0, 1]`
 };
 
-/// What stands behind the name of a sharding among attributes, `{a = 1, sdy.sharding = ...}`.
+/// Returns the value of a sharding among attributes, `{a = 1, sdy.sharding = ...}`.
 constexpr std::string_view sharding_in(std::string_view attributes) {
   for (std::string_view name : {"sdy.sharding", "mhlo.sharding"})
     for (std::string_view part : parts_of(inside(attributes, '{', '}'))) {
@@ -32,7 +32,7 @@ constexpr std::string_view sharding_in(std::string_view attributes) {
   return {};
 }
 
-/// Collects the shardings of a module while it is read, if they are wanted.
+/// Collects the shardings of a module while it is read, if requested.
 class sharding_collector {
  public:
   constexpr sharding_collector(syntax& in, const alias_table& aliases, sharding_list* to)
@@ -47,7 +47,7 @@ class sharding_collector {
     r.add_mesh(name, value);
     if (!r.fault.empty()) in_.fail(at, "H014", "mesh @", name, ": ", r.fault);
   }
-  /// Of an argument or a result of the program; gives whether it carries one.
+  /// Adds the sharding of an argument or a result of the program; false if it has none.
   constexpr bool add(std::size_t at, std::string_view attributes, const tensor_type& type,
                      value_sharding::kind_type kind, int number) {
     if (!wanted() || in_.failed()) return false;
@@ -59,7 +59,8 @@ class sharding_collector {
     if (!in_.failed()) to_->values.push_back(s);
     return true;
   }
-  /// Of all results. One that is something else, too, gets a value of its own.
+  /// Adds the shardings of all results. A result that is also another value becomes a separate
+  /// value.
   constexpr void add_results(builder& b, std::size_t at, const vec<std::string_view>& attributes,
                              vec<value_id>& results) {
     if (!wanted() || in_.failed()) return;
@@ -74,7 +75,7 @@ class sharding_collector {
       taken[results[i]] = 1;
     }
   }
-  /// A tag of the value, which has this sharding.
+  /// Adds a tag for the value, with this sharding.
   constexpr value_id tagged(builder& b, const written_sharding& w, std::string_view name,
                             value_id v) {
     value_sharding s = read(w.at, w.text, b.type(v));
@@ -89,7 +90,8 @@ class sharding_collector {
     to_->values.push_back(s);
     return ops::tag(b, s.name, v);
   }
-  /// What an op says of its result: a constraint, `@Sharding`, or any op with such an attribute.
+  /// Returns the sharding of an op's result: a constraint, `@Sharding`, or any op with such an
+  /// attribute.
   constexpr written_sharding of_op(const op_text& o, std::string_view name, std::size_t results) {
     written_sharding w{o.at, o.attribute("sdy.sharding"), {}};
     if (w.text.empty()) w.text = o.attribute("mhlo.sharding");
@@ -141,7 +143,7 @@ class sharding_collector {
       in_.fail(at, "H014", "sharding ", s.written.view().substr(0, 200), ": ", r.fault);
     return s;
   }
-  /// A name for a tag that no other one has.
+  /// Returns an unused name for a tag.
   constexpr text new_tag(std::string_view wanted) {
     const auto find = [&](std::string_view name) {
       return places_.find(hash_of(name), [&](int i) { return tags_[i].name.view() == name; });

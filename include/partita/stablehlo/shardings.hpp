@@ -1,4 +1,4 @@
-/// Shardings that a module carries, of Shardy and of GSPMD, as parts of axes of a mesh.
+/// Shardings in a module, of Shardy and of GSPMD, as parts of axes of a mesh.
 #pragma once
 
 #include <string_view>
@@ -8,27 +8,27 @@
 
 namespace partita {
 
-/// Axes of a mesh, by name; or digits of the numbers of devices, `size` of them, each `stride` from
-/// the last, where a sharding names no axes.
+/// A part of a mesh axis, by name. If a sharding names no axes, a digit of the device numbers
+/// instead: `size` values with a distance of `stride`.
 struct sharding_part {
   text axis;
   std::int64_t pre = 1;
-  std::int64_t size = 0;    ///< of an axis 0: all of it
-  std::int64_t stride = 0;  ///< of digits; of axes 0
+  std::int64_t size = 0;    ///< of an axis; 0: the full axis
+  std::int64_t stride = 0;  ///< of a digit; 0 for an axis
 };
 
-/// Where a value is to lie.
+/// The requested layout of a value.
 struct value_sharding {
   enum kind_type : std::uint8_t { input, output, tag };
   struct dimension {
     vec<sharding_part> parts;  ///< major to minor
-    bool open = false;         ///< may propagation shard it further?
+    bool open = false;         ///< true if propagation may shard it further
     std::int64_t priority = 0;
   };
   kind_type kind = input;
   int number = -1;  ///< of an input or output
-  text name;        ///< of a tag: also of its copies, which have `.again` behind it
-  text written;     ///< as the module has it
+  text name;        ///< of a tag; also used for its copies, which have the suffix `.again`
+  text written;     ///< the text in the module
   vec<dimension> dims;
   vec<sharding_part> replicated;
 };
@@ -42,24 +42,24 @@ struct sharding_list {
   vec<named_mesh> meshes;
   vec<value_sharding> values;
   text mesh_used;            ///< the first mesh that a sharding names
-  std::int64_t devices = 0;  ///< that shardings without a mesh are about
+  std::int64_t devices = 0;  ///< the number of devices of shardings without a mesh
 };
 
 namespace stablehlo_detail {
 
-/// Reads shardings. What is wrong is `fault`; then the rest is not to be used.
+/// Reads shardings. After an error, `fault` describes it and the results are invalid.
 class sharding_reader {
  public:
   constexpr explicit sharding_reader(sharding_list& to) : to_(to) {}
 
   text fault;
 
-  /// `<["x"=4, "y"=2]>`, with `device_ids=[...]` or without.
+  /// Reads `<["x"=4, "y"=2]>`, optionally with `device_ids=[...]`.
   constexpr void add_mesh(std::string_view name, std::string_view value) {
     sharding_list::named_mesh m{name, mesh_of(value)};
     if (fault.empty()) to_.meshes.push_back(m);
   }
-  /// `#sdy.sharding<@mesh, [{"x"}, {?}], replicated={"y"}>`
+  /// Reads `#sdy.sharding<@mesh, [{"x"}, {?}], replicated={"y"}>`.
   constexpr void shardy(std::string_view value, int rank, value_sharding& s) {
     const vec<std::string_view> all = parts_of(inside(value, '<', '>'));
     if (all.size() < 2 || !all[1].starts_with("[")) return refuse("a mesh and a list are expected");
@@ -79,7 +79,7 @@ class sharding_reader {
                              " axes are not supported; sum the value before it is placed"));
     }
   }
-  /// `{devices=[4,1,2]<=[8] last_tile_dim_replicate}`, `{replicated}`
+  /// Reads `{devices=[4,1,2]<=[8] last_tile_dim_replicate}` or `{replicated}`.
   constexpr void gspmd(std::string_view value, int rank, value_sharding& s) {
     std::string_view all = inside(value, '{', '}');
     const std::size_t metadata = all.find("metadata=");
@@ -91,7 +91,7 @@ class sharding_reader {
     std::size_t at = numbers(all, 8, tiles);
     std::int64_t count = 1, pieces = 1;
     for (std::int64_t n : tiles) {
-      if (n < 1 || count > max_devices / n) return refuse("numbers of pieces are expected");
+      if (n < 1 || count > max_devices / n) return refuse("numbers of shards are expected");
       count *= n;
     }
     vec<digits> order;
@@ -128,7 +128,7 @@ class sharding_reader {
     if (to_.devices != 0 && to_.devices != count)
       return refuse(concat("it is for ", count, " devices; others are for ", to_.devices));
     to_.devices = count;
-    // From the most minor piece on each takes what it needs of the digits.
+    // Each dimension, from the most minor one on, takes the digits that it needs.
     for (std::size_t d = tiles.size(); d-- > 0;) {
       pieces = tiles[d];
       vec<sharding_part> taken;
@@ -136,7 +136,7 @@ class sharding_reader {
         digits& last = order.back();
         std::int64_t size = last.size;
         if (pieces % size != 0) {
-          if (size % pieces != 0) return refuse("its devices are in no order of axes");
+          if (size % pieces != 0) return refuse("the order of its devices is not one of axes");
           size = pieces;
         }
         taken.push_back({{}, 1, size, last.stride});
@@ -160,7 +160,7 @@ class sharding_reader {
     if (fault.empty()) fault = why;
   }
   constexpr void wrong_rank(int given, int rank) {
-    refuse(concat("it is of ", given, " dimensions; the value has ", rank));
+    refuse(concat("it has ", given, " dimensions; the value has ", rank));
   }
   constexpr mesh mesh_of(std::string_view value) {
     mesh m;
@@ -180,7 +180,7 @@ class sharding_reader {
       std::int64_t next = 0, id = 0;
       for (std::string_view each : parts_of(inside(all[i], '[', ']')))
         if (!read_integer(each, id) || id != next++)
-          refuse("its devices are in another order than their numbers");
+          refuse("its devices are not in the order of their numbers");
     }
     if (const failure f = validate(m)) refuse(f.message);
     return m;
@@ -189,19 +189,19 @@ class sharding_reader {
     if (!name.empty() && name[0] == '"') name = inside(name, '"', '"');
     const mesh* used = find(to_.mesh_used.view());
     const mesh* m = find(name);
-    if (m == nullptr) return refuse(concat("there is no mesh @", name));
+    if (m == nullptr) return refuse(concat("unknown mesh @", name));
     if (m->rank == 0) return;
     if (used == nullptr)
       to_.mesh_used = name;
     else if (concat(*used) != concat(*m))
-      refuse(concat("it is of mesh @", name, ", others are of mesh @", to_.mesh_used));
+      refuse(concat("it is for mesh @", name, ", others are for mesh @", to_.mesh_used));
   }
   constexpr const mesh* find(std::string_view name) const {
     for (const auto& m : to_.meshes)
       if (m.name == name) return &m.mesh;
     return nullptr;
   }
-  /// `{"x", "y":(1)2, ?}p1`
+  /// Reads `{"x", "y":(1)2, ?}p1`.
   constexpr value_sharding::dimension dimension_of(std::string_view value) {
     value_sharding::dimension d;
     for (std::string_view each : parts_of(inside(value, '{', '}')))
@@ -211,26 +211,26 @@ class sharding_reader {
         d.parts.push_back(part_of(each));
     const std::string_view behind = value.substr(value.rfind('}') + 1);
     if (behind.starts_with("p") && !read_integer(behind.substr(1), d.priority))
-      refuse(concat("\"", behind, "\" is no priority"));
+      refuse(concat("\"", behind, "\" is not a priority"));
     return d;
   }
-  /// `"x"`, `"x":(1)2`
+  /// Reads `"x"` or `"x":(1)2`.
   constexpr sharding_part part_of(std::string_view value) {
     sharding_part p;
     p.axis = inside(value, '"', '"');
     const std::string_view behind = value.substr(value.rfind('"') + 1);
     const mesh* m = find(to_.mesh_used.view());
     if (value.empty() || value[0] != '"' || m == nullptr || m->find(p.axis) < 0)
-      refuse(concat(value, " is no axis of its mesh"));
+      refuse(concat(value, " is not an axis of its mesh"));
     if (behind.empty()) return p;
     const std::size_t close = behind.find(')');
     if (!behind.starts_with(":(") || close == std::string_view::npos ||
         !read_integer(behind.substr(2, close - 2), p.pre) ||
         !read_integer(behind.substr(close + 1), p.size) || p.pre < 1 || p.size < 1)
-      refuse(concat(value, " is no part of an axis"));
+      refuse(concat(value, " is not a part of an axis"));
     return p;
   }
-  /// Reads `[4,1,2]` at the first bracket from `at` on; gives what is behind it.
+  /// Reads `[4,1,2]` at the first bracket from `at` on; returns the position after it.
   static constexpr std::size_t numbers(std::string_view all, std::size_t at, vec<std::int64_t>& out,
                                        char open = '[', char close = ']') {
     const std::size_t begin = all.find(open, at), end = all.find(close, at);
@@ -242,7 +242,7 @@ class sharding_reader {
     }
     return end + 1;
   }
-  /// `[4,2]T(1,0)`: the numbers of devices in order, as an array of these extents, transposed.
+  /// Reads `[4,2]T(1,0)`: the device numbers in order, as an array of these extents, transposed.
   constexpr std::size_t iota_order(std::string_view all, std::size_t at, std::int64_t count,
                                    vec<digits>& order) {
     vec<std::int64_t> extents, turned;
@@ -269,14 +269,14 @@ class sharding_reader {
         order.push_back(plain[static_cast<std::size_t>(turned[i])]);
     }
     if (!fits || stride != count)
-      refuse(concat("its devices are not ", count, ", as many as it has pieces"));
+      refuse(concat("its devices are not ", count, ", one for each shard"));
     return at;
   }
-  /// The same of a list of numbers of devices, if they are in such an order.
+  /// The same for a list of device numbers, if they are in such an order.
   constexpr void listed_order(const vec<std::int64_t>& ids, std::int64_t count,
                               vec<digits>& order) {
     const auto n = static_cast<std::int64_t>(ids.size());
-    if (n != count) return refuse(concat("it lists ", n, " devices; it has ", count, " pieces"));
+    if (n != count) return refuse(concat("it lists ", n, " devices; it has ", count, " shards"));
     const auto id = [&](std::int64_t i) { return ids[static_cast<std::size_t>(i)]; };
     vec<digits> minor_first;
     for (std::int64_t run = 1; run < n;) {
@@ -284,7 +284,7 @@ class sharding_reader {
       std::int64_t size = 1;
       while (run * size < n && id(run * size) == stride * size) ++size;
       while (size > 1 && (n / run) % size != 0) --size;
-      if (size == 1 || n % run != 0) return refuse("its devices are in no order of axes");
+      if (size == 1 || n % run != 0) return refuse("the order of its devices is not one of axes");
       minor_first.push_back({stride, size});
       run *= size;
     }
@@ -294,13 +294,13 @@ class sharding_reader {
         expected += rest % d.size * d.stride;
         rest /= d.size;
       }
-      if (expected != id(i)) return refuse("its devices are in no order of axes");
+      if (expected != id(i)) return refuse("the order of its devices is not one of axes");
     }
-    // (Each number once: the digits are then those of all numbers.)
+    // (Each number occurs once, so the digits are those of all numbers.)
     vec<char> seen(ids.size(), 0);
     for (std::int64_t each : ids)
       if (each < 0 || each >= n || seen[static_cast<std::size_t>(each)]++ != 0)
-        return refuse("it lists a device twice, or one with a higher number than their count");
+        return refuse("it lists a device twice, or a device number that is too large");
     for (std::size_t i = minor_first.size(); i-- > 0;) order.push_back(minor_first[i]);
   }
 };

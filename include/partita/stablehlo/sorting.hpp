@@ -62,7 +62,6 @@ class compared_key {
 /// compare equal keep their order.
 ///
 /// Cost      log2(n) (log2(n) + 1) / 2 steps for lines of n elements
-///
 /// Errors    H009 the program has an op that does not work element by element
 class sorting_network {
  public:

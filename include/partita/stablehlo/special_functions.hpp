@@ -12,7 +12,7 @@ class special_function {
     if (c.failed() || c.operands.empty()) return;
     given_ = c.type(0).element;
     if (!is_floating(given_)) {
-      c.fail("H013", "of ", c.type(0), "; floating-point numbers are supported");
+      c.fail("H013", "operand of type ", c.type(0), "; floating-point numbers are supported");
       return;
     }
     type_ = size_of(given_) < 4 ? dtype::f32 : given_;
@@ -43,7 +43,7 @@ class special_function {
   constexpr value_id is_whole(value_id x) const {
     return is(ops::direction::eq, x, ops::floor(b, x));
   }
-  /// c0/2 + c1 T1(y) + c2 T2(y) + ... by Clenshaw's recurrence.
+  /// Computes c0/2 + c1 T1(y) + c2 T2(y) + ... by Clenshaw's recurrence.
   constexpr value_id chebyshev(value_id y, span<const double> coefficients) const {
     // In f32, small coefficients do not change the result.
     std::size_t count = coefficients.size();
@@ -64,8 +64,8 @@ class special_function {
   dtype given_ = dtype::f32, type_ = dtype::f32;
 };
 
-/// Hurwitz's zeta function, the sum of (q + k)^-x: the first nine terms, and the rest by the
-/// formula of Euler and Maclaurin.
+/// Hurwitz's zeta function, the sum of (q + k)^-x: the first nine terms, and the remainder by the
+/// Euler-Maclaurin formula.
 ///
 /// Source    NIST Digital Library of Mathematical Functions, 25.11.5 and 2.10
 constexpr value_id zeta_of(const special_function& f, value_id x, value_id q) {
@@ -108,7 +108,7 @@ constexpr void read_zeta(op_context& c) {
   const special_function f(c);
   if (!c.failed()) f.give(zeta_of(f, f.operand(0), f.operand(1)));
 }
-/// The derivative of this order of digamma: (-1)^(n + 1) n! zeta(n + 1, x).
+/// The derivative of digamma of the given order: (-1)^(n + 1) n! zeta(n + 1, x).
 constexpr void read_polygamma(op_context& c) {
   using enum ops::direction;
   if (!c.count(2)) return;

@@ -165,8 +165,9 @@ class updated_inputs {
 /// (JAX pairs donated arguments and results by their types alone, in order: if moments are returned
 /// before parameters of the same type, each is paired with the other. So rule 2 precedes rule 3.)
 ///
-/// Possible states that cannot be identified are noted. Cost: linear in arguments and results; at
-/// most a hundred values are visited for each result.
+/// Possible states that cannot be identified are noted.
+///
+/// Cost      linear in arguments and results; at most a hundred values are visited for each result
 class state_names {
  public:
   constexpr explicit state_names(program& p)
@@ -209,7 +210,7 @@ class state_names {
     pair(i, k);
     p_.outputs[static_cast<std::size_t>(k)].name = p_.intern(text(p_.input_name(i)));
   }
-  /// The path after the first name: `w` of `params.w`; empty if there is no other name.
+  /// The path after the first name: `w` of `params.w`; empty for a name of one part.
   static constexpr std::string_view tail(std::string_view name) {
     const std::size_t dot = name.find('.');
     return dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
@@ -364,17 +365,18 @@ class state_names {
           break;
         }
     if (untied.count > 0) {
-      text line = "no result could be told to be the next state of ";
+      text line = "no result could be identified as the next state of ";
       untied.print(line);
       line << ", which the module donates; return each under the name of its argument";
       p_.interface.notes.push_back(line);
     }
     if (maybe.count > 0) {
-      text line = "results that may be next states, but are sharded by themselves: ";
+      text line = "results that may be next states, but are sharded independently: ";
       maybe.print(line);
       line << " of ";
       sources.print(line);
-      line << "; donate the argument, or return it under the same name, if both are to lie alike";
+      line << "; donate the argument, or return it under the same name, if both should have the "
+              "same layout";
       p_.interface.notes.push_back(line);
     }
   }

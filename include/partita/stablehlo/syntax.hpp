@@ -1,5 +1,4 @@
-/// MLIR text, as far as StableHLO modules use it: ops as they are written, before anything is known
-/// of their meaning.
+/// Parser for the MLIR text of StableHLO modules. It reads ops as written, without their meaning.
 #pragma once
 
 #include <string_view>
@@ -11,7 +10,7 @@
 
 namespace partita::stablehlo_detail {
 
-/// A piece of the module's text.
+/// A range of the module's text.
 struct piece_of_text {
   std::size_t begin = 0, end = 0;
 };
@@ -30,20 +29,20 @@ struct region_text {
   vec<argument_text> arguments;
   piece_of_text body;
 };
-/// `%3 = stablehlo.add %1, %2 : tensor<4xf32>`, in whatever form it is written.
+/// An op, `%3 = stablehlo.add %1, %2 : tensor<4xf32>`, in the pretty or the generic form.
 struct op_text {
   std::size_t at = 0;
   std::string_view name;  ///< "stablehlo.add"
   struct result_name {
     std::string_view name;   ///< "%3"
-    std::int64_t count = 1;  ///< of `%3:2` it is 2
+    std::int64_t count = 1;  ///< 2 for `%3:2`
   };
   vec<result_name> results;         ///< one, or several: `%values, %indices = ...`
   vec<std::string_view> operands;   ///< "%1", "%25#6"
   vec<std::string_view> inner;      ///< of `while`: the arguments of its programs, in order
   vec<std::string_view> words;      ///< LT, FLOAT, stablehlo.maximum
-  std::string_view symbol, quoted;  ///< "f" of @f; of a custom_call its name
-  vec<named_text> attributes;       ///< by the names of the generic form or the pretty one
+  std::string_view symbol, quoted;  ///< "f" of @f; the name of a custom_call
+  vec<named_text> attributes;       ///< under their names in the generic or the pretty form
   vec<region_text> regions;
   vec<tensor_type> operand_types, result_types;
   bool typed = false;        ///< true if the text states the types
@@ -55,7 +54,7 @@ struct op_text {
     for (const auto& r : results) n += r.count;
     return n;
   }
-  /// As written, or empty.
+  /// Returns the value of an attribute as written, or an empty text.
   constexpr std::string_view attribute(std::string_view wanted) const {
     for (const auto& a : attributes)
       if (a.name == wanted) return a.value;
@@ -73,16 +72,15 @@ constexpr bool is_word_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '$' || c == '.' || c == '-';
 }
-/// What stands behind the first `=` or `(`.
+/// Returns the text without its quotes, if it has any.
 constexpr std::string_view without_quotes(std::string_view s) {
   return s.size() >= 2 && s.front() == '"' ? s.substr(1, s.size() - 2) : s;
 }
 
-/// Reads pieces of a module. After the first mistake everything returns at once.
+/// Reads parts of a module. After the first error every function returns at once.
 ///
-/// Errors    H001 something else is expected, H002 braces that do not match, H003 a type that is
-/// not
-///           supported
+/// Errors    H001 something else is expected, H002 braces that do not match, H003 an unsupported
+///           type
 class syntax {
  public:
   constexpr explicit syntax(std::string_view all) : all_(all) { match_braces(); }
@@ -95,14 +93,14 @@ class syntax {
   }
   constexpr bool failed() const { return error.is_set; }
   constexpr std::size_t position() const { return at_; }
-  /// Goes on reading there, up to `end`.
+  /// Continues at the beginning of a range, and stops at its end.
   constexpr void enter(piece_of_text p) {
     at_ = p.begin;
     end_ = p.end;
   }
   constexpr piece_of_text rest() const { return {at_, end_}; }
 
-  /// "line 3, column 8"
+  /// Returns "line 3, column 8".
   constexpr text place(std::size_t at) const {
     std::size_t line = 1, column = 1;
     for (std::size_t i = 0; i < at && i < all_.size(); ++i) {
@@ -141,7 +139,7 @@ class syntax {
     at_ += piece.size();
     return true;
   }
-  /// A word that is not the beginning of a longer one.
+  /// Accepts a word that is not the beginning of a longer one.
   constexpr bool accept_word(std::string_view piece) {
     if (failed() || !starts(piece)) return false;
     const std::size_t after = at_ + piece.size();
@@ -167,7 +165,7 @@ class syntax {
     while (at_ < end_ && is_word_char(all_[at_]) && !starts_arrow()) ++at_;
     return all_.substr(begin, at_ - begin);
   }
-  /// `%arg0`, `%3#1`.
+  /// Reads `%arg0` or `%3#1`.
   constexpr std::string_view value_name() {
     skip();
     const std::size_t begin = at_;
@@ -178,14 +176,14 @@ class syntax {
     while (at_ < end_ && (is_word_char(all_[at_]) || all_[at_] == '#') && !starts_arrow()) ++at_;
     return all_.substr(begin, at_ - begin);
   }
-  /// `@main`, `@"a b"`, without the `@` and the quotes.
+  /// Reads `@main` or `@"a b"`; returns it without the `@` and the quotes.
   constexpr std::string_view symbol() {
     expect("@");
     if (failed()) return {};
     if (at_ < end_ && all_[at_] == '"') return without_quotes(quoted());
     return word();
   }
-  /// With its quotes.
+  /// Reads a text in quotes; returns it with its quotes.
   constexpr std::string_view quoted() {
     skip();
     const std::size_t begin = at_;
@@ -196,7 +194,7 @@ class syntax {
     ++at_;
     return all_.substr(begin, at_ - begin);
   }
-  /// Everything up to what closes the bracket that stands here, both included.
+  /// Reads from an opening bracket to the matching closing one, both included.
   constexpr std::string_view bracketed() {
     skip();
     const std::size_t begin = at_;
@@ -220,7 +218,7 @@ class syntax {
     fail(begin, "H002", "a bracket \"", all_.substr(begin, 1), "\" is not closed");
     return {};
   }
-  /// A value of an attribute, as it is written; in a list, with its type.
+  /// Reads the value of an attribute as written; in a list, with its type.
   constexpr std::string_view attribute_value(bool in_list) {
     skip();
     const std::size_t begin = at_;
@@ -236,7 +234,7 @@ class syntax {
         take_value_word();
       else
         break;
-      // What may follow a value: `dense` its brackets, `1` and `dense<1>` a type.
+      // A value may continue: `dense` with its brackets, `1` and `dense<1>` with a type.
       const std::size_t after = at_;
       if (at_ < end_ && (all_[at_] == '<' || all_[at_] == '[')) continue;
       if (in_list && (accept("->") || accept(":"))) continue;
@@ -246,12 +244,12 @@ class syntax {
     if (at_ == begin) expected("a value of an attribute");
     return all_.substr(begin, at_ - begin);
   }
-  /// `#stablehlo.gather`, `-1.5e+00`.
+  /// Reads `#stablehlo.gather` or `-1.5e+00`.
   constexpr void take_value_word() {
     ++at_;
     while (at_ < end_ && (is_word_char(all_[at_]) || all_[at_] == '+') && !starts_arrow()) ++at_;
   }
-  /// `{a = 1, b}`, or in angle brackets, or bare up to what closes them.
+  /// Reads `{a = 1, b}`, the same in angle brackets, or without brackets up to `close`.
   constexpr void attribute_list(vec<named_text>& to, std::string_view close) {
     while (!failed() && !accept(close)) {
       const std::string_view name = starts("\"") ? without_quotes(quoted()) : word();
@@ -277,7 +275,7 @@ class syntax {
       return t;
     }
     expect("<");
-    std::int64_t room = INT64_MAX / 16;  // of elements
+    std::int64_t room = INT64_MAX / 16;  // maximum number of elements
     while (!failed() && at_ < end_ && (scanner::is_digit(all_[at_]) || all_[at_] == '?')) {
       if (all_[at_] == '?')
         fail(at, "H003", "a type of dynamic shape, ", type_text(at),
@@ -308,7 +306,7 @@ class syntax {
     const std::size_t end = all_.find('>', at);
     return all_.substr(at, end == std::string_view::npos || end > at + 80 ? 80 : end + 1 - at);
   }
-  /// `f32`, `complex<f32>`, `!quant.uniform<i8:f32, 0.5:3>`
+  /// Reads `f32`, `complex<f32>` or `!quant.uniform<i8:f32, 0.5:3>`.
   constexpr std::string_view name_with_parameters() {
     skip();
     const std::size_t begin = at_;
@@ -333,7 +331,7 @@ class syntax {
          " is not supported; f16, bf16, f32, f64, i1, i8 to i64 and ui8 to ui64 are");
     return dtype::f32;
   }
-  /// A type, or the types in `tuple<tensor<f32>, tensor<f32>>`.
+  /// Reads a type, or the types in `tuple<tensor<f32>, tensor<f32>>`.
   constexpr void type_or_tuple(vec<tensor_type>& to) {
     if (!accept_word("tuple")) {
       to.push_back(type());
@@ -345,7 +343,7 @@ class syntax {
       if (!accept(",") && !starts(">")) return expected(">");
     }
   }
-  /// `tensor<f32>`, or `(tensor<f32>, tensor<f32>)`.
+  /// Reads `tensor<f32>`, or `(tensor<f32>, tensor<f32>)`.
   constexpr void types(vec<tensor_type>& to) {
     if (!accept("(")) {
       do type_or_tuple(to);
@@ -362,8 +360,8 @@ class syntax {
 
   // ---- Ops -----------------------------------------------------------------------------------
 
-  /// One op. What the names mean is not looked at, but for where the pretty forms of `reduce` and
-  /// `while` keep their programs.
+  /// Reads one op. Names are not interpreted, except that the pretty forms of `reduce` and `while`
+  /// determine where their programs are.
   constexpr op_text op() {
     op_text o;
     skip();
@@ -394,7 +392,7 @@ class syntax {
     if (!failed() && accept_word("loc")) o.location = bracketed();
     return o;
   }
-  /// `(%a: tensor<f32>, ...)`.
+  /// Reads `(%a: tensor<f32>, ...)`.
   constexpr void arguments(vec<argument_text>& to) {
     expect("(");
     while (!failed() && !accept(")")) {
@@ -411,7 +409,7 @@ class syntax {
       if (!accept(",") && !starts(")")) return expected(")");
     }
   }
-  /// The text between the braces of which the first stands here.
+  /// Reads text in braces; returns the range between them.
   constexpr piece_of_text braces() {
     skip();
     const std::size_t begin = at_;
@@ -447,7 +445,7 @@ class syntax {
     if (!open.empty()) fail(braces_[open.back()].begin, "H002", "a brace \"{\" is not closed");
     end_ = all_.size();
   }
-  /// Where the brace is that closes the one at `begin`.
+  /// Returns the position of the brace that closes the one at `begin`.
   constexpr std::size_t partner(std::size_t begin) const {
     std::size_t low = 0, high = braces_.size();
     while (low + 1 < high) {
@@ -457,7 +455,7 @@ class syntax {
     return braces_[low].end;
   }
 
-  /// Does something stand on a line below that begins an op? (Ops may be without types.)
+  /// True if a later line begins with an op. (Ops may lack types.)
   constexpr bool next_op() const {
     std::size_t i = at_;
     bool below = false;
@@ -466,7 +464,7 @@ class syntax {
     return below && !continued && i < end_ &&
            (all_[i] == '%' || all_[i] == '"' || is_word_char(all_[i]));
   }
-  /// A part of an op between its name and its types; false if there is none.
+  /// Reads a part of an op between its name and its types; false at the end of these parts.
   constexpr bool part(op_text& o) {
     skip();
     if (at_ >= end_) return false;
@@ -474,7 +472,7 @@ class syntax {
       case '%':
         return operand(o);
       case '(':
-        if (starts_with_behind(1, '{')) return regions(o);
+        if (has_after(1, '{')) return regions(o);
         if (starts_arguments()) return manual_region(o);
         return operands(o);
       case '<':
@@ -485,7 +483,7 @@ class syntax {
       case '[':
         return slice_or_successors(o);
       case '{':
-        if (starts_with_behind(1, '^')) {
+        if (has_after(1, '^')) {
           o.regions.push_back(region());
           return true;
         }
@@ -509,7 +507,7 @@ class syntax {
     o.operands.push_back(value_name());
     return true;
   }
-  /// `(%a, %b)`, `(%a init: %b)`, `(%iterArg = %0, ...)`.
+  /// Reads `(%a, %b)`, `(%a init: %b)` or `(%iterArg = %0, ...)`.
   constexpr bool operands(op_text& o) {
     expect("(");
     while (!failed() && !accept(")")) {
@@ -540,18 +538,18 @@ class syntax {
     }
     return true;
   }
-  /// `<@mesh, [{"a"}, {}]>`
+  /// Reads `<@mesh, [{"a"}, {}]>`.
   constexpr bool attribute_in_angles(op_text& o) {
     const std::string_view value = bracketed();
     o.attributes.push_back({"<>", value});
     return true;
   }
-  /// `[0:11, 0:8:2]` of a slice; `[0]` of a tuple element.
+  /// Reads `[0:11, 0:8:2]` of a slice, or `[0]` of a tuple element.
   constexpr bool slice_or_successors(op_text& o) {
     o.attributes.push_back({"[]", bracketed()});
     return true;
   }
-  /// `dims = [0, 1]`, `batching_dims = [0] x [0]`, `applies stablehlo.add`, `LT`.
+  /// Reads `dims = [0, 1]`, `batching_dims = [0] x [0]`, `applies stablehlo.add` or `LT`.
   constexpr bool named_part(op_text& o) {
     const std::size_t before = at_;
     const std::string_view name = word();
@@ -585,7 +583,7 @@ class syntax {
     o.attributes.push_back({name, all_.substr(begin, end - begin)});
     return true;
   }
-  /// `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]` or one pair of brackets.
+  /// Reads `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`, or one pair of brackets.
   constexpr std::string_view until_types(std::string_view name) {
     skip();
     const std::size_t begin = at_;
@@ -598,13 +596,13 @@ class syntax {
     }
     return all_.substr(begin, at_ - begin);
   }
-  /// The character behind `n` others and blanks.
-  constexpr bool starts_with_behind(std::size_t n, char c) const {
+  /// True if the character `c` follows `n` characters and blanks.
+  constexpr bool has_after(std::size_t n, char c) const {
     std::size_t i = at_ + n;
     while (i < end_ && is_space(all_[i])) ++i;
     return i < end_ && all_[i] == c;
   }
-  /// `(%a: `, the arguments of a program that stands there.
+  /// True before the arguments of a nested program: `(%a: `.
   constexpr bool starts_arguments() const {
     std::size_t i = at_ + 1;
     while (i < end_ && is_space(all_[i])) ++i;
@@ -628,7 +626,7 @@ class syntax {
     expect(")");
     return true;
   }
-  /// `{ ^bb0(%a: tensor<f32>): ... }`
+  /// Reads `{ ^bb0(%a: tensor<f32>): ... }`.
   constexpr region_text region() {
     region_text r;
     r.body = braces();
@@ -645,10 +643,11 @@ class syntax {
     enter(around);
     return r;
   }
-  /// `cond {...}`, `do {...}` and `reducer(%a: t, %b: t) (%c: t, %d: t) {...}` of the pretty forms.
+  /// Reads `cond {...}`, `do {...}` and `reducer(%a: t, %b: t) (%c: t, %d: t) {...}` of the pretty
+  /// forms.
   constexpr bool trailing_region(op_text& o) {
     if (accept_word("cond") || accept_word("do")) {
-      // Attributes may stand before the first of them: `attributes {...}`.
+      // Attributes may precede the first of them: `attributes {...}`.
       o.regions.push_back(region());
       return true;
     }
@@ -667,7 +666,8 @@ class syntax {
     o.regions.push_back(r);
     return true;
   }
-  /// `(tensor<f32>) -> tensor<f32>`, `tensor<f32>, tensor<f32>`, `tensor<f32> -> tensor<f32>`.
+  /// Reads `(tensor<f32>) -> tensor<f32>`, `tensor<f32>, tensor<f32>` or `tensor<f32> ->
+  /// tensor<f32>`.
   constexpr void op_types(op_text& o) {
     o.typed = true;
     o.makes_tuple = starts("tuple");

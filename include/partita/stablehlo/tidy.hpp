@@ -1,4 +1,4 @@
-/// What is made of a program once all its text is read.
+/// Passes over a program after all its text is read.
 #pragma once
 
 #include <partita/ir/copy.hpp>
@@ -12,9 +12,9 @@
 
 namespace partita::stablehlo_detail {
 
-/// Removes constants, positions, slices, pads, negations and broadcasts that nothing uses: initial
-/// values of reductions and of stacks in loops, positions that top_k returns anyway, and ops that
-/// became part of a shift.
+/// Removes unused constants, positions, slices, pads, negations and broadcasts: initial values of
+/// reductions and of stacks in loops, positions that top_k returns anyway, and ops that became part
+/// of a shift.
 constexpr program without_unused(program&& p) {
   vec<char> used(p.types.size(), 0);
   for (const auto& out : p.outputs) used[static_cast<std::size_t>(out.value)] = 1;
@@ -46,7 +46,7 @@ constexpr program without_unused(program&& p) {
   return q;
 }
 
-/// Each tag gets a name of its own: in a function that is called several times "x" becomes "x",
+/// Makes the names of tags unique: in a function that is called several times "x" becomes "x",
 /// "x.again", "x.again.2", ...
 constexpr void name_tags_apart(program& p) {
   struct place {
@@ -64,7 +64,7 @@ constexpr void name_tags_apart(program& p) {
     for (auto& r : each->regions) waiting.push_back(&r);
   }
   if (tags.empty()) return;
-  vec<text> names;  // (The table's names stay where they are.)
+  vec<text> names;  // (Keeps the names in place for the table.)
   names.reserve(tags.size() + p.inputs.size());
   name_table taken(names.size());
   for (int i = 0; i < p.input_count(); ++i) {

@@ -1,4 +1,4 @@
-/// Names of values, and what they stand for.
+/// Names of values and their values.
 #pragma once
 
 #include <string_view>
@@ -41,9 +41,9 @@ class value_scope {
       }
     to.push_back(use(at, name));
   }
-  /// The value of `%3` or `%3#1`, or -1.
+  /// Returns the value of `%3` or `%3#1`, or -1.
   constexpr value_id find(std::string_view name) const {
-    // (One that a nested program takes from around it has its number in its name.)
+    // (In a nested program, the name of a value from outside may include the `#1`.)
     if (const int whole = names_.find(name); whole >= 0) return values_[begin_of(whole)];
     const std::size_t hash = name.find('#');
     if (hash == std::string_view::npos) return -1;
@@ -64,14 +64,15 @@ class value_scope {
   constexpr const tensor_type& type(value_id v) const {
     return is_spread(v) ? spread_[spread_number(v)].type : b.type(v);
   }
-  /// The value as a tensor.
+  /// Returns the value as a tensor; a repeated scalar is broadcast.
   constexpr value_id in_full(value_id v) {
     if (!is_spread(v)) return v;
     spread_scalar& e = spread_[spread_number(v)];
     if (e.made < 0) e.made = ops::broadcast_in_dim(b, e.scalar, e.type.shape, {});
     return e.made;
   }
-  /// Scalars for what repeats them, if the op works by element and has an operand of its shape.
+  /// Replaces repeated scalars by the scalars, if the op works by element and has an operand of its
+  /// shape.
   constexpr void resolve(std::string_view op, vec<value_id>& operands) {
     bool any = false, full = false;
     for (value_id v : operands) any = any || is_spread(v);
@@ -81,7 +82,8 @@ class value_scope {
     for (value_id& v : operands)
       v = by_element && is_spread(v) ? spread_[spread_number(v)].scalar : in_full(v);
   }
-  /// `%1 = stablehlo.broadcast %0, sizes = [4] : (tensor<f32>) -> tensor<4xf32>`
+  /// Reads `%1 = stablehlo.broadcast %0, sizes = [4] : (tensor<f32>) -> tensor<4xf32>` as a
+  /// repeated scalar; false for other broadcasts.
   constexpr bool spread(const op_text& o, const vec<value_id>& operands) {
     if (operands.size() != 1 || o.result_types.size() != 1 || is_spread(operands[0]) ||
         o.results.size() != 1 || o.results[0].count != 1)
@@ -94,8 +96,8 @@ class value_scope {
   }
 
  private:
-  /// A `broadcast` of a scalar: ops that work by element take the scalar itself. What else uses it
-  /// makes it.
+  /// A `broadcast` of a scalar. Ops that work by element use the scalar itself; other uses emit the
+  /// broadcast.
   struct spread_scalar {
     value_id scalar = -1;
     tensor_type type;
@@ -103,10 +105,10 @@ class value_scope {
   };
   syntax& in_;
   name_table names_;
-  vec<int> first_;  ///< by number: where its values begin
+  vec<int> first_;  ///< by number: the index of its first value
   vec<value_id> values_;
-  vec<int> tuples_;            ///< names, by number, of tuples
-  vec<spread_scalar> spread_;  ///< the value -2 stands for the first of them, -3 for the next, ...
+  vec<int> tuples_;            ///< numbers of the names that are tuples
+  vec<spread_scalar> spread_;  ///< value -2 is the first of them, -3 the next, ...
 
   constexpr std::size_t begin_of(int number) const {
     const auto n = static_cast<std::size_t>(number);

@@ -8,10 +8,11 @@ namespace partita {
 
 namespace stablehlo_detail {
 
-/// `func.func public @main(%arg0: tensor<4xf32> loc("x"), ...) -> (tensor<f32> {jax.result_info =
-/// "result.loss"}) { ... }`
+/// Writes `func.func public @main(%arg0: tensor<4xf32> loc("x"), ...) -> (tensor<f32>
+/// {jax.result_info = "result.loss"}) { ... }`.
 ///
-/// `inputs`, `outputs`: the attributes of each, which may be empty; or empty lists.
+/// `inputs`, `outputs`: the attributes of each argument and result, which may be empty; or empty
+/// lists.
 constexpr void write_main(module_writer& m, text& out, const program& p,
                           const vec<text>& inputs = {}, const vec<text>& outputs = {}) {
   function_writer f;
@@ -53,11 +54,11 @@ constexpr void write_main(module_writer& m, text& out, const program& p,
 
 }  // namespace stablehlo_detail
 
-/// The program as a StableHLO module with a function @main. Names of arguments are locations, names
-/// of results are `jax.result_info`; other attributes of both are those that were read. If an op
-/// cannot be written, the text is only "error: " and the message.
+/// Writes a program as a StableHLO module with a function @main. Names of arguments are locations,
+/// names of results are `jax.result_info`; other attributes of both are those that were read. If an
+/// op cannot be written, the text is only "error: " and the message.
 ///
-/// Law       read_stablehlo(write_stablehlo(p)) is p without constants that nothing uses, with
+/// Law       read_stablehlo(write_stablehlo(p)) is p without unused constants, with
 ///           constants rounded to their types
 /// Cost      linear in ops
 /// Errors    W001 an op that cannot be written

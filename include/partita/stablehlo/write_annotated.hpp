@@ -8,7 +8,7 @@ namespace partita {
 
 namespace stablehlo_detail {
 
-/// `sdy.mesh @mesh = <["B"=4, "M"=2]>`
+/// Writes `sdy.mesh @mesh = <["B"=4, "M"=2]>`.
 constexpr void write_mesh(text& out, const mesh& m) {
   out << "  sdy.mesh @mesh = <[";
   append_list(out, m.whole_rank(), [&](int i) {
@@ -17,7 +17,8 @@ constexpr void write_mesh(text& out, const mesh& m) {
   });
   out << "]>\n";
 }
-/// `sdy.sharding = #sdy.sharding<@mesh, [{"B"}, {}]>`: as a layout is printed, parts of axes too.
+/// Adds `sdy.sharding = #sdy.sharding<@mesh, [{"B"}, {}]>`. A layout is written as it is printed,
+/// including parts of axes.
 constexpr void add_shardings(port_texts& to, const vec<layout>& layouts,
                              const vec<tensor_type>& types, const mesh& m) {
   for (std::size_t i = 0; i < layouts.size(); ++i) {
@@ -28,15 +29,15 @@ constexpr void add_shardings(port_texts& to, const vec<layout>& layouts,
   }
 }
 
-/// Of the first result of each op, in the order in which a program is read.
+/// Adds the type of the first result of each op, in the order in which a program is read.
 constexpr void add_types(const program& p, vec<tensor_type>& to) {
   for (op_id o = 0; o < p.op_count(); ++o) {
     to.push_back(p.op(o).result_count > 0 ? p.type(p.op(o).result) : tensor_type());
     for (const auto& r : p.regions_of(o)) add_types(r, to);
   }
 }
-/// Where the values inside lie that the schedule spoke of: tags, and what actions are about. What
-/// lies nowhere for want of an action is not among them.
+/// Returns the layouts of inner values that the schedule determined: tags, and values named in
+/// actions. Values without an action are not included.
 constexpr inner_shardings decided_inside(const partitioned& r) {
   inner_shardings list;
   const core_program& c = r.core;
@@ -45,13 +46,13 @@ constexpr inner_shardings decided_inside(const partitioned& r) {
   vec<char> seen(c.p.types.size(), 0);
   const auto add = [&](value_id v, bool asked) {
     if (seen[v] != 0) return;
-    const layout l = c.made(c.holder(v));
+    const layout l = c.produced_layout(c.holder(v));
     if (l.count == 0 && !asked) return;
     seen[v] = 1;
     op_id o = c.p.producer(v);
     int result = c.p.result_index(v);
     if (c.p.is(o, op_role::parameter)) return;
-    if (c.p.is(o, op_role::wire)) {  // a result of an op with nested programs, or inside of it
+    if (c.p.is(o, op_role::wire)) {  // a result of an op with nested programs, or a value inside it
       const auto* control = c.nested.control_of(o);
       result = -1;
       for (std::size_t i = 0; control != nullptr && i < control->results.size(); ++i)
@@ -61,7 +62,7 @@ constexpr inner_shardings decided_inside(const partitioned& r) {
     }
     const int number = c.p.op(o).marks.source;
     const shape& s = c.true_shape(v);
-    // (In steps of a batch a value is a piece of what it is in the source.)
+    // (In a step over microbatches, a value is a slice of the value in the source.)
     if (number < 0 || (result == 0 && types[number].shape != s)) return;
     text sharding = "<@mesh, ";
     print_layout(sharding, l, s.rank, c.mesh);
@@ -99,16 +100,16 @@ constexpr text write_annotated(const program& source, const device_program& d,
 
 }  // namespace stablehlo_detail
 
-/// The source of a partitioned program, with the shardings that it has there: Shardy's `sdy.mesh`,
-/// and `sdy.sharding` on arguments and results. What the schedule decided about values inside is
-/// left to the partitioner.
+/// Writes the source of a partitioned program with its shardings: Shardy's `sdy.mesh`, and
+/// `sdy.sharding` on arguments and results. The layouts of inner values are left to the partitioner
+/// that reads the text.
 ///
 /// Errors    W001 an op that cannot be written
 constexpr text write_annotated_stablehlo(const program& source, const device_program& d) {
   return stablehlo_detail::write_annotated(source, d, {});
 }
-/// The same, with what the schedule decided about values inside: `sdy.sharding_constraint` of tags,
-/// and of values that tactics named.
+/// The same, with the layouts of inner values that the schedule determined:
+/// `sdy.sharding_constraint` for tags and for values that tactics name.
 constexpr text write_annotated_stablehlo(const partitioned& r) {
   return stablehlo_detail::write_annotated(r.source, r.device, stablehlo_detail::decided_inside(r));
 }

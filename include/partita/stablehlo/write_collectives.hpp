@@ -1,4 +1,4 @@
-/// How collectives are written as StableHLO: over the numbers of devices, which are replicas.
+/// Writes collectives as StableHLO. The device numbers are those of replicas.
 ///
 /// Source    the StableHLO specification, version 1.0: cross-replica groups
 #pragma once
@@ -21,7 +21,7 @@ constexpr std::int64_t devices_along(const mesh& m, const axis_list& axes) {
   return n;
 }
 
-/// `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`, made once for each list of axes.
+/// Writes `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`, built once for each list of axes.
 constexpr void write_groups(body_writer& w, const axis_list& axes) {
   text key = "groups";
   for (const int axis : axes) key << ' ' << axis;
@@ -40,11 +40,11 @@ constexpr void write_groups(body_writer& w, const axis_list& axes) {
   w.m.remember(key, made);
 }
 
-// ---- Where this device is --------------------------------------------------------------------
+// ---- Position of this device -----------------------------------------------------------------
 
 inline constexpr tensor_type device_number{dtype::i64, {}};
 
-/// The position of this device along an axis.
+/// Writes the position of this device along an axis.
 constexpr ssa coordinate(body_writer& w, int axis) {
   if (w.coordinates.empty()) w.coordinates.resize(max_axes, ssa{0, -2});
   ssa& known = w.coordinates[static_cast<std::size_t>(axis)];
@@ -59,7 +59,7 @@ constexpr ssa coordinate(body_writer& w, int axis) {
   known = at;
   return at;
 }
-/// The number of this device in its group.
+/// Writes the number of this device in its group.
 constexpr ssa member_number(body_writer& w, const axis_list& axes) {
   if (axes.count == 0) return w.constant(device_number, 0);
   ssa n = coordinate(w, axes.axes[0]);
@@ -105,18 +105,18 @@ constexpr void write_all_slice(body_writer& w, op_id o) {
   w.signature({types.data(), types.size()}, {&to, 1});
 }
 
-// ---- What devices exchange -------------------------------------------------------------------
+// ---- Exchanges between devices ---------------------------------------------------------------
 
-/// The extents from dimension `first` on.
+/// Returns the extents from dimension `first` on.
 constexpr tensor_type from_dimension(const tensor_type& t, int first) {
   tensor_type made{t.element, {}};
   for (int d = first; d < t.shape.rank; ++d) made.shape.push_back(t.shape[d]);
   return made;
 }
-/// `write(x, from, to, dim, axes)` for each dimension that axes cut or join, one after the other;
-/// `times`: an extent becomes larger by the devices, else smaller. Of a dimension behind others of
-/// one element it is written without these: XLA copies the value to another layout before and
-/// behind, which is the same in memory.
+/// Calls `write(x, from, to, dim, axes)` in sequence for each dimension that axes slice or join.
+/// `times`: the extent is multiplied by the number of devices, otherwise divided. Leading
+/// dimensions of one element are removed for this: XLA otherwise copies the value to another layout
+/// and back, although both are the same in memory.
 template <class Write>
 constexpr void dimension_by_dimension(body_writer& w, op_id o, bool times, const Write& write) {
   const collective what = w.p.collective_of(o);
@@ -150,11 +150,11 @@ constexpr void write_all_gather(body_writer& w, op_id o) {
                            return v;
                          });
 }
-/// XLA has no all_reduce that combines the bits of integers.
+/// True for the bitwise combinations of integers, for which XLA has no all_reduce.
 constexpr bool combines_bits(combiner how, dtype t) {
   return (how == combiner::logical_and || how == combiner::logical_or) && t != dtype::boolean;
 }
-/// What such a one gives: the values of all, one by one, combined here.
+/// Writes a bitwise all_reduce: gathers the values of all devices and combines them.
 constexpr ssa all_bits(body_writer& w, const ssa& x, const tensor_type& t, combiner how,
                        const axis_list& axes) {
   const std::int64_t size = t.shape.elements();
@@ -175,7 +175,7 @@ constexpr ssa all_bits(body_writer& w, const ssa& x, const tensor_type& t, combi
   w.signature(from, {&combined, 1});
   return w.reshape(made, combined, t);
 }
-/// The piece of this device along one dimension.
+/// Writes the shard of this device along one dimension.
 constexpr ssa own_piece(body_writer& w, const ssa& x, const tensor_type& from,
                         const tensor_type& to, int dim, const axis_list& axes) {
   const ssa zero = w.constant(device_number, 0);
@@ -212,7 +212,7 @@ constexpr void write_reduce_scatter(body_writer& w, op_id o) {
                            return v;
                          });
 }
-/// Several operands in one message; those of each element type by themselves.
+/// Sends several operands in one message; operands of each element type are sent separately.
 constexpr void write_all_reduce(body_writer& w, op_id o) {
   const collective what = w.p.collective_of(o);
   const op_node& n = w.p.op(o);
@@ -252,7 +252,7 @@ constexpr void write_all_reduce(body_writer& w, op_id o) {
           v.number, count > 1 ? i : -1};
   }
 }
-/// A tensor of any rank.
+/// The extents of a tensor of any rank.
 using extent_list = vec<std::int64_t>;
 
 constexpr void write_signature(body_writer& w, dtype t, const extent_list& from,
@@ -269,7 +269,8 @@ constexpr void write_signature(body_writer& w, dtype t, const extent_list& from,
   type(to);
   w.out() << '\n';
 }
-/// Of several dimensions: what each device gets becomes the first dimension, and is exchanged.
+/// Writes an all_to_all of several dimensions: the block for each device becomes the first
+/// dimension, which is exchanged.
 ///
 /// (a, b) -> (n, a, b / n) -> all_to_all -> (n, a, b / n) -> (a n, b / n)
 constexpr void write_all_to_all_of_several(body_writer& w, op_id o) {
@@ -295,8 +296,8 @@ constexpr void write_all_to_all_of_several(body_writer& w, op_id o) {
     write_signature(w, t, is, permuted(is, order));
     return v;
   };
-  // The operand with a dimension for each axis that slices it, major to minor, and the order with
-  // these in front.
+  // The operand with a dimension for each axis that slices it, major to minor, and the order in
+  // which these come first.
   extent_list cut, front, rest, whole_from, whole_to, flat;
   std::int64_t place[max_axes] = {};
   for (int d = 0; d < from.shape.rank; ++d) {
@@ -347,7 +348,8 @@ constexpr void write_all_to_all(body_writer& w, op_id o) {
           << " : i64, split_dimension = " << what.sliced << " : i64}>";
   w.signature(o);
 }
-/// One to which nobody sends gets zeros, of which the identity of the combiner is made.
+/// Writes a permute. A device that receives nothing gets zeros, which are then replaced by the
+/// identity of the combiner.
 constexpr void write_permute(body_writer& w, op_id o) {
   const collective what = w.p.collective_of(o);
   const axis_list axes = axes_of(what.axes, no_dim);
@@ -382,7 +384,7 @@ constexpr void write_permute(body_writer& w, op_id o) {
   w.names[result] = v;
 }
 
-/// A compiler decides by itself what it waits for, and where.
+/// Writes nothing: the compiler decides where to wait for an asynchronous collective.
 constexpr void write_done(body_writer& w, op_id o) {
   const op_node& n = w.p.op(o);
   for (int r = 0; r < n.result_count; ++r)
@@ -410,7 +412,7 @@ constexpr bool write_empty_results(body_writer& w, op_id o) {
     w.names[static_cast<std::size_t>(n.result + r)] = w.constant(w.p.type(n.result + r), 0);
   return n.result_count > 0;
 }
-/// The same as write_op for the ops that only programs for devices have.
+/// Writes an op that only programs for devices have, like write_op; false for other ops.
 constexpr bool write_collective(body_writer& w, op_id o) {
   if (w.p.op(o).def->collective && write_empty_results(w, o)) return true;
   const std::uint64_t id = w.p.op(o).def->id;

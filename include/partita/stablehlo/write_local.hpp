@@ -1,4 +1,4 @@
-/// Programs for one device as StableHLO text.
+/// Programs for one device, as StableHLO text.
 #pragma once
 
 #include <partita/spmd/device_program.hpp>
@@ -7,16 +7,16 @@
 
 namespace partita {
 
-/// What becomes of the memory of an argument.
+/// Reuse of the memory of an argument.
 struct argument_donation {
-  bool donated = false;  ///< its bytes are free when the function has run
-  int alias = -1;        ///< the result that lies where it did, or -1: none
+  bool donated = false;  ///< true if its memory is free after the call
+  int alias = -1;        ///< the result that reuses its memory, or -1
 };
 
 namespace stablehlo_detail {
 
-/// How pieces lie on the mesh, for read_local_stablehlo; XLA keeps what it does not know:
-/// `mhlo.frontend_attributes = {partita.layout = "[{\22B\22}, {}]"}`.
+/// Adds the layouts of shards, for read_local_stablehlo: `mhlo.frontend_attributes =
+/// {partita.layout = "[{\22B\22}, {}]"}`. XLA preserves attributes that it does not know.
 constexpr void add_layouts(port_texts& to, const vec<layout>& layouts,
                            const vec<tensor_type>& types, const mesh& m) {
   for (std::size_t i = 0; i < layouts.size(); ++i) {
@@ -29,11 +29,11 @@ constexpr void add_layouts(port_texts& to, const vec<layout>& layouts,
 
 }  // namespace stablehlo_detail
 
-/// The program that each device of the mesh runs as a StableHLO module: as many replicas as there
-/// are devices, numbered as the mesh numbers them, and collectives over groups of replicas.
-/// Arguments and results are the blocks that a device holds, with their layouts as attributes and
-/// the attributes that were read. Tags are omitted. `donations`: for each argument; if empty, the
-/// donations of the module that was read.
+/// Writes the program that each device of the mesh runs, as a StableHLO module. It has one replica
+/// per device, numbered as in the mesh, and collectives over groups of replicas. Arguments and
+/// results are the blocks on a device, with their layouts as attributes and the attributes that
+/// were read. Tags are omitted. `donations`: for each argument; if empty, the donations of the
+/// module that was read.
 ///
 /// Cost      linear in ops, and in devices for each list of axes that collectives use
 /// Errors    W001 an op that cannot be written, W002 more than 2^20 devices

@@ -1,4 +1,4 @@
-/// How each op is written as StableHLO.
+/// Writers of ops as StableHLO.
 ///
 /// An op that StableHLO lacks is written as a `stablehlo.composite "partita.NAME"` with the
 /// attributes of this library, and a function of ops that StableHLO has. XLA inlines that function.
@@ -15,7 +15,8 @@ namespace partita::stablehlo_detail {
 
 // ---- Composites ------------------------------------------------------------------------------
 
-/// `%5 = stablehlo.composite "partita.roll" %1 {composite_attributes = {...}, decomposition = @f}`
+/// Writes `%5 = stablehlo.composite "partita.roll" %1 {composite_attributes = {...}, decomposition
+/// = @f}`.
 constexpr void write_composite(body_writer& w, op_id o, std::string_view function) {
   const op_node& n = w.p.op(o);
   w.begin(o);
@@ -33,8 +34,8 @@ constexpr void write_composite(body_writer& w, op_id o, std::string_view functio
   w.out() << "}, decomposition = @" << function << '}';
   w.signature(o);
 }
-/// The same, where `make(builder, inputs)` makes the op's results of ops that can be written. Ops
-/// that are equal share the function.
+/// The same with a new function, in which `make(builder, inputs)` builds the op's results from ops
+/// that can be written. Equal ops share the function.
 template <class Make>
 constexpr void write_composed(body_writer& w, op_id o, const Make& make) {
   const op_node& n = w.p.op(o);
@@ -61,8 +62,8 @@ constexpr vec<value_id> one(value_id v) {
   list.push_back(v);
   return list;
 }
-/// Another name for the operand: of a tag, and of what is an identity but for the engine. A program
-/// for one device needs none of them.
+/// Writes an op that only names its operand: a tag, or an identity that only the engine
+/// distinguishes. A program for one device omits them.
 constexpr void write_name(body_writer& w, op_id o) {
   if (w.m.mesh != nullptr) {
     w.names[static_cast<std::size_t>(w.p.op(o).result)] = w.operand(o, 0);
@@ -71,7 +72,7 @@ constexpr void write_name(body_writer& w, op_id o) {
   write_composed(w, o, [](builder&, const vec<value_id>& x) { return one(x[0]); });
 }
 
-/// `@annotate_device_placement`, as JAX writes it.
+/// Writes `@annotate_device_placement`, as JAX does.
 constexpr void write_place(body_writer& w, op_id o) {
   w.begin(o);
   w.out() << "stablehlo.custom_call @annotate_device_placement(" << w.operand(o, 0)
@@ -105,7 +106,7 @@ constexpr void write_iota(body_writer& w, op_id o) {
   w.type(w.result_type(o));
   w.out() << '\n';
 }
-/// `stablehlo.NAME %1, %2` and behind it `, what = [0, 1]`, types.
+/// Writes `stablehlo.NAME %1, %2`, then `, what = [0, 1]` and the types.
 constexpr void write_with_list(body_writer& w, op_id o, std::string_view name,
                                std::string_view what) {
   w.begin(o);
@@ -211,7 +212,8 @@ constexpr void write_cumsum(body_writer& w, op_id o) {
 
 // ---- Elementwise -----------------------------------------------------------------------------
 
-/// The operands of an elementwise op as values of the result's shape; those from `first` on.
+/// Returns the operands of an elementwise op; those from `first` on are repeated to the result's
+/// shape.
 constexpr vec<ssa> spread_operands(body_writer& w, op_id o, int first = 0) {
   const shape& to = w.result_type(o).shape;
   vec<ssa> list;
@@ -222,7 +224,7 @@ constexpr vec<ssa> spread_operands(body_writer& w, op_id o, int first = 0) {
   }
   return list;
 }
-/// `name`: with its dialect.
+/// `name` includes its dialect.
 constexpr void write_elementwise(body_writer& w, op_id o, std::string_view name) {
   const vec<ssa> x = spread_operands(w, o);
   const tensor_type& result = w.result_type(o);
@@ -278,7 +280,7 @@ constexpr void write_clamp(body_writer& w, op_id o) {
   const tensor_type from[] = {w.type_of(o, 0), result, w.type_of(o, 2)};
   w.signature(from, {&result, 1});
 }
-/// abs and sign of unsigned integers, which StableHLO has not.
+/// Writes abs and sign of unsigned integers, which StableHLO lacks.
 constexpr bool write_of_unsigned(body_writer& w, op_id o, bool is_abs) {
   const dtype t = w.result_type(o).element;
   if (!is_unsigned(t)) return false;
@@ -306,13 +308,13 @@ constexpr bool any_empty(const op::windows& w) {
     if (w.at[d].size == 0) return true;
   return false;
 }
-/// XLA takes no windows without taps, and negative padding not always.
+/// True for windows that XLA accepts: they have elements, and their padding is not negative.
 constexpr bool are_usual(const op::windows& w) {
   for (int d = 0; d < w.rank; ++d)
     if (w.at[d].low < 0 || w.at[d].high < 0) return false;
   return !any_empty(w);
 }
-/// The padding and the dilation of the operand, as `pad` has them.
+/// The padding and the dilation of the operand, in the form of `pad`.
 struct padding_lists {
   std::int64_t low[max_rank] = {}, high[max_rank] = {}, interior[max_rank] = {};
   std::size_t rank;
@@ -357,7 +359,8 @@ constexpr void write_dot_general(body_writer& w, op_id o) {
   write_product_precision(w.out(), op::dot_general::numerics(a));
   w.signature(o);
 }
-/// `[b, f, 0, 1]`: what each dimension is, given where batch, feature and the others are.
+/// Writes `[b, f, 0, 1]`: the role of each dimension. `dims` are the positions of batch, feature
+/// and the others.
 constexpr void write_roles(text& out, const int* dims, int rank, char first, char second) {
   out << '[';
   append_list(out, rank, [&](int d) {
@@ -406,7 +409,7 @@ constexpr void write_convolution(body_writer& w, op_id o) {
   w.signature(o);
 }
 constexpr std::string_view boolean(bool b) { return b ? "true" : "false"; }
-/// StableHLO leaves the other triangle open.
+/// StableHLO does not define the other triangle, so it is masked.
 constexpr void write_cholesky(body_writer& w, op_id o) {
   const bool lower = w.p.attrs(o)[0] != 0;
   w.begin(o);
@@ -427,7 +430,8 @@ constexpr void write_triangular_solve(body_writer& w, op_id o) {
 
 // ---- Gather and scatter ----------------------------------------------------------------------
 
-/// Dimension numbers under these names; `rows`: no attributes are given.
+/// Writes dimension numbers under these names. Without attributes they are those of a gather of
+/// rows.
 constexpr void write_dimension_numbers(text& out, span<const std::int64_t> attrs,
                                        const std::string_view (&names)[5], int window_rank,
                                        int indices_rank) {
@@ -470,7 +474,7 @@ constexpr void write_gather(body_writer& w, op_id o) {
   w.out() << "}>";
   w.signature(o);
 }
-/// A region of two scalars that gives the second one.
+/// Writes a region of two scalars that returns the second one.
 constexpr void write_second(body_writer& w, dtype t) {
   const tensor_type scalar{t, {}};
   w.out() << " ({\n";
@@ -509,7 +513,7 @@ constexpr void write_scatter(body_writer& w, op_id o) {
 
 // ---- Reductions ------------------------------------------------------------------------------
 
-/// (a, position of a, b, position of b) as jax.numpy.argmax combines them.
+/// Writes the combiner of jax.numpy.argmax for (a, position of a, b, position of b).
 constexpr void write_extreme_region(body_writer& w, bool greatest, const tensor_type& value,
                                     const tensor_type& position) {
   w.out() << " ({\n";
@@ -544,7 +548,7 @@ constexpr void write_reduce(body_writer& w, op_id o) {
   }
   const bool greatest = a[0] == static_cast<int>(ops::extreme::argmax);
   const tensor_type position{w.type_of(o, 1).element, {}};
-  // What it starts from loses against an equal element, wherever that stands.
+  // The initial value loses against an equal element at any position.
   const bool empty = w.type_of(o, 0).shape.elements() == 0;
   const combiner how = greatest ? combiner::max : combiner::min;
   const ssa start = w.constant(value, identity_bits(how, value.element));
@@ -559,7 +563,7 @@ constexpr void write_reduce(body_writer& w, op_id o) {
   const auto to = w.result_types(o);
   w.signature(from, {to.data(), to.size()});
 }
-/// The program of a reduction whose elements have a flag each, which marks actual elements: an
+/// The program of a reduction in which each element has a flag that marks actual elements. An
 /// element without the flag is an identity of any function.
 constexpr program flagged(const op::fold::parts& parts, const vec<tensor_type>& operands) {
   builder b;
@@ -577,9 +581,9 @@ constexpr program flagged(const op::fold::parts& parts, const vec<tensor_type>& 
   b.p.outputs.push_back({ops::logical_or(b, flags[0], flags[1]), {}});
   return static_cast<program&&>(b.p);
 }
-/// A reduction with a program, in a function. StableHLO may combine the initial value with any
-/// elements, any number of times. So that no identity of the function need be known, the initial
-/// value is not flagged as an element.
+/// Writes a reduction with a program, in a function. StableHLO may combine the initial value with
+/// any elements, any number of times. The initial value therefore has no flag, and acts as an
+/// identity of the function.
 constexpr void write_fold(body_writer& w, op_id o) {
   const op_node& n = w.p.op(o);
   const op::fold::parts parts(w.p.attrs(o), static_cast<std::size_t>(n.operand_count));
@@ -636,7 +640,7 @@ constexpr void write_fold(body_writer& w, op_id o) {
   w.m.functions << out;
   write_composite(w, o, name.view());
 }
-/// `window_dimensions = array<i64: 1, 2>, ...`
+/// Writes `window_dimensions = array<i64: 1, 2>, ...`.
 constexpr void write_windows(text& out, const op::windows& w) {
   const auto list = [&](std::string_view name, auto each) {
     out << name << " = array<i64";
@@ -681,7 +685,8 @@ constexpr void write_reduce_window(body_writer& w, op_id o) {
   w.signature(from, {&w.result_type(o), 1});
 }
 
-/// Which element each window selects: its number in row-major order, or -1 (i64).
+/// Writes a function that returns the element selected by each window: its number in row-major
+/// order, or -1 (i64).
 constexpr void write_selection(module_writer& m, std::string_view name, const program& p, op_id o,
                                const tensor_type& from, const shape& positions) {
   const auto a = p.attrs(o);
@@ -727,7 +732,7 @@ constexpr void write_selection(module_writer& m, std::string_view name, const pr
   f.out << "}> ({\n";
   const vec<ssa> x = w.block(4, [&](int i) { return i % 2 == 0 ? value : place; });
   const std::string_view stays = a[0] == 0 ? "GE" : "LE";
-  // The first one stays unless it loses against a later one, in whatever order they come.
+  // The first element wins unless it loses against a later one, in any order of evaluation.
   const ssa zero = w.constant(place, 0);
   const ssa first_stays = w.compare(stays, x[0], x[2], value);
   const ssa second_stays = w.compare(stays, x[2], x[0], value);
@@ -753,8 +758,8 @@ constexpr void write_selection(module_writer& m, std::string_view name, const pr
   f.out << "  }\n";
   m.functions << f.out;
 }
-/// Selects by positions: `@f(%x, %y)` calls a function that finds them, and one that uses them, the
-/// program `use(b, positions, y)`.
+/// Writes an op that selects by positions: `@f(%x, %y)` calls a function that finds them, and one
+/// that uses them, the program `use(b, positions, y)`.
 template <class Use>
 constexpr void write_selecting(body_writer& w, op_id o, const shape& positions, const Use& use) {
   const tensor_type &from = w.type_of(o, 0), &other = w.type_of(o, 1);
@@ -797,7 +802,7 @@ constexpr void write_select_and_gather(body_writer& w, op_id o) {
                        ops::scalar(b, from.element, 0));
   });
 }
-/// (XLA's own knows no dilations, and padding only if it is not negative.)
+/// (XLA's op supports no dilation and no negative padding.)
 constexpr void write_select_and_scatter(body_writer& w, op_id o) {
   const auto a = w.p.attrs(o);
   const tensor_type& result = w.result_type(o);
@@ -845,7 +850,7 @@ constexpr void write_select_and_scatter(body_writer& w, op_id o) {
 
 // ---- Order -----------------------------------------------------------------------------------
 
-/// Equal zeros and equal NaNs, as jax.lax.sort compares numbers.
+/// Maps all zeros to one and all NaNs to one, as jax.lax.sort does.
 constexpr ssa as_key(body_writer& w, const ssa& x, dtype t) {
   if (!is_floating(t)) return x;
   const tensor_type scalar{t, {}};
@@ -889,7 +894,7 @@ constexpr void write_sort(body_writer& w, op_id o) {
   w.out() << "})";
   w.signature(o);
 }
-/// (CHLO's own knows no other positions than those along the dimension.)
+/// (CHLO's op supports only positions that count along the dimension.)
 constexpr void write_top_k(body_writer& w, op_id o) {
   const value_id positions = w.p.operand(o, 1);
   if (!op::count_along_last(w.p, positions) || w.type_of(o, 1).element != dtype::i32)
@@ -919,7 +924,7 @@ constexpr void write_while(body_writer& w, op_id o) {
   w.out() << ')';
   w.signature(o);
 }
-/// Each branch calls a function: so it has its arguments in order.
+/// Each branch calls a function, which receives its arguments in order.
 constexpr void write_case(body_writer& w, op_id o) {
   const op_node& n = w.p.op(o);
   const auto from = w.operand_types(o), to = w.result_types(o);
@@ -966,7 +971,7 @@ class scan_writer {
         body_name_(body_name),
         w_(around.m, f, body_) {}
 
-  /// The function of this name, with the operands as arguments.
+  /// Writes a function with this name and the operands as arguments.
   constexpr void write(std::string_view name) {
     const op_node& n = p_.op(o_);
     w_.out() << "  func.func private @" << name << '(';
@@ -988,7 +993,7 @@ class scan_writer {
       types.push_back(p_.type(n.result + k_.carried + j));
       values.push_back(w_.constant(types.back(), 0));
     }
-    // (Without iterations there is nothing to take slices of.)
+    // (A loop without iterations has no slices.)
     if (k_.length > 0) loop(values, types);
     vec<ssa> results;
     vec<tensor_type> result_types;
@@ -1123,9 +1128,9 @@ constexpr void write_barrier(body_writer& w, op_id o) {
   w.out() << '\n';
 }
 
-// ---- The list --------------------------------------------------------------------------------
+// ---- The table -------------------------------------------------------------------------------
 
-/// Elementwise ops that have another name, or the same, and nothing else.
+/// Elementwise ops that differ at most in their names.
 struct same_name {
   const op_def* op;
   std::string_view name;
@@ -1237,7 +1242,7 @@ constexpr const op_def* op_not_written() {
 }
 static_assert(op_not_written() == nullptr, "an op of the registry is not written as StableHLO");
 
-/// Writes op `o`; false if there is no way to.
+/// Writes op `o`; false if it cannot be written.
 constexpr bool write_op(body_writer& w, op_id o) {
   const std::uint64_t id = w.p.op(o).def->id;
   for (const auto& each : written_elementwise)

@@ -1,4 +1,4 @@
-/// What becomes of an index that an array has not, where that is checked.
+/// The exception for an array index that is out of bounds.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace partita {
 
-/// A broken invariant of ours: an index outside of an array.
+/// A broken invariant of the library: an array index that is out of bounds.
 class index_error : public std::exception {
  public:
   index_error(long long index, std::size_t size) {
@@ -14,7 +14,7 @@ class index_error : public std::exception {
     if (index < 0) add("-");
     add_number(index < 0 ? -static_cast<unsigned long long>(index)
                          : static_cast<unsigned long long>(index));
-    add(" of an array of ");
+    add(" is out of bounds for an array of size ");
     add_number(size);
     add("; please report");
   }

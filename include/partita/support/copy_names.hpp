@@ -1,4 +1,4 @@
-/// Names for copies of what has a name.
+/// Unique names for copies of named objects.
 #pragma once
 
 #include <partita/support/name_table.hpp>
@@ -7,13 +7,13 @@
 
 namespace partita {
 
-/// Names that are taken, at most so many.
+/// A set of names that are in use; its capacity is fixed at construction.
 class copy_names {
  public:
   constexpr explicit copy_names(std::size_t most) : table_(most) {
-    names_.reserve(most);  // for good: the table looks into these texts
+    names_.reserve(most);  // the table refers to these texts, so they must not move
   }
-  /// The name, or that with a number behind it.
+  /// Returns the name, with a number appended if it is already in use.
   constexpr text unique(const text& name) {
     text own = name;
     const int first = table_.find(name);
@@ -28,7 +28,7 @@ class copy_names {
  private:
   name_table table_;
   vec<text> names_;
-  vec<int> next_;  ///< by name: the number to try next behind it
+  vec<int> next_;  ///< by name: the next number to try as a suffix
 };
 
 }  // namespace partita

@@ -1,4 +1,4 @@
-/// A user's mistake: a code, a text, and how both reach the user at run time.
+/// User errors: a code and a text, and how both reach the user at run time.
 #pragma once
 
 #include <exception>
@@ -10,7 +10,7 @@
 
 namespace partita {
 
-/// A message whose control characters, of names in it, are shown as in quotes.
+/// Returns a message with its control characters escaped, as in a quoted name.
 constexpr text on_one_line(std::string_view message) {
   text out;
   for (char c : message)
@@ -21,12 +21,12 @@ constexpr text on_one_line(std::string_view message) {
   return out;
 }
 
-/// What the front doors throw at run time. `what()` is "CODE noun: text".
+/// The exception that the public functions throw at run time. `what()` is "CODE noun: text".
 class error : public std::exception {
  public:
   explicit error(std::string_view message) : message_(on_one_line(message)) { message_ << '\0'; }
   const char* what() const noexcept override { return message_.view().data(); }
-  /// The code in front of the text, for example "S003".
+  /// Returns the code at the start of the text, for example "S003".
   std::string_view code() const {
     const std::string_view all = what();
     return all.substr(0, all.find(' '));
@@ -36,17 +36,18 @@ class error : public std::exception {
   text message_;  // <string> would double what including this header costs
 };
 
-/// The first mistake found while something is built; empty while all is well.
+/// The first error found while something is built; empty as long as nothing failed.
 ///
-/// The engine carries a mistake as a value: inside constant evaluation a throw would print pages
-/// of call stack, where `check<>` prints the text in one diagnostic.
+/// The engine passes an error as a value. A throw inside constant evaluation would print pages of
+/// call stack, while `check<>` prints the text in one diagnostic.
 struct failure {
   text message;
-  bool is_set = false;  ///< (asked after each op: cheaper than to look whether there is a text)
+  bool is_set = false;  ///< (tested after each op: cheaper than testing the text)
 
   constexpr explicit operator bool() const { return is_set; }
-  /// Records a mistake; only the first one counts, what follows from it is noise. (Parts by value:
-  /// literals of all lengths are one type then, and one function to compile.)
+  /// Records an error. Only the first one counts, because later ones usually follow from it. (Parts
+  /// are passed by value: string literals of all lengths then have one type, and one function is
+  /// compiled.)
   template <class... Parts>
   constexpr void record(std::string_view code, Parts... parts) {
     if (is_set) return;
@@ -55,10 +56,11 @@ struct failure {
     (words << ... << parts);
     set(on_one_line(words));
   }
+  /// Records another failure's error, if it has one and none is recorded yet.
   constexpr void record(const failure& other) {
     if (!is_set && other.is_set) set(other.message);
   }
-  /// This is the mistake, whatever was recorded.
+  /// Replaces whatever was recorded.
   constexpr void set(const text& words) {
     message = words;
     is_set = true;
@@ -69,7 +71,8 @@ struct failure {
   }
 };
 
-/// Edit distance (insert, delete, replace), for "did you mean"; `limit` where it is that or more.
+/// Returns the edit distance (insert, delete, replace) for "did you mean", or `limit` if it is at
+/// least that.
 constexpr int edit_distance(std::string_view a, std::string_view b, int limit = 1 << 20) {
   const std::size_t apart = a.size() < b.size() ? b.size() - a.size() : a.size() - b.size();
   if (apart >= static_cast<std::size_t>(limit)) return limit;
@@ -92,8 +95,8 @@ constexpr int edit_distance(std::string_view a, std::string_view b, int limit = 
   return row[b.size()] < limit ? row[b.size()] : limit;
 }
 
-/// What stands for a name that was not found: the closest one, or one that ends with it, behind a
-/// dot ("params.w1" for "w1"). What is too long to be mistyped is not compared.
+/// Finds the known name that a misspelled name most likely means: the closest one, or one that ends
+/// with it after a dot ("params.w1" for "w1"). Names longer than `longest` are not compared.
 class closest_name {
  public:
   static constexpr std::size_t longest = 64;
@@ -101,6 +104,7 @@ class closest_name {
   constexpr explicit closest_name(std::string_view wanted)
       : wanted_(wanted), best_(static_cast<int>(wanted.size() / 2 + 2)) {}
 
+  /// Considers a known name.
   constexpr void look_at(std::string_view name) {
     if (wanted_.empty() || wanted_.size() > longest || name.size() > longest) return;
     const bool ends = name.size() > wanted_.size() &&
@@ -111,8 +115,9 @@ class closest_name {
     best_ = distance;
     found_ = name;
   }
-  /// What the name lies below, too, where that can be asked for: "layers_0" of "layers_0.up". (Of
-  /// what several names lie below once, if they stand together.)
+  /// Considers a name and every prefix of it that ends before a dot ("layers_0" of "layers_0.up"),
+  /// for contexts in which a prefix selects all names below it. A prefix shared by consecutive
+  /// names is considered once.
   constexpr void look_at_all_of(std::string_view name) {
     std::size_t same = 0;
     while (same < name.size() && same < last_.size() && name[same] == last_[same]) ++same;
@@ -121,6 +126,7 @@ class closest_name {
     look_at(name);
     last_ = name;
   }
+  /// Returns the best match, or an empty view.
   constexpr std::string_view found() const { return found_; }
 
  private:
@@ -128,8 +134,9 @@ class closest_name {
   int best_;
 };
 
-/// "known: a, b, c; did you mean b?" for a name that was not found; at most `limit` names, of long
-/// ones the beginning. `below`: a name stands for all that lie below it.
+/// Returns "known: a, b, c; did you mean b?" for a name that was not found. Lists at most `limit`
+/// names and shortens long ones. With `below`, a name also selects all names below it, so prefixes
+/// are suggested too.
 template <class Names>
 constexpr text known_names(std::string_view wanted, const Names& names, int limit = 8,
                            bool below = false) {
@@ -153,6 +160,7 @@ constexpr text known_names(std::string_view wanted, const Names& names, int limi
   if (!closest.found().empty()) out << "; did you mean \"" << closest.found() << "\"?";
   return out;
 }
+/// Returns known_names for contexts in which a prefix selects all names below it.
 template <class Names>
 constexpr text known_names_or_below(std::string_view wanted, const Names& names) {
   return known_names(wanted, names, 8, true);

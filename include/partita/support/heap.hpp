@@ -7,9 +7,9 @@
 
 namespace partita {
 
-/// Gives the least of its elements first; of equal ones, any. A step is logarithmic in their
-/// number.
+/// A queue that returns its minimum first, and equal elements in any order.
 ///
+/// Cost      push and pop are logarithmic in the number of elements
 /// Source    the binary heap: Williams, 1964
 template <class T>
 class heap {

@@ -1,4 +1,4 @@
-/// Names that tactics keep.
+/// Names stored by tactics.
 #pragma once
 
 #include <concepts>
@@ -9,9 +9,9 @@
 
 namespace partita {
 
-/// A name that is its own where that is needed: a tactic that is made at run time may outlive the
-/// strings it was made of, so that they are copied. One that is made in constant evaluation refers
-/// to literals, which live for good, and has to do without a heap.
+/// A name that owns its characters if it has to. A tactic made at run time may outlive the strings
+/// it was made of, so the characters are copied. A tactic made in constant evaluation refers to
+/// string literals, which live forever, and it cannot keep heap memory.
 class kept_name {
  public:
   constexpr kept_name() = default;

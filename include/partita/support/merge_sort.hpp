@@ -1,4 +1,4 @@
-/// Sorting.
+/// A stable sort that also works in constant evaluation.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace partita {
 
-/// Sorts, and keeps the order of what is equal: runs that are in order are merged, two by two; few
-/// are inserted one by one.
+/// Sorts a list and keeps the order of equal elements. Sorted runs are merged pairwise; short lists
+/// are sorted by insertion.
 ///
-/// Cost: linear times the logarithm of how many runs there are.
+/// Cost      n log r for n elements in r sorted runs
 template <class T, class Less>
 constexpr void merge_sort(vec<T>& list, const Less& less) {
   constexpr std::size_t few = 16;

@@ -9,7 +9,9 @@
 
 namespace partita {
 
-/// FNV-1a.
+/// Returns a hash of the name.
+///
+/// Source    the hash function FNV-1a
 constexpr std::size_t hash_of(std::string_view name) {
   std::uint64_t h = 14695981039346656037u;
   const char* const chars = name.data();
@@ -18,7 +20,7 @@ constexpr std::size_t hash_of(std::string_view name) {
   return static_cast<std::size_t>(h);
 }
 
-/// a == b. In constant evaluation string_view calls two functions for each character.
+/// Returns a == b. In constant evaluation std::string_view would call two functions per character.
 constexpr bool same_chars(std::string_view a, std::string_view b) {
   const std::size_t size = a.size();
   if (size != b.size()) return false;
@@ -28,12 +30,12 @@ constexpr bool same_chars(std::string_view a, std::string_view b) {
   return true;
 }
 
-/// Open addressing; the names must outlive the table.
+/// A hash table with open addressing. The names must outlive the table.
 class name_table {
  public:
   constexpr explicit name_table(std::size_t expected) { rehash(2 * expected + 8); }
 
-  /// Adds a name, unless it is there already; gives the number it has then.
+  /// Adds a name unless it is present, and returns the number stored for it.
   constexpr int insert(std::string_view name, int number) {
     if (2 * (count_ + 1) > slots_.size()) rehash(2 * slots_.size());
     slot& s = slots_[locate(name)];
@@ -43,7 +45,7 @@ class name_table {
     }
     return s.number;
   }
-  /// The number of a name, or `missing`.
+  /// Returns the number of a name, or `missing`.
   constexpr int find(std::string_view name, int missing = -1) const {
     const slot& s = slots_[locate(name)];
     return s.used ? s.number : missing;

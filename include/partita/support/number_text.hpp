@@ -1,6 +1,6 @@
-/// Numbers as text and back, exactly: what is printed reads back as the same bits.
+/// Exact conversion between numbers and text: what is printed reads back as the same bits.
 ///
-/// (std::to_chars and std::from_chars of floating-point numbers are no constant expressions.)
+/// (std::to_chars and std::from_chars for floating-point numbers are not constant expressions.)
 #pragma once
 
 #include <bit>
@@ -50,7 +50,7 @@ class natural {
     for (std::size_t i = size; i-- > 0;) limbs_[i + whole] = limbs_[i];
     for (std::size_t i = 0; i < whole; ++i) limbs_[i] = 0;
   }
-  /// `other` is not greater.
+  /// Subtracts `other`, which must not be greater than this number.
   constexpr void subtract(const natural& other) {
     std::uint64_t borrow = 0;
     for (std::size_t i = 0; i < limbs_.size(); ++i) {
@@ -68,10 +68,10 @@ class natural {
   }
 
  private:
-  vec<std::uint32_t> limbs_;  // least first; the last one is not 0
+  vec<std::uint32_t> limbs_;  // least significant first; the last one is not 0
 };
 
-/// a / b rounded to nearest, ties to even; b > 0 and a / b < 2^63.
+/// Returns a / b rounded to nearest, ties to even; requires b > 0 and a / b < 2^63.
 constexpr std::uint64_t rounded_quotient(natural a, natural b) {
   int steps = a.bits() - b.bits();
   if (steps < 0) steps = 0;
@@ -85,14 +85,14 @@ constexpr std::uint64_t rounded_quotient(natural a, natural b) {
     }
     a.shift_left(1);
   }
-  // Now a is twice what is left.
+  // Now `a` is twice the remainder.
   if (b < a || (!(a < b) && q % 2 == 1)) ++q;
   return q;
 }
 
-/// n * 10^exponent as the nearest binary64, ties to even.
+/// Returns n * 10^exponent as the nearest binary64, ties to even.
 constexpr double nearest_double(natural n, int exponent);
-/// The same of usual numbers, where a single operation on exact ones rounds.
+/// Overload with a fast path: for common numbers, one operation on exact values rounds correctly.
 constexpr double nearest_double(std::uint64_t n, int exponent) {
   if (n >= std::uint64_t{1} << 53 || exponent < -22 || exponent > 22)
     return nearest_double(natural(n), exponent);
@@ -121,9 +121,9 @@ constexpr double nearest_double(natural n, int exponent) {
   return std::bit_cast<double>(biased + rounded_quotient(n, d));
 }
 
-/// Takes the digits of a decimal number, of any length. A binary64, and the middle of two, has at
-/// most 767 significant digits: of what follows it only counts whether it is 0, so one digit stands
-/// for it.
+/// Reads the digits of a decimal number of any length. A binary64, and the midpoint of two
+/// neighbours, has at most 767 significant digits. Of the digits after that, it only matters
+/// whether they are all 0, so one digit represents them.
 class digit_reader {
  public:
   constexpr void take(std::string_view digits) {
@@ -137,7 +137,7 @@ class digit_reader {
       }
     }
   }
-  /// The digits as a number, without the last `left_out()`.
+  /// Returns the digits as a number, without the last `left_out()` digits.
   constexpr natural number() const {
     natural n = n_;
     if (left_out_ > 0) n.multiply(10, rest_ ? 1 : 0);
@@ -159,9 +159,9 @@ struct decimal {
   int exponent = 0;  ///< of the first digit
 };
 
-/// m * 10^power / 2^shift rounded to nearest, ties to even, of usual numbers: in 128 bits.
+/// Returns m * 10^power / 2^shift rounded to nearest, ties to even, using 128-bit arithmetic.
 ///
-/// m < 2^53, 0 <= power < 20, 0 < shift < 120, and the quotient is below 2^64.
+/// Requires m < 2^53, 0 <= power < 20, 0 < shift < 120 and a quotient below 2^64.
 constexpr std::uint64_t rounded_product(std::uint64_t m, int power, int shift) {
   __extension__ using wide = unsigned __int128;
   std::uint64_t ten = 1;
@@ -172,7 +172,7 @@ constexpr std::uint64_t rounded_product(std::uint64_t m, int power, int shift) {
   return q + (rest > half || (rest == half && q % 2 == 1) ? 1 : 0);
 }
 
-/// `v`, finite and above 0, to `count` significant digits, rounded to nearest.
+/// Returns `v`, finite and above 0, rounded to nearest with `count` significant digits.
 constexpr decimal round_to_digits(double v, int count) {
   const auto bits = std::bit_cast<std::uint64_t>(v);
   const int field = static_cast<int>(bits >> 52);
@@ -181,7 +181,7 @@ constexpr decimal round_to_digits(double v, int count) {
   const int unit = (field == 0 ? 1 : field) - 1075;
   std::uint64_t limit = 1;
   for (int i = 0; i < count; ++i) limit *= 10;
-  // A lower bound of log10(v), by 1233 / 4096 < log10(2); one too low at most in either step.
+  // A lower bound of log10(v), from 1233 / 4096 < log10(2). Each step is at most one too low.
   const int log2 = unit + static_cast<int>(std::bit_width(mantissa)) - 1;
   for (decimal r{0, (log2 * 1233 >> 12) - 1};; ++r.exponent) {
     const int power = count - 1 - r.exponent;
@@ -198,16 +198,16 @@ constexpr decimal round_to_digits(double v, int count) {
   }
 }
 
-/// Is `v` the binary64 nearest to the decimal number of `count` digits?
+/// True if `v` is the binary64 nearest to the decimal number of `count` digits.
 constexpr bool identifies(const decimal& d, int count, double v) {
   return nearest_double(d.digits, d.exponent + 1 - count) == v;
 }
 
 }  // namespace support_detail
 
-/// A binary64 in the notation of `%g`: with six significant digits where they tell it from all
-/// other numbers, else with as many as that takes, up to 17. Also `inf`, `nan`, and with its bits
-/// any NaN but the usual ones: `nan(0x7ff8000000000001)`.
+/// Prints a binary64 in the notation of `%g`, with six significant digits if they identify the
+/// number, else with as many as needed, up to 17. Also prints `inf` and `nan`; any other NaN is
+/// printed with its bits: `nan(0x7ff8000000000001)`.
 constexpr void print_number(text& out, double v) {
   const auto bits = std::bit_cast<std::uint64_t>(v);
   const std::uint64_t magnitude = bits & ~(std::uint64_t{1} << 63);
@@ -231,7 +231,7 @@ constexpr void print_number(text& out, double v) {
     out << "inf";
     return;
   }
-  // Where some number of digits suffices, more do.
+  // If some number of digits suffices, every larger one does too.
   int too_few = 5, count = 17;
   for (int tried = 6; count - too_few > 1; tried = (too_few + count) / 2)
     (support_detail::identifies(support_detail::round_to_digits(positive, tried), tried, positive)
@@ -244,7 +244,8 @@ constexpr void print_number(text& out, double v) {
     d[i] = static_cast<char>('0' + r.digits % 10);
   int last = count - 1;
   while (last > 0 && d[last] == '0') --last;
-  const int point = scientific ? 0 : r.exponent;  // digits up to and including this one are whole
+  // digits up to and including this one are before the point
+  const int point = scientific ? 0 : r.exponent;
   if (point < 0) {
     out << "0.";
     for (int i = -1; i > point; --i) out << '0';
@@ -258,8 +259,8 @@ constexpr void print_number(text& out, double v) {
   if (scientific) out << 'e' << r.exponent;
 }
 
-/// Reads what print_number prints, and any other decimal number, rounded to nearest. False if there
-/// is none.
+/// Reads any decimal number, rounded to nearest, and everything print_number prints. Returns false
+/// if the text does not start with a number.
 constexpr bool read_number(scanner& in, double& out) {
   const bool negative = in.accept("-");
   if (in.accept("nan(0x")) {
@@ -299,7 +300,7 @@ constexpr bool read_number(scanner& in, double& out) {
       if (!in.integer(given) || given > 1 << 30 || given < -(1 << 30)) return false;
       exponent += given;
     }
-    // Numbers that are too large or too small by far need no digits.
+    // The digits do not matter for numbers that are far too large or far too small.
     const std::int64_t log10 = exponent + n.bits() * 1233 / 4096;
     if (n.bits() == 0 || log10 < -400)
       positive = 0;

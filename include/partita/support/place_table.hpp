@@ -1,4 +1,4 @@
-/// A hash table of places in a list, usable in constant evaluation.
+/// A hash table of positions in a list, usable in constant evaluation.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,19 @@
 
 namespace partita {
 
-/// Spreads a number over all bits.
+/// Returns a hash that spreads a number over all bits.
 constexpr std::size_t hash_of(std::uint64_t n) {
   n ^= n >> 32;
   n *= 0x9e3779b97f4a7c15u;
   return static_cast<std::size_t>(n ^ n >> 29);
 }
 
-/// Open addressing. The list, and what tells its elements apart, stay with who uses the table:
-/// `same(place)` says whether the wanted one stands there, `hash(place)` the hash of what stands
-/// there.
+/// A hash table with open addressing that stores positions in a list. The caller owns the list and
+/// compares its elements: `same(place)` is true if the wanted element is at that position, and
+/// `hash(place)` returns the hash of the element there.
 class place_table {
  public:
-  /// The first place that was added, or -1.
+  /// Returns the first position that was added for this element, or -1.
   template <class Same>
   constexpr int find(std::size_t hash, const Same& same) const {
     if (slots_.empty()) return -1;
@@ -31,7 +31,7 @@ class place_table {
       if (slots[i] == 0 || same(slots[i] - 1)) return slots[i] - 1;
     }
   }
-  /// Adds a place, for which there is none yet.
+  /// Adds a position whose element is not in the table yet.
   template <class Hash>
   constexpr void insert(int place, const Hash& hash) {
     if (2 * static_cast<std::size_t>(++count_) > slots_.size()) {
@@ -59,7 +59,7 @@ class place_table {
   }
 };
 
-/// The same with the hashes: of a list to which places are only added.
+/// A place_table that also stores the hashes, for a list that only grows.
 class hash_index {
  public:
   constexpr void reserve(std::size_t n) { hashes_.reserve(n); }
@@ -68,7 +68,7 @@ class hash_index {
     const std::size_t* const hashes = hashes_.data();
     return table_.find(hash, [&](int i) { return hashes[i] == hash && same(i); });
   }
-  /// The next place, of this hash.
+  /// Adds the next position, whose element has this hash.
   constexpr void add(std::size_t hash) {
     hashes_.push_back(hash);
     const std::size_t* const hashes = hashes_.data();

@@ -1,4 +1,4 @@
-/// Names in texts: as they are where that reads back, else in quotes.
+/// Names in texts: printed as they are if that reads back, otherwise in quotes.
 #pragma once
 
 #include <string_view>
@@ -8,23 +8,24 @@
 
 namespace partita {
 
-/// Not shown as they are: control characters.
+/// True for control characters, which are printed as escape sequences.
 constexpr bool is_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte < 0x20 || byte == 0x7f;
 }
-/// Characters of names that need no quotes.
+/// True for characters that a name may contain without quotes.
 constexpr bool is_plain(char c) {
   return !is_control(c) && c != ' ' && c != ',' && c != '<' && c != '>' && c != '"' && c != '%';
 }
+/// True if the name can be printed without quotes.
 constexpr bool is_plain_name(std::string_view name) {
   bool plain = !name.empty();
   for (char c : name) plain = plain && is_plain(c);
   return plain;
 }
 
-/// Appends a character as it stands in quotes: `\"`, `\\`, control characters as `\n`, `\t` or
-/// `\x0b`; all others, those of UTF-8 among them, are themselves.
+/// Appends a character as it is written between quotes: `\"`, `\\`, and control characters as `\n`,
+/// `\t` or `\x0b`. All other characters, including those of UTF-8, are unchanged.
 constexpr void print_escaped(text& out, char c) {
   const auto byte = static_cast<unsigned char>(c);
   if (c == '"' || c == '\\')
@@ -39,31 +40,32 @@ constexpr void print_escaped(text& out, char c) {
   else
     out << c;
 }
-/// As it stands in quotes, without them.
+/// Returns the name as it is written between quotes, without the quotes.
 constexpr text escaped(std::string_view name) {
   text out;
   for (char c : name) print_escaped(out, c);
   return out;
 }
-/// `"a b"`.
+/// Appends `"a b"`, with quotes.
 constexpr void print_quoted(text& out, std::string_view name) {
   out << '"' << escaped(name) << '"';
 }
-/// `ab`, but `"a b"`.
+/// Returns `ab`, or `"a b"` if the name needs quotes.
 constexpr text name_text(std::string_view name) {
   if (is_plain_name(name)) return name;
   text out;
   print_quoted(out, name);
   return out;
 }
-/// A name in a message: of a long one the beginning.
+/// Returns a name for a message: a long one is shortened to its beginning.
 constexpr text short_name(std::string_view name, std::size_t most = 80) {
   if (name.size() <= most) return name;
   return concat(name.substr(0, most), "... (", name.size(), " characters)");
 }
 
-/// Appends what stands in quotes; the first one is taken already. False if the last one is missing,
-/// or a backslash stands before something else than print_quoted writes.
+/// Appends the text up to the closing quote; the opening quote has already been read. Returns false
+/// if the closing quote is missing or a backslash starts an escape that print_quoted does not
+/// write.
 constexpr bool read_quoted(scanner& in, text& out) {
   const auto hex = [](char c) {
     if (scanner::is_digit(c)) return c - '0';
@@ -90,8 +92,8 @@ constexpr bool read_quoted(scanner& in, text& out) {
     in.accept(in.rest().substr(0, 1));
   }
 }
-/// Appends the name of a value as texts show it: `ab`, `"a b"`, or with a suffix behind the quotes,
-/// `"a b"g`. What stands in quotes is brought to the form that name_text gives it.
+/// Appends the name of a value as texts show it: `ab`, `"a b"`, or with a suffix after the quotes,
+/// `"a b"g`. A quoted part is normalized to what name_text returns.
 constexpr bool read_name(scanner& in, text& out) {
   if (in.accept("\"")) {
     text inside;
@@ -101,7 +103,7 @@ constexpr bool read_name(scanner& in, text& out) {
   out << in.take_while(is_plain);
   return !out.empty();
 }
-/// The name that is shown so: without quotes.
+/// Returns the name that `shown` represents, without quotes.
 constexpr text unquoted(std::string_view shown) {
   scanner in(shown);
   if (!in.accept("\"")) return shown;

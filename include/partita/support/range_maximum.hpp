@@ -1,4 +1,4 @@
-/// A list of numbers with two operations on ranges of it: the greatest, and adding to all.
+/// A list of numbers with two range operations: the maximum, and adding to all.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,9 @@
 
 namespace partita {
 
-/// Cost: both operations logarithmic in the length of the list (a segment tree).
+/// A segment tree over a list of numbers.
+///
+/// Cost      both operations are logarithmic in the length of the list
 class range_maximum {
  public:
   constexpr explicit range_maximum(const vec<std::int64_t>& list) {
@@ -17,23 +19,24 @@ class range_maximum {
     for (std::size_t n = leaves_ - 1; n > 0; --n) find_most(n);
   }
 
-  /// Of those in [first, last), which are some.
+  /// Returns the maximum over the non-empty range [first, last).
   constexpr std::int64_t most(int first, int last) {
     return most_in({1, 0, leaves_}, static_cast<std::size_t>(first),
                    static_cast<std::size_t>(last));
   }
+  /// Adds `n` to each number in [first, last).
   constexpr void add(int first, int last, std::int64_t n) {
     add_in({1, 0, leaves_}, static_cast<std::size_t>(first), static_cast<std::size_t>(last), n);
   }
-  /// How many nodes were visited so far.
+  /// Returns the number of nodes visited so far.
   constexpr std::int64_t work() const { return work_; }
 
  private:
   struct node {
     std::int64_t most = INT64_MIN;
-    std::int64_t added = 0;  ///< to all below; counted in `most` already
+    std::int64_t added = 0;  ///< added to all numbers below; already included in `most`
   };
-  /// A node, and the places in the list that stand below it.
+  /// A node, and the range of the list that it covers.
   struct part {
     std::size_t node, begin, end;
     constexpr part left() const { return {2 * node, begin, begin + (end - begin) / 2}; }

@@ -1,4 +1,4 @@
-/// Reads a text from its beginning to its end, piece by piece.
+/// A reader that consumes a text from its beginning to its end.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace partita {
 
-/// What is left of a text. A piece that is not there leaves it as it is.
+/// The unread rest of a text. A function that does not find what it looks for consumes nothing.
 class scanner {
  public:
   constexpr explicit scanner(std::string_view in) : in_(in) {}
@@ -20,25 +20,25 @@ class scanner {
   constexpr bool starts(std::string_view piece) const {
     return rest().substr(0, piece.size()) == piece;
   }
-  /// Is there a next character, and is it wanted?
+  /// True if there is a next character and it satisfies `wanted`.
   template <class Wanted>
   constexpr bool starts_with(const Wanted& wanted) const {
     return at_ < in_.size() && wanted(in_[at_]);
   }
-  /// Takes this piece if the text goes on with it.
+  /// Consumes `piece` if the text continues with it.
   constexpr bool accept(std::string_view piece) {
     if (!starts(piece)) return false;
     at_ += piece.size();
     return true;
   }
-  /// The characters up to the first that is not wanted.
+  /// Consumes the longest prefix whose characters all satisfy `wanted`, and returns it.
   template <class Wanted>
   constexpr std::string_view take_while(const Wanted& wanted) {
     const std::size_t begin = at_;
     while (at_ < in_.size() && wanted(in_[at_])) ++at_;
     return in_.substr(begin, at_ - begin);
   }
-  /// As far as they are wanted or stand in quotes.
+  /// Consumes like take_while, but also accepts every character between quotes.
   template <class Wanted>
   constexpr std::string_view take_with_quotes(const Wanted& wanted) {
     bool inside = false;
@@ -47,10 +47,10 @@ class scanner {
       return inside || c == '"' || wanted(c);
     });
   }
-  /// Takes back the last `n` characters.
+  /// Moves back by `n` characters.
   constexpr void give_back(std::size_t n) { at_ -= n; }
 
-  /// `-12`, in the range of 64 bits.
+  /// Reads an integer such as `-12` that fits into 64 bits.
   constexpr bool integer(std::int64_t& out) {
     const std::size_t begin = at_;
     const bool negative = accept("-");
@@ -60,7 +60,7 @@ class scanner {
     if (!good) at_ = begin;
     return good;
   }
-  /// A number without a sign, at most `limit`.
+  /// Reads a number without a sign, at most `limit`.
   constexpr bool natural(std::uint64_t& out, std::uint64_t limit = UINT64_MAX) {
     const std::size_t begin = at_;
     const auto digits = take_while(is_digit);
@@ -75,7 +75,7 @@ class scanner {
     if (!good) at_ = begin;
     return good;
   }
-  /// `[0, 2]`.
+  /// Reads a list such as `[0, 2]`.
   constexpr bool integers(vec<std::int64_t>& out) {
     if (!accept("[")) return false;
     while (!accept("]")) {

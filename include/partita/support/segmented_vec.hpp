@@ -1,16 +1,16 @@
-/// A growing array whose elements stay where they are.
+/// A growing array whose elements never move.
 #pragma once
 
 #include <partita/support/vec.hpp>
 
 namespace partita {
 
-/// As vec, but elements never move: references to them hold while others are added. For tables
-/// that are read while they grow. The first segment has room for 2^n elements, each further one
-/// for as many as all before it.
+/// An array like vec, except that elements never move: references stay valid while elements are
+/// added. It is for tables that are read while they grow. The first segment has room for 2^n
+/// elements, and each further segment has room for as many as all segments before it.
 ///
-/// Tables reserve what they mostly need, so that an element of the first segment is one step of a
-/// pointer away: calls for each reading would be what constant evaluation does most.
+/// Tables reserve the size they usually need, so that reading an element of the first segment is
+/// one pointer step. Function calls for each read would dominate constant evaluation.
 template <class T>
 class segmented_vec {
  public:
@@ -33,7 +33,7 @@ class segmented_vec {
   constexpr T& back() { return (*this)[static_cast<int>(size_) - 1]; }
   constexpr const T& back() const { return (*this)[static_cast<int>(size_) - 1]; }
 
-  /// Of an empty one: room for n elements in the first segment.
+  /// Sets the size of the first segment to at least n elements; the array must be empty.
   constexpr void reserve(std::size_t n) {
     while (first_bits_ < max_bits && std::size_t{1} << first_bits_ < n) ++first_bits_;
   }
@@ -67,13 +67,13 @@ class segmented_vec {
   constexpr int begin_of(int segment) const {
     return segment == 0 ? 0 : 1 << (first_bits_ + segment - 1);
   }
-  /// The segment of the next element.
+  /// Returns the segment that the next element goes into.
   constexpr vec<T>& make_room() {
     const int s = segment_of(static_cast<int>(size_));
     segments_[s].reserve(std::size_t{1} << (s == 0 ? first_bits_ : first_bits_ + s - 1));
     return segments_[s];
   }
-  /// One more stands there.
+  /// Counts an element that was added to its segment.
   constexpr void count() {
     if (++size_ > std::size_t{1} << first_bits_) return;
     first_ = segments_[0].data();

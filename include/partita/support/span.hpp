@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <type_traits>
 
-/// On a parameter: what is made of it must not outlive it (Clang warns).
+/// Marks a parameter that the constructed object refers to and must not outlive (Clang warns).
 #if defined(__clang__)
 #define PARTITA_LIFETIMEBOUND [[clang::lifetimebound]]
 #else
@@ -14,10 +14,10 @@
 
 namespace partita {
 
-/// What std::span is, with only what the engine needs, and for the reasons that vec has: the checks
-/// of std::span's constructors and the calls below its iterators are paid for by the compiler.
+/// A minimal std::span with only what the engine needs. The compiler would evaluate the checks of
+/// std::span's constructors and the calls below its iterators at every use (see vec).
 ///
-/// Converts from whatever has `data()` and `size()`, std::span among them, and to std::span.
+/// Converts from any type with `data()` and `size()`, including std::span, and to std::span.
 template <class T>
 class span {
  public:
@@ -27,8 +27,9 @@ class span {
   constexpr span(T* data, std::size_t size) : data_(data), size_(size) {}
   template <std::size_t N>
   constexpr span(T (&array)[N]) : data_(array), size_(N) {}
-  /// `f({0, 1})`: a list in braces, which lives as long as the call. (Without this 0 would be a
-  /// pointer and 1 a size.) A span that is to live longer needs an array.
+  /// Accepts a braced list, `f({0, 1})`, which lives as long as the call. (Without this
+  /// constructor, 0 would be a pointer and 1 a size.) A span that has to live longer needs an
+  /// array.
   constexpr span(std::initializer_list<std::remove_const_t<T>> list PARTITA_LIFETIMEBOUND)  //
       requires(std::is_const_v<T>) {
     look_at(list);
@@ -62,6 +63,7 @@ class span {
   std::size_t size_ = 0;
 };
 
+/// True if both spans have equal elements.
 template <class T>
 constexpr bool same_elements(span<T> a, span<T> b) {
   bool same = a.size() == b.size();

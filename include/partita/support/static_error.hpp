@@ -1,4 +1,4 @@
-/// One compile-time diagnostic that carries a whole text.
+/// A compile-time diagnostic that shows a complete text.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace partita {
 
-/// A text as a template argument, which compilers print.
+/// A text as a template argument, so that compilers print it.
 template <std::size_t N>
 struct fixed_text {
   char chars[N] = {};
@@ -19,12 +19,13 @@ struct fixed_text {
     // Every element is assigned, the last one too: Clang prints an array with a filler as numbers.
     for (std::size_t i = 0; i < N; ++i) chars[i] = i < s.size() ? s[i] : '\0';
   }
-  /// Up to the terminating zero.
+  /// Returns the characters before the terminating zero.
   constexpr std::string_view view() const { return {chars, N - 1}; }
 };
 
-/// What the compiler shows when a program is wrong: `partita_error<fixed_text<77>{"S101 ..."}>`.
-/// Clang prints only short strings in full, so there the text comes in pieces.
+/// The type that the compiler prints for a wrong program:
+/// `partita_error<fixed_text<77>{"S101 ..."}>`. Clang prints only short strings in full, so there
+/// the text is split into pieces.
 template <fixed_text... Pieces>
 struct partita_error {
   static constexpr bool none = false;
@@ -38,7 +39,7 @@ inline constexpr std::size_t longest_piece = 30;
 inline constexpr std::size_t longest_piece = 100000;
 #endif
 
-/// End of the piece that begins at `begin`: after a space where there is one.
+/// Returns the end of the piece that begins at `begin`: after a space if there is one.
 constexpr std::size_t piece_end(std::string_view s, std::size_t begin) {
   if (s.size() - begin <= longest_piece) return s.size();
   std::size_t end = begin + longest_piece;
@@ -70,17 +71,17 @@ partita_error<piece<Message, I>()...> shown(std::index_sequence<I...>);
 }  // namespace support_detail
 
 #if !defined(__clang__)
-/// Where compilation stops. GCC begins with the name of the class that it is in, so that the text
-/// stands in front of what leads to it. (Clang begins with the condition.)
+/// The class in which compilation stops. GCC's diagnostic begins with the name of the enclosing
+/// class, so the text comes before the instantiation trace. (Clang's begins with the condition.)
 template <fixed_text Text>
 struct partita_mistake {
   static_assert(partita_error<Text>::none, "partita: see the text in partita_error<...>");
 };
 #endif
 
-/// Stops the compilation with the text that `Message{}()` gives (empty: all is well).
+/// Stops the compilation with the text that `Message{}()` returns; does nothing if it is empty.
 ///
-/// (The return type is deduced so that the compiler stops where the mistake is, not later.)
+/// (The return type is deduced, so that the compiler stops at the mistake and not later.)
 template <class Message>
 constexpr auto report_static_error() {
   constexpr std::size_t pieces = support_detail::piece_count(std::string_view(Message{}()));

@@ -1,4 +1,4 @@
-/// The language in which a user writes tactics; advice uses the same one.
+/// The language in which a user writes tactics. Advice in messages uses the same one.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,13 @@
 
 namespace partita {
 
+/// The syntax of a schedule.
 enum class syntax : std::uint8_t {
   cpp,           ///< `manual("B", {{"x", 0}})`
   specification  ///< `manual "B" {"x": 0}`, see spec/
 };
 
-/// The syntax of a tactic: the result of its `written_in()`, or C++.
+/// Returns the syntax of a tactic: the result of its `written_in()`, or C++ if it has none.
 template <class T>
 constexpr syntax syntax_of(const T& tactic) {
   if constexpr (requires { tactic.written_in(); })
@@ -22,15 +23,15 @@ constexpr syntax syntax_of(const T& tactic) {
     return syntax::cpp;
 }
 
-/// One of two texts, chosen by the reader's syntax.
+/// Returns one of two texts, chosen by the reader's syntax.
 constexpr std::string_view in_syntax(syntax s, std::string_view cpp,
                                      std::string_view specification) {
   return s == syntax::specification ? specification : cpp;
 }
 
-/// Prints a manual tactic with one entry, as users write it. `axis`: its name, or that of a part,
-/// `A:(1)4`; `placement`: a dimension, or `replicated`; `policy`: the text after the entries, or
-/// empty.
+/// Prints a manual tactic with one entry, as users write it. `axis` is the name of an axis or
+/// sub-axis (`A:(1)4`). `placement` is a dimension or `replicated`. `policy` is the text after the
+/// entries, or empty.
 constexpr void print_manual(text& out, syntax s, std::string_view axis, std::string_view name,
                             std::string_view placement, std::string_view policy) {
   if (s == syntax::specification) {

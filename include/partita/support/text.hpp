@@ -1,4 +1,4 @@
-/// A growing piece of text that also works inside constant evaluation.
+/// A text buffer that also works inside constant evaluation.
 #pragma once
 
 #include <concepts>
@@ -11,7 +11,7 @@
 
 namespace partita {
 
-/// Text under construction; `operator<<` appends.
+/// A text under construction; `operator<<` appends.
 ///
 /// `std::string` is not used because its small-buffer union is not a constant expression on every
 /// supported compiler.
@@ -57,7 +57,7 @@ class text {
   friend constexpr bool operator==(const text& a, const text& b) { return a.view() == b.view(); }
   friend constexpr bool operator==(const text& a, std::string_view b) { return a.view() == b; }
   friend constexpr bool operator==(const text& a, const char* b) { return a.view() == b; }
-  /// Writes it to a stream, where the file that asks for it has `<ostream>`.
+  /// Writes the text to a stream; the caller includes `<ostream>`.
   template <class Traits>
   friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
                                                       const text& t) {
@@ -68,7 +68,7 @@ class text {
   vec<char> chars_;
 };
 
-/// `text{}` with all arguments appended.
+/// Returns a text with all arguments appended.
 template <class... Parts>
 constexpr text concat(const Parts&... parts) {
   text result;

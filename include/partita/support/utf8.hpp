@@ -1,4 +1,4 @@
-/// Characters of UTF-8.
+/// Decoding of UTF-8.
 ///
 /// Source    RFC 3629
 #pragma once
@@ -9,8 +9,8 @@
 
 namespace partita {
 
-/// The bytes of the character that `s` (not empty) begins with, 0 if that is none; `code` is its
-/// number.
+/// Returns the number of bytes of the first character of `s`, which must not be empty, or 0 if it
+/// is invalid. Sets `code` to its code point.
 constexpr std::size_t utf8_size(std::string_view s, std::uint32_t& code) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned first = at(0);
@@ -29,6 +29,7 @@ constexpr std::size_t utf8_size(std::string_view s, std::uint32_t& code) {
              surrogate = code >= 0xd800 && code <= 0xdfff;
   return overlong || surrogate || code > 0x10ffff ? 0 : size;
 }
+/// True if `s` is valid UTF-8.
 constexpr bool is_utf8(std::string_view s) {
   std::uint32_t code = 0;
   while (!s.empty()) {

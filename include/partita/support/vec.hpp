@@ -5,8 +5,9 @@
 #include <initializer_list>
 #include <utility>
 
-// Tests of growth count, instead of seconds, how many elements of arrays are looked at; a loop over
-// an array counts all of it. All of a program is compiled with this, or nothing.
+// Tests of asymptotic growth count the array elements that are visited instead of seconds; a loop
+// over an array counts all of its elements. Either every translation unit of a program defines this
+// macro, or none does.
 #if defined(PARTITA_COUNT_WORK)
 #include <type_traits>
 namespace partita {
@@ -18,8 +19,8 @@ inline unsigned long long work = 0;
 #define PARTITA_WORK(n)
 #endif
 
-// Builds without NDEBUG check indices at run time; in constant evaluation the compiler does, for
-// less than a condition here would cost.
+// Builds without NDEBUG check indices at run time. In constant evaluation the compiler checks them,
+// which costs less than a condition here.
 #if defined(NDEBUG)
 #define PARTITA_CHECK_INDEX(i)
 #else
@@ -29,19 +30,19 @@ inline unsigned long long work = 0;
   support_detail::throw_bad_index(static_cast<long long>(i), size_)
 #endif
 
-// Are elements copied as bytes? (No function: there would be one for each type.)
+// True if elements are copied as bytes. (A macro: a function would be instantiated per type.)
 #define PARTITA_AS_BYTES(T) (__is_trivially_copyable(T) && !__builtin_is_constant_evaluated())
 
 namespace partita {
 
-/// What std::vector is, for default-constructible values and with only what the engine needs.
+/// A minimal std::vector for default-constructible values, with only what the engine needs.
 ///
-/// Every layer of calls below std::vector is paid for by the compiler at each operation of a
-/// constant evaluation, and its members for each element type of each translation unit. Elements
-/// beyond size() are alive, too: growth is `new T[n]` and assignment. A step of a pointer costs GCC
-/// several times what an index does there: loops that are evaluated for all ops count. At run time
-/// what is copied as bytes is not set before: most of a large array would be touched twice, and all
-/// of its room.
+/// In constant evaluation, the compiler executes every layer of calls inside std::vector at each
+/// operation, and it instantiates the members for each element type in each translation unit.
+/// Elements beyond size() are alive too: growth is `new T[n]` followed by assignment. For GCC,
+/// advancing a pointer costs several times as much as using an index, which matters in loops that
+/// run over all ops. At run time, memory that will be copied into as bytes is not initialized
+/// first: that would touch most of a large array twice, and all of its capacity.
 template <class T>
 class vec {
  public:
@@ -137,7 +138,7 @@ class vec {
       data_[size_++] = v;
     }
   }
-  /// (Of what is as cheap to copy there is one function.)
+  /// (Trivially copyable elements use only the overload above.)
   constexpr void push_back(T&& v) requires(!__is_trivially_copyable(T)) {
     if (size_ == capacity_) {
       T kept = static_cast<T&&>(v);  // v may be an element
@@ -150,7 +151,7 @@ class vec {
   constexpr void pop_back() { --size_; }
   constexpr void clear() { size_ = 0; }
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push  // GCC 12 takes the copies below for ones past the end, at -O3
+#pragma GCC diagnostic push  // GCC 12 takes the copies below for out-of-bounds ones, at -O3
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #pragma GCC diagnostic ignored "-Wrestrict"
 #endif
@@ -161,7 +162,7 @@ class vec {
       grown = static_cast<T*>(::operator new(n * sizeof(T)));
       if (size_ > 0) __builtin_memcpy(static_cast<void*>(grown), data_, size_ * sizeof(T));
     } else {
-      // GCC spends half a KiB and more on each element that it sets.
+      // GCC spends at least half a KiB on each element that it initializes.
       if constexpr (__is_trivially_constructible(T))
         grown = new T[n];
       else
@@ -182,7 +183,7 @@ class vec {
     for (std::size_t i = size_; i < n; ++i) data_[i] = v;
     size_ = n;
   }
-  /// More elements, as `T()` makes them, which in constant evaluation new ones are.
+  /// Appends elements equal to `T()`. In constant evaluation, `new` has already made them so.
   constexpr void resize(std::size_t n) {
     const bool made = capacity_ == 0 && !PARTITA_AS_BYTES(T) && !__is_trivially_constructible(T);
     make_room(n);
@@ -220,7 +221,7 @@ class vec {
 
   static constexpr void release(T* data) {
     if (PARTITA_AS_BYTES(T)) {
-      if (data != nullptr) ::operator delete(data);  // (empty ones are many: no call for these)
+      if (data != nullptr) ::operator delete(data);  // (many arrays are empty: no call for these)
     } else {
       delete[] data;
     }

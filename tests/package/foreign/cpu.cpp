@@ -1,4 +1,5 @@
-// A foreign project that runs: the mesh against the source, exactly, on small integers.
+// A project outside this repository that runs programs: the mesh equals the source, exactly, on
+// small integers.
 #include <partita/cpu.hpp>
 #include <xtensor/xarray.hpp>
 

@@ -1,4 +1,4 @@
-// A foreign project that only checks a strategy: no Eigen, no xtensor.
+// A project outside this repository that only checks a strategy: without Eigen and xtensor.
 #include "strategy.hpp"
 
 partita::collectives counted_in_the_other_unit();

@@ -1,4 +1,4 @@
-/// What a case of practice is.
+/// The parts of a case of practice.
 #pragma once
 
 #include <string_view>
@@ -6,14 +6,14 @@
 
 namespace practice {
 
-/// In which sense the right program computes the source.
+/// The sense in which the right program computes the results of the source.
 enum class equality {
-  exactly,           ///< up to the order of sums, and so exactly of small integers
+  exactly,           ///< up to the order of sums, so exactly on small integers
   up_to_sums,        ///< up to the order of sums
-  as_real_functions  ///< not even that, but they are the same function of real numbers
+  as_real_functions  ///< only as the same function of real numbers
 };
 
-/// A piece of the text of a program and what stands there instead.
+/// A piece of the text of a program, and its replacement.
 struct edit {
   std::string_view from, to;
 };
@@ -22,18 +22,19 @@ struct edit {
 struct mistake {
   std::string_view name;
   std::vector<edit> edits;
-  /// The values of which one is the first that is no piece of what the source computes. (Several
-  /// where it is a matter of taste: a value that the source does not have may still be known.)
+  /// The values at which a checker may stop: the first value that is not a block of a value of the
+  /// source. (Several values if there is a choice: the checker may know a value that the source
+  /// does not have.)
   std::vector<std::string_view> stops_at;
 };
 
-/// A source program, a device-local program that somebody wrote for it, and mistakes to make there.
+/// A source program, a device-local program written for it, and mistakes in that program.
 struct practice_case {
   std::string_view name, source, local;
   std::vector<std::string_view> inputs, outputs;  ///< layouts
   std::vector<mistake> mistakes;
   equality equal = equality::up_to_sums;
-  int below = 4;  ///< integer inputs are indices of so many places
+  int below = 4;  ///< integer inputs are indices below this
 };
 
 }  // namespace practice

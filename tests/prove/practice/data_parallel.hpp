@@ -70,7 +70,7 @@ inline std::vector<practice_case> data_parallel() {
        },
        equality::exactly,
        4},
-      // The sum of all rows first, the mean behind it.
+      // The sum of all rows first, then the mean.
       {"the gradient, scaled behind the reduction",
        R"(func @main(%w: tensor<4x6xf32>, %x: tensor<8x4xf32>, %y: tensor<8x6xf32>) {
   %h = matmul(%x, %w) : tensor<8x6xf32>
@@ -111,7 +111,7 @@ inline std::vector<practice_case> data_parallel() {
        },
        equality::exactly,
        4},
-      // Each device takes the mean of its four rows, and the devices the mean of theirs.
+      // Each device computes the mean of its four rows; then the means are averaged.
       {"the mean of means",
        R"(func @main(%w: tensor<4x6xf32>, %x: tensor<8x4xf32>, %y: tensor<8x6xf32>) {
   %h = matmul(%x, %w) : tensor<8x6xf32>
@@ -148,8 +148,8 @@ inline std::vector<practice_case> data_parallel() {
        },
        equality::exactly,
        4},
-      // Five rows over four devices: the third has one, the fourth none. Padding has an error too,
-      // that of the bias.
+      // Five rows over four devices: the third has one row, the fourth none. Padding has an error
+      // too, that of the bias.
       {"a padded batch",
        R"(func @main(%w: tensor<4x6xf32>, %b: tensor<6xf32>, %x: tensor<5x4xf32>, %y: tensor<5x6xf32>) {
   %h = matmul(%x, %w) : tensor<5x6xf32>
@@ -220,7 +220,7 @@ inline std::vector<practice_case> data_parallel() {
        },
        equality::exactly,
        4},
-      // Numerator and denominator are reduced each for itself: devices have other sums of weights.
+      // Numerator and denominator are reduced separately: devices have different sums of weights.
       {"a weighted mean",
        R"(func @main(%x: tensor<8x4xf32>, %m: tensor<8xf32>) {
   %q = multiply(%x, %x) : tensor<8x4xf32>
@@ -268,8 +268,8 @@ inline std::vector<practice_case> data_parallel() {
        },
        equality::as_real_functions,
        4},
-      // The table has two gradients, one as the input and one as the output layer, added before the
-      // reduction.
+      // The table has two gradients, of the input and of the output layer, which are added before
+      // the reduction.
       {"a tied embedding",
        R"(func @main(%table: tensor<16x4xf32>, %tokens: tensor<8xi32>, %y: tensor<8x16xf32>) {
   %h = gather(%table, %tokens) : tensor<8x4xf32>
@@ -386,7 +386,8 @@ inline std::vector<practice_case> data_parallel() {
        },
        equality::up_to_sums,
        4},
-      // All devices have the whole gradient, and each updates its shard of momentum and parameters.
+      // All devices have the complete gradient, and each updates its shard of momentum and
+      // parameters.
       {"ZeRO 1",
        R"(func @main(%w: tensor<8x6xf32>, %v: tensor<8x6xf32>, %x: tensor<16x8xf32>, %y: tensor<16x6xf32>) {
   %h = matmul(%x, %w) : tensor<16x6xf32>

@@ -1,11 +1,12 @@
-/// The laws that source programs are known equal by, each with what is nearly one.
+/// The laws by which source programs are known to be equal, each with a similar equation that is
+/// wrong.
 #pragma once
 
 #include "cases.hpp"
 
 namespace practice {
 
-/// Two programs of two matrices and a mistake in the second; "B" cuts the rows of both.
+/// Two programs of two matrices and a mistake in the second; "B" slices the rows of both.
 inline practice_case of_matrices(std::string_view name, std::string_view source,
                                  std::string_view local, std::vector<mistake> mistakes) {
   return {name,
@@ -17,7 +18,7 @@ inline practice_case of_matrices(std::string_view name, std::string_view source,
           equality::up_to_sums,
           4};
 }
-/// Their result is a vector that all devices have.
+/// The result is a vector that all devices have.
 inline practice_case of_columns(std::string_view name, std::string_view source,
                                 std::string_view local, std::vector<mistake> mistakes) {
   practice_case c = of_matrices(name, source, local, std::move(mistakes));
@@ -349,8 +350,8 @@ inline std::vector<practice_case> equalities() {
 }
 )",
           {{"their sum", {{"reduce(%again) {max", "reduce(%again) {add"}}, {"%m", "%y"}}}),
-      // As JAX indexes: numbers below 0 count from the end, which none is. Rows of other pieces
-      // look up the first one.
+      // As in JAX: negative numbers count from the end, but none is negative. Indices of rows of
+      // other blocks read the first row.
       {"a lookup of rows by indices that are chosen where they are of this piece",
        R"(func @main(%table: tensor<8x4xf32>, %rows: tensor<6xi32>) {
   %zero = constant {0} : tensor<i32>

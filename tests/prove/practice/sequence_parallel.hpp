@@ -83,7 +83,7 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::up_to_sums,
        4},
-      // Scale and bias are replicated, positions are not.
+      // Scale and bias are replicated, positions are sharded.
       {"gradients of a layer norm under sequence parallelism",
        R"(func @main(%x: tensor<16x4xf32>, %dy: tensor<16x4xf32>) {
   %sum = reduce(%x) {add, dims=[1]} : tensor<16xf32>
@@ -145,8 +145,8 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::up_to_sums,
        4},
-      // A quarter and a division by four are the same number; the square root is taken behind the
-      // broadcast; scale before the data.
+      // A quarter and a division by four are the same number; the square root follows the
+      // broadcast; the scale precedes the data.
       {"a layer norm whose mean divides",
        R"(func @main(%x: tensor<16x4xf32>, %scale: tensor<4xf32>) {
   %sum = reduce(%x) {add, dims=[1]} : tensor<16xf32>
@@ -198,7 +198,7 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::up_to_sums,
        4},
-      // The source draws for each element of the whole array: counters are those of global rows.
+      // The source draws for each element of the global array: counters are those of global rows.
       {"dropout",
        R"(func @main(%x: tensor<8x4xf32>, %key: tensor<i64>) {
   %row = iota {dim=0} : tensor<8xi64>
@@ -266,7 +266,8 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::exactly,
        100},
-      // The start of the piece is added to counters of the own rows: products of sums of integers.
+      // The start of the block is added to the counters of local rows: products of sums of
+      // integers.
       {"dropout, the start added to the counters",
        R"(func @main(%x: tensor<8x4xf32>, %key: tensor<i64>) {
   %row = iota {dim=0} : tensor<8xi64>
@@ -336,8 +337,8 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::exactly,
        100},
-      // A stencil of three points: the last element of the piece before and the first of the piece
-      // behind.
+      // A stencil of three points: the last element of the previous block and the first of the next
+      // block.
       {"a halo",
        R"(func @main(%x: tensor<16xf32>) {
   %zero = constant {0} : tensor<f32>
@@ -446,7 +447,7 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::exactly,
        4},
-      // The position is a global one: rows of the cache are numbered from the start of the piece.
+      // The position is a global one: rows of the cache are numbered from the start of the block.
       {"a cache, written through a mask",
        R"(func @main(%cache: tensor<16x4xf32>, %new: tensor<4xf32>, %at: tensor<i32>) {
   %row = iota {dim=0} : tensor<16xi32>
@@ -480,7 +481,7 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::exactly,
        16},
-      // The device that has the position gives what stands there.
+      // The device that has the position returns the row.
       {"one position of a cache",
        R"(func @main(%cache: tensor<16x4xf32>, %at: tensor<i32>) {
   %zero = constant {0} : tensor<i32>
@@ -520,8 +521,8 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::exactly,
        20},
-      // The device that has the position writes; the others keep what they have. An update clamps,
-      // so the position is clamped first.
+      // The device that has the position writes; the others keep their rows. An update clamps, so
+      // the position is clamped first.
       {"a cache, updated in place",
        R"(func @main(%cache: tensor<16x4xf32>, %new: tensor<1x4xf32>, %at: tensor<i32>) {
   %zero = constant {0} : tensor<i32>
@@ -596,7 +597,7 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::exactly,
        16},
-      // Keys go round once for the greatest score of each row, and values once for the sums.
+      // Keys go around once for the maximum score of each row, and values once for the sums.
       {"ring attention",
        R"(func @main(%q: tensor<16x4xf32>, %k: tensor<16x4xf32>, %v: tensor<16x4xf32>) {
   %s = dot_general(%q, %k) {contract=[1]x[1]} : tensor<16x16xf32>
@@ -693,7 +694,7 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::up_to_sums,
        4},
-      // The greatest of all scores is reduced over the devices.
+      // The maximum of all scores is reduced over the devices.
       {"ring attention, one maximum for all rows",
        R"(func @main(%q: tensor<16x4xf32>, %k: tensor<16x4xf32>, %v: tensor<16x4xf32>) {
   %s = dot_general(%q, %k) {contract=[1]x[1]} : tensor<16x16xf32>
@@ -771,7 +772,7 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::up_to_sums,
        4},
-      // Sums are scaled whenever a greater score comes by: equal as functions of real numbers.
+      // Sums are rescaled whenever a greater score follows: equal as functions of real numbers.
       {"ring attention, online softmax",
        R"(func @main(%q: tensor<16x4xf32>, %k: tensor<16x4xf32>, %v: tensor<16x4xf32>) {
   %s = dot_general(%q, %k) {contract=[1]x[1]} : tensor<16x16xf32>
@@ -862,7 +863,7 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::as_real_functions,
        4},
-      // Positions are exchanged for heads, and back behind the attention.
+      // Positions are exchanged for heads, and back after attention.
       {"Ulysses",
        R"(func @main(%q: tensor<16x4x2xf32>, %k: tensor<16x4x2xf32>, %v: tensor<16x4x2xf32>) {
   %s = dot_general(%q, %k) {batch=[1]x[1], contract=[2]x[2]} : tensor<4x16x16xf32>
@@ -915,7 +916,7 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::up_to_sums,
        4},
-      // Keys and values are gathered; the rows of the mask are those of the own queries.
+      // Keys and values are gathered; the rows of the mask are those of the local queries.
       {"context parallelism with a causal mask",
        R"(func @main(%q: tensor<16x4xf32>, %k: tensor<16x4xf32>, %v: tensor<16x4xf32>) {
   %s = dot_general(%q, %k) {contract=[1]x[1]} : tensor<16x16xf32>
@@ -971,7 +972,8 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::up_to_sums,
        4},
-      // The source has what reverse mode leaves: a product with ones, reshapes before broadcasts.
+      // The source contains the ops of reverse mode: a product with ones, reshapes before
+      // broadcasts.
       {"the scale of a traced layer norm",
        R"(func @main(%scale: tensor<4xf32>, %x: tensor<16x4xf32>, %dy: tensor<16x4xf32>) {
   %x1 = constant {1} : tensor<f32>
@@ -1038,7 +1040,7 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::up_to_sums,
        4},
-      // The source divides exponentials, the devices their sums with the values.
+      // The source divides exponentials, the devices divide the sums with the values.
       {"ring attention for a source that divides first",
        R"(func @main(%q: tensor<16x4xf32>, %k: tensor<16x4xf32>, %v: tensor<16x4xf32>) {
   %s = dot_general(%q, %k) {contract=[1]x[1]} : tensor<16x16xf32>
@@ -1111,7 +1113,7 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::as_real_functions,
        4},
-      // The first point has the last one before it.
+      // The first point follows the last one.
       {"a ring of points",
        R"(func @main(%x: tensor<16xf32>) {
   %before = roll(%x) {dim=0, shift=1} : tensor<16xf32>

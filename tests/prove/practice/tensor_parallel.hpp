@@ -8,8 +8,8 @@ namespace practice {
 
 inline std::vector<practice_case> tensor_parallel() {
   return {
-      // Columns of the first matrix, rows of the second one, one reduction; its bias is added
-      // behind that.
+      // Columns of the first matrix, rows of the second one, one reduction; its bias is added after
+      // that.
       {"Megatron MLP",
        R"(func @main(%x: tensor<8x4xf32>, %w1: tensor<4x16xf32>, %b1: tensor<16xf32>, %w2: tensor<16x4xf32>, %b2: tensor<4xf32>) {
   %p = matmul(%x, %w1) : tensor<8x16xf32>
@@ -112,7 +112,7 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        4},
-      // The cotangent of the input is a sum over the columns, that of the parameters one over the
+      // The cotangent of the input is a sum over the columns, that of the parameters a sum over the
       // batch.
       {"Megatron MLP, backward",
        R"(func @main(%x: tensor<8x4xf32>, %w1: tensor<4x16xf32>, %w2: tensor<16x4xf32>, %dy: tensor<8x4xf32>) {
@@ -175,7 +175,7 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        4},
-      // Two of four heads on each device; the projection behind them is a sum over heads.
+      // Two of four heads on each device; the projection after them is a sum over heads.
       {"Megatron attention",
        R"(func @main(%x: tensor<8x6xf32>, %wq: tensor<6x4x2xf32>, %wk: tensor<6x4x2xf32>, %wv: tensor<6x4x2xf32>, %wo: tensor<4x2x6xf32>) {
   %q = dot_general(%x, %wq) {contract=[1]x[0]} : tensor<8x4x2xf32>
@@ -326,7 +326,7 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::up_to_sums,
        4},
-      // One matrix for all three, cut along the heads of each of them.
+      // One matrix for all three, sliced along the heads of each of them.
       {"fused queries, keys and values",
        R"(func @main(%x: tensor<8x6xf32>, %w: tensor<6x3x4x2xf32>) {
   %f = dot_general(%x, %w) {contract=[1]x[0]} : tensor<8x3x4x2xf32>
@@ -369,8 +369,8 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        4},
-      // Three heads on two devices: the last one has a head of padding, which attends evenly to
-      // everything.
+      // Three heads on two devices: the last device has a head of padding, with equal attention
+      // weights.
       {"heads split unevenly",
        R"(func @main(%q: tensor<8x3x2xf32>, %k: tensor<8x3x2xf32>) {
   %s = dot_general(%q, %k) {batch=[1]x[1], contract=[2]x[2]} : tensor<3x8x8xf32>
@@ -435,7 +435,7 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::up_to_sums,
        4},
-      // The greatest element and the sum of exponentials are of the whole row.
+      // The maximum and the sum of exponentials are those of the global row.
       {"softmax over a sharded dimension",
        R"(func @main(%x: tensor<8x16xf32>) {
   %m = reduce(%x) {max, dims=[1]} : tensor<8xf32>
@@ -487,7 +487,7 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::up_to_sums,
        4},
-      // The logit of the target is found on the one device that has its class.
+      // The logit of the target is read on the device that has its class.
       {"vocabulary-parallel cross entropy",
        R"(func @main(%z: tensor<8x16xf32>, %t: tensor<8xi32>) {
   %m = reduce(%z) {max, dims=[1]} : tensor<8xf32>
@@ -632,8 +632,8 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::up_to_sums,
        16},
-      // Each device has four rows of the table and looks up zeros for the others. A gather clamps,
-      // so tokens are clamped first.
+      // Each device has four rows of the table and reads zeros for the others. A gather clamps, so
+      // tokens are clamped first.
       {"a vocabulary-parallel embedding",
        R"(func @main(%table: tensor<16x4xf32>, %tokens: tensor<8xi32>) {
   %y = gather(%table, %tokens) : tensor<8x4xf32>
@@ -689,9 +689,8 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        16},
-      // Tokens of other pieces look up the first row, which is masked again; positions are cut
-      // behind
-      // the reduction.
+      // Tokens of other blocks read the first row, which is masked again; positions are sliced
+      // after the reduction.
       {"a vocabulary-parallel embedding, other tokens masked twice",
        R"(func @main(%table: tensor<16x4xf32>, %tokens: tensor<8xi32>) {
   %y = gather(%table, %tokens) : tensor<8x4xf32>
@@ -738,7 +737,7 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        16},
-      // A number of 0 or 1 for each token, by which its row is multiplied; tokens are cut, too.
+      // A number of 0 or 1 for each token multiplies its row; tokens are sharded, too.
       {"a vocabulary-parallel embedding of a batch",
        R"(func @main(%table: tensor<8x4xf32>, %tokens: tensor<4x6xi32>) {
   %y = gather(%table, %tokens) : tensor<4x6x4xf32>
@@ -780,7 +779,7 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        8},
-      // Rows of other devices are left out by the index; the batch is cut, too.
+      // The index drops rows of other devices; the batch is sharded, too.
       {"the gradient of a vocabulary-parallel embedding",
        R"(func @main(%tokens: tensor<8xi32>, %dy: tensor<8x4xf32>) {
   %zero = constant {0} : tensor<i32>
@@ -812,7 +811,7 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        16},
-      // Counts that start from earlier ones: one device does, the others from nothing.
+      // Counts that start from earlier ones: one device starts from them, the others from zero.
       {"products of a batch, on top of earlier ones",
        R"(func @main(%old: tensor<6x4xf32>, %i: tensor<8xi32>, %u: tensor<8x4xf32>) {
   %y = scatter(%old, %i, %u) {multiply} : tensor<6x4xf32>
@@ -848,7 +847,7 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        6},
-      // Bytes as tokens: they are counted from the start of the piece in a wider type.
+      // Bytes as tokens: they are counted from the start of the block in a wider type.
       {"a vocabulary-parallel embedding of bytes",
        R"(func @main(%table: tensor<16x4xf32>, %tokens: tensor<8xu8>) {
   %y = gather(%table, %tokens) : tensor<8x4xf32>
@@ -925,7 +924,7 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        40},
-      // Rows are taken whole: their start is 0, whatever the source says.
+      // Complete rows: their start is 0, whatever the source states.
       {"a column that is looked up by a byte",
        R"(func @main(%x: tensor<6x8xf32>, %p: tensor<i8>) {
   %y = dynamic_slice(%x, %p, %p) {sizes=[-1, 1]} : tensor<6x1xf32>
@@ -963,7 +962,7 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        40},
-      // The same with updates that are masked: zeros are added to the first row.
+      // The same with masked updates: zeros are added to the first row.
       {"the gradient of a vocabulary-parallel embedding, masked",
        R"(func @main(%tokens: tensor<8xi32>, %dy: tensor<8x4xf32>) {
   %zero = constant {0} : tensor<i32>
@@ -1008,7 +1007,7 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        16},
-      // The logit of the target is looked up where it is, and reduced.
+      // The logit of the target is read on its device, and reduced.
       {"vocabulary-parallel cross entropy, the target looked up",
        R"(func @main(%z: tensor<8x16xf32>, %t: tensor<8xi32>) {
   %e = exp(%z) : tensor<8x16xf32>
@@ -1108,7 +1107,7 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        4},
-      // Tokens go to the device of their expert by all_to_all, and come back by another one.
+      // Tokens go to the device of their expert by all_to_all, and return by another one.
       {"expert parallelism",
        R"(func @main(%x: tensor<4x3x5xf32>, %send: tensor<4x3x4x2xf32>, %w1: tensor<4x5x6xf32>, %w2: tensor<4x6x5xf32>) {
   %in = dot_general(%send, %x) {batch=[0]x[0], contract=[1]x[1]} : tensor<4x4x2x5xf32>
@@ -1150,8 +1149,8 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        4},
-      // Of two layers and their mean squared error; derivatives as reverse mode writes them in the
-      // source.
+      // Of two layers and their mean squared error; the source has derivatives as reverse mode
+      // writes them.
       {"a traced training step",
        R"(func @main(%params.w1: tensor<4x16xf32>, %params.b1: tensor<16xf32>, %params.w2: tensor<16x4xf32>, %x: tensor<8x4xf32>, %y: tensor<8x4xf32>) {
   %x1 = matmul(%x, %params.w1) : tensor<8x16xf32>

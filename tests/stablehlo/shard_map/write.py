@@ -1,8 +1,8 @@
-"""Writes the modules of this folder: functions on one device, and what somebody wrote for a mesh with jax.shard_map.
+"""Writes the modules of this folder: functions on one device, and hand-written versions for a mesh (jax.shard_map).
 
     python write.py        (jax 0.10.2; NAME.source.mlir, NAME.local.mlir)
 
-tests/stablehlo/prove.cpp holds one against the other.
+tests/stablehlo/prove.cpp proves that each local module computes its source, or finds that it does not.
 """
 import os
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
@@ -33,7 +33,7 @@ def on(mesh, inputs, outputs, **options):
     return lambda f: jax.shard_map(f, mesh=mesh, in_specs=inputs, out_specs=outputs, **options)
 
 
-# ---- Megatron: a step of training -------------------------------------------------------------
+# ---- Megatron: a training step ----------------------------------------------------------------
 
 def mlp_loss(p, x, y):
     return jnp.mean((jax.nn.gelu(x @ p["w1"]) @ p["w2"] - y) ** 2)
@@ -51,7 +51,7 @@ def megatron_loss(p, x, y):
     return lax.pmean(jnp.mean((z - y) ** 2), "B")
 
 
-def unreduced_loss(p, x, y):  # the gradients of the batch's pieces are not summed
+def unreduced_loss(p, x, y):  # wrong: the gradients of the batch's shards are not summed
     z = lax.psum(jax.nn.gelu(x @ p["w1"]) @ p["w2"], "M")
     return jnp.mean((z - y) ** 2)
 
@@ -91,7 +91,7 @@ def ring(steps):
     return f
 
 
-def online_ring(q, k, v):  # the softmax is stable: what was summed is scaled again at each step
+def online_ring(q, k, v):  # a stable softmax: each step rescales the sums so far
     def body(i, c):
         o, l, m, k, v = c
         s = q @ k.T
@@ -153,7 +153,7 @@ def adam_step(w, m, v, x):
     return w - 1e-3 * m / (jnp.sqrt(v) + 1e-8), m, v
 
 
-def adam_of_rows(w, m, v, x):  # each device updates its rows
+def adam_of_rows(w, m, v, x):  # each device updates its rows of w
     g = lax.pmean(jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w), "R")
     n = m.shape[0]
     mine = lambda a: lax.dynamic_slice_in_dim(a, lax.axis_index("R") * n, n)
@@ -165,7 +165,7 @@ def adam_of_rows(w, m, v, x):  # each device updates its rows
 write("adam_of_rows", adam_step, on(m8, (P(), P("R"), P("R"), P("R")), (P(), P("R"), P("R")), check_vma=False)(adam_of_rows),
       f32(32, 8), f32(32, 8), f32(32, 8), f32(16, 32))
 
-# ---- The derivative of what is computed by hand: several computations, and ops between them --------
+# ---- The derivative of a hand-written computation: several computations, and ops between them ------
 
 cut_loss = on(m42, (P(None, "M"), P("B", None)), P())(
     lambda w, x: lax.pmean(jnp.mean(jnp.tanh(x @ w) ** 2), ("B", "M")))
@@ -184,7 +184,7 @@ def ulysses(q, k, v):
     return lax.all_to_all(heads(to_heads(q), to_heads(k), to_heads(v)), "R", split_axis=0, concat_axis=1, tiled=True)
 
 
-def experts(x, w):  # x: a group of rows for each pair of a device and an expert
+def experts(x, w):  # x: a group of rows per pair of device and expert
     n, c, d = x.shape
     return jnp.einsum("gecd,edf->gecf", x.reshape(8, 8, c, d), w).reshape(n, c, -1)
 
@@ -215,7 +215,7 @@ def sequence(x, g, w1, w2):
 write("sequence", block, on(m8, (row, P(), P(None, "R"), row), row)(sequence),
       f32(32, 16), f32(16), f32(16, 64), f32(64, 16))
 
-# ---- Some axes by hand, the others left to a partitioner; positions ------------------------------
+# ---- Some axes manual, the others automatic; positions ------------------------------------------
 
 write("centered", lambda x: x - x.mean(0, keepdims=True),
       on(m42, (P("B", None),), P("B", None), axis_names={"B"})(
@@ -242,9 +242,9 @@ for name, variance in (("batch_norm", lambda x, mean: lax.pmean(((x - mean) ** 2
                        ("batch_norm_of_pieces", lambda x, mean: lax.pmean(x.var(0), "R"))):
     write(name, batch_norm, on(m8, (row, P()), row)(local_batch_norm(variance)), f32(32, 8), f32(8))
 
-# ---- A vocabulary in pieces: embedding and cross entropy ------------------------------------------
+# ---- A sharded vocabulary: embedding and cross entropy --------------------------------------------
 
-def piece_of(ids, rows):  # its rows start at `start`; others are looked up, and masked, in the first
+def piece_of(ids, rows):  # positions in the device's shard; other ids are clipped to the shard and masked
     local = ids - lax.axis_index("R") * rows
     return (local >= 0) & (local < rows), jnp.clip(local, 0, rows - 1)
 
@@ -285,7 +285,7 @@ for name, summed in ("cross_entropy", over_all), ("cross_entropy_of_pieces", lam
     write(name, cross_entropy, on(m8, (P(), P(None, "R"), P()), P(), check_vma=False)(local_cross_entropy(summed)),
           f32(16, 8), f32(8, 64), i32(16))
 
-# ---- Groups along parts of an axis, and computations in computations ------------------------------
+# ---- Groups along sub-axes, and nested computations -----------------------------------------------
 
 halves, pairs, across = [[0, 1, 2, 3], [4, 5, 6, 7]], [[0, 1], [2, 3], [4, 5], [6, 7]], [[0, 4], [1, 5], [2, 6], [3, 7]]
 for name, second in ("in_two_steps", across), ("in_two_steps_that_overlap", pairs):
@@ -311,7 +311,7 @@ for name, agree in (("all_finite", lax.pmin), ("some_finite", lax.pmax)):
     write(name, lambda x: jnp.where(finite(x), x, 0.0), on(m8, (row,), row)(
         lambda x: jnp.where(agree(finite(x).astype(jnp.int32), "R") > 0, x, 0.0)), f32(32, 8))
 
-# ---- Layers in a loop: the gradients of a batch's pieces ------------------------------------------
+# ---- Layers in a loop: the gradients of a batch's shards ------------------------------------------
 
 def layers_loss(p, x):
     return jnp.mean(lax.scan(lambda h, w: (h + jnp.tanh(h @ w), None), x, p)[0] ** 2)
@@ -321,7 +321,7 @@ for name, reduce in ("layers", lax.pmean), ("layers_sum", lax.psum):
     write(name, jax.grad(layers_loss), on(m8, (P(), row), P(), check_vma=False)(
         lambda p, x: reduce(jax.grad(layers_loss)(p, x), "R")), f32(3, 8, 8), f32(16, 8))
 
-# The derivative of what is computed by hand carries the weights, and a 1, through its loops.
+# The derivative of the hand-written loop carries the weights, and a 1, through its loops.
 for name, reduce in ("layers_of_loss", lax.pmean), ("layers_of_loss_sum", lax.psum):
     write(name, jax.grad(layers_loss), on(m8, (P(), row), P())(
         lambda p, x: jax.grad(lambda p: reduce(layers_loss(p, x), "R"))(p)), f32(3, 8, 8), f32(16, 8))

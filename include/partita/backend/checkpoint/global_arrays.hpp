@@ -27,10 +27,10 @@ saving save_checkpoint(const std::string& path, const partitioned& p, const resu
   p.error.raise();
   std::vector<checkpoint_array> arrays;
   for (const auto& [name, value] : run_detail::selected(r, {names...})) {
-    schedule_detail::lying_value v;
+    schedule_detail::value_layout v;
     if (!schedule_detail::find_value(p, name, v)) p.output(name);  // throws
     const text kept(std::string_view{name});
-    checkpoint_array made{{kept, v.type.element, v.type.shape, v.piece, v.lies}, {}};
+    checkpoint_array made{{kept, v.type.element, v.type.shape, v.local_shape, v.sharding}, {}};
     for (std::int64_t device = 0; device < p.mesh().devices(); ++device)
       made.shards.push_back({device, value});
     arrays.push_back(std::move(made));

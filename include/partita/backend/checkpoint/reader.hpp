@@ -30,7 +30,7 @@ class checkpoint_reader {
         manifest_(backend_detail::manifest_reader(path).read()),
         places_(manifest_.arrays),
         files_(path, manifest_) {
-    if (const auto i = places_.twice(); i >= 0)
+    if (const auto i = places_.duplicate(); i >= 0)
       throw error(concat("K003 checkpoint: \"", path, "\": two arrays are named \"",
                          short_name(at(i).name), '"'));
     for (const auto& each : files_.files()) {
@@ -45,7 +45,9 @@ class checkpoint_reader {
   checkpoint_reader(const checkpoint_reader&) = delete;
   checkpoint_reader& operator=(const checkpoint_reader&) = delete;
 
+  /// Returns the step that was recorded when saving.
   std::int64_t step() const { return manifest_.step; }
+  /// Returns the manifest.
   const checkpoint_manifest& manifest() const { return manifest_; }
 
   /// Returns the entry of an array. A dynamic extent of `type` matches any extent.
@@ -62,7 +64,6 @@ class checkpoint_reader {
   /// zero.
   ///
   /// Errors    K001, K004 a shard is too short or too long, K005 its checksum differs or a bool is
-  ///           neither 0 nor 1, K006, K011 the box has another rank or a negative start
   ///           neither 0 nor 1, K006, K011 the box has another rank or a negative start
   array read(std::string_view name, const run_detail::position& start, const shape& extents) const {
     const auto i = find(name, {});
@@ -103,7 +104,7 @@ class checkpoint_reader {
  private:
   std::string path_;
   checkpoint_manifest manifest_;
-  run_detail::name_places places_;
+  run_detail::name_index places_;
   backend_detail::shard_files files_;
 
   std::ptrdiff_t find(std::string_view name, const text& of_type) const {

@@ -166,7 +166,7 @@ class checkpoint_writer {
           {name, {v.element, v.global_shape}, shard, std::string(layout.view()), {}});
       for (std::uint32_t s = 0; s < arrays_[i].shards.size(); ++s) add_block(i, s);
     }
-    if (const auto at = run_detail::name_places(manifest_.arrays).twice(); at >= 0)
+    if (const auto at = run_detail::name_index(manifest_.arrays).duplicate(); at >= 0)
       throw error(concat("K008 checkpoint: two arrays are named \"",
                          short_name(manifest_.arrays[static_cast<std::size_t>(at)].name), '"'));
     files_ = std::make_unique<shard_files>(partial_, manifest_);

@@ -25,7 +25,7 @@ namespace partita::mpi {
 ///           differ in program, mesh, options or version, J006 probes: thrown on every rank. R001
 ///           to R004 arguments. A failure during a run ends the job: J002 an MPI call failed, J004
 ///           a rank does not arrive, and the errors of the `executable` for one process
-class executable : public backend_detail::stateful<executable, sharded_array> {
+class executable : public stateful_executable<executable, sharded_array> {
  public:
   executable(const partitioned& p, const world& w, const options& o = {})
       : executable(w, o, [&] {
@@ -50,6 +50,7 @@ class executable : public backend_detail::stateful<executable, sharded_array> {
   executable(const executable&) = delete;
   executable& operator=(const executable&) = delete;
 
+  /// Returns the job that the program runs in.
   const world& job() const { return *world_; }
   /// Returns what this process has sent so far.
   traffic sent() const { return part_->sent(); }
@@ -99,7 +100,7 @@ class executable : public backend_detail::stateful<executable, sharded_array> {
   }
 
  private:
-  friend class backend_detail::stateful<executable, sharded_array>;
+  friend class stateful_executable<executable, sharded_array>;
   static constexpr std::string_view label = "mpi";
 
   template <class Make>

@@ -56,11 +56,15 @@ class world {
     if (owns_) MPI_Finalize();
   }
 
+  /// Returns the rank of this process.
   int rank() const { return watch_->rank(); }
+  /// Returns the number of processes in the job.
   int ranks() const { return watch_->ranks(); }
   /// True on rank 0, which does the printing.
   bool first() const { return rank() == 0; }
+  /// Returns the communicator of the job.
   MPI_Comm communicator() const { return MPI_COMM_WORLD; }
+  /// Returns the watch that reports ranks which do not arrive.
   backend_detail::watch& watched() const { return *watch_; }
 
   /// Ends the job: prints one line and aborts all ranks.

@@ -37,7 +37,7 @@ struct compiled_program {
 ///           E006 a run or a copy fails, E007 out of memory on a device, E008 a value whose memory
 ///           a run has reused, W001 and W002 as write_stablehlo; R001 to R004 and J005 as every
 ///           backend
-class executable : public backend_detail::stateful<executable, sharded_array> {
+class executable : public stateful_executable<executable, sharded_array> {
  public:
   executable(const partitioned& p, const client& c, const options& o = {}) {
     p.error.raise();
@@ -86,7 +86,7 @@ class executable : public backend_detail::stateful<executable, sharded_array> {
   }
 
  private:
-  friend class backend_detail::stateful<executable, sharded_array>;
+  friend class stateful_executable<executable, sharded_array>;
   static constexpr std::string_view label = "xla";
 
   const program& source() const { return part_->source(); }

@@ -1,4 +1,4 @@
-/// What an executable on XLA runs: a program on one mesh, or a pipeline over several.
+/// The program of an executable on XLA: on one mesh, or a pipeline over several.
 #pragma once
 
 #include <exception>
@@ -233,8 +233,8 @@ class xla_mesh_part final : public xla_part {
   std::unique_ptr<pjrt_executable> compiled_;
 };
 
-/// A pipeline: the devices of the client are those of the meshes, in the order of the topology. The
-/// exported list of calls and copies is interpreted; XLA's devices run behind it.
+/// A pipeline: the devices of the client are those of the meshes, in the order of the topology. It
+/// interprets the exported list of calls and copies; the devices run asynchronously.
 class xla_pipeline_part final : public xla_part {
  public:
   xla_pipeline_part(const pipelined& p, std::shared_ptr<const pjrt_client> c, const xla::options& o)
@@ -363,7 +363,7 @@ class xla_pipeline_part final : public xla_part {
     if (slices.empty()) slices = slices_of(held[0], b, slice);
     return slices[at(x.slice)];
   }
-  /// The whole value of a buffer; slices become one array.
+  /// Returns the value of a buffer; slices become one array.
   xla::device_buffers all_of(int buffer) {
     const pipeline_buffer& b = list_.buffers[buffer];
     held_value& held = held_[at(buffer)];
@@ -397,7 +397,7 @@ class xla_pipeline_part final : public xla_part {
     }
     return made;
   }
-  /// What a sum starts with, on every device.
+  /// Returns the initial value of a sum, on every device.
   xla::device_buffers identity(const pipeline_buffer& b) const {
     const program& values = p_.values();
     const auto c = static_cast<combiner>(values.attrs(values.producer(b.slot))[0]);

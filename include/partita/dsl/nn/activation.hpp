@@ -1,4 +1,6 @@
-/// Functions that stand between the layers of a network.
+/// Activation functions.
+///
+/// Errors    S104 x is not floating point (all but relu)
 #pragma once
 
 #include <partita/dsl/nn/check.hpp>
@@ -6,19 +8,19 @@
 
 namespace partita::nn {
 
-/// max(x, 0), with derivative 0 at 0.
+/// Returns max(x, 0), with derivative 0 at 0.
 template <Tensor X>
 constexpr auto relu(const X& x) {
   return maximum(0, x);
 }
 
-/// 1 / (1 + exp(-x)).
+/// Returns 1 / (1 + exp(-x)).
 template <Tensor X>
 constexpr auto sigmoid(const X& x) {
   return logistic(x);
 }
 
-/// x / (1 + exp(-x)), also called swish.
+/// Returns x / (1 + exp(-x)), also called swish.
 ///
 /// Source    Elfwing et al., arXiv:1702.03118
 template <Tensor X>
@@ -27,7 +29,7 @@ constexpr auto silu(const X& x) {
   return x * logistic(x);
 }
 
-/// GELU by the tanh approximation.
+/// Applies GELU in the tanh approximation.
 ///
 /// Source    Hendrycks and Gimpel, arXiv:1606.08415
 template <Tensor X>
@@ -36,7 +38,7 @@ constexpr auto gelu(const X& x) {
   return x * 0.5 * (tanh((x + x * x * x * 0.044715) * 0.7978845608028654) + 1);
 }
 
-/// GELU with the error function: x times the normal distribution function of x.
+/// Applies GELU with the error function: x times the normal distribution function of x.
 ///
 /// Source    Hendrycks and Gimpel, arXiv:1606.08415
 template <Tensor X>
@@ -45,7 +47,7 @@ constexpr auto gelu_erf(const X& x) {
   return x * 0.5 * (erf(x * 0.7071067811865476) + 1);
 }
 
-/// exp(x) / sum(exp(x)) along the last dimension, shifted by the maximum.
+/// Returns exp(x) / sum(exp(x)) along the last dimension, shifted by the maximum.
 ///
 /// Shapes    (..., d) -> (..., d)
 template <Tensor X>
@@ -60,7 +62,7 @@ constexpr auto softmax(const X& x) {
   }
 }
 
-/// Logarithm of the softmax along the last dimension.
+/// Returns the logarithm of the softmax along the last dimension.
 ///
 /// Shapes    (..., d) -> (..., d)
 template <Tensor X>
@@ -75,7 +77,7 @@ constexpr auto log_softmax(const X& x) {
   }
 }
 
-/// log(sum(exp(x))) along the last dimension, shifted by the maximum.
+/// Returns log(sum(exp(x))) along the last dimension, shifted by the maximum.
 ///
 /// Shapes    (..., d) -> (...)
 template <Tensor X>

@@ -1,4 +1,5 @@
-/// Scaled dot-product attention: one key/value head per query head, per group of them, or for all.
+/// Scaled dot-product attention with one key/value head per query head, per group of them, or for
+/// all.
 #pragma once
 
 #include <utility>
@@ -9,13 +10,15 @@
 
 namespace partita::nn {
 
+/// Options of attention.
 struct attention_options {
-  bool causal = false;      ///< a query sees the keys up to its own position
-  std::int64_t offset = 0;  ///< position of the first query, if that of the first key is 0
-  double scale = 0;         ///< of the scores; 0: 1 / sqrt(k)
+  bool causal = false;      ///< a query attends only to keys up to its own position
+  std::int64_t offset = 0;  ///< position of the first query; the first key has position 0
+  double scale = 0;         ///< factor of the scores; 0 means 1 / sqrt(k)
 };
 
-/// Which keys a query sees in causal attention: query i stands at position offset + i, key j at j.
+/// Returns the mask of causal attention: query i at position offset + i attends to key j at
+/// position j if j is not later.
 ///
 /// Shapes    offset: a number or an i32 scalar -> (queries, keys) of bool, in the program of `of`
 template <Tensor X, class Queries, class Keys, class Offset>
@@ -31,7 +34,7 @@ requires(Tensor<Offset> || Number<Offset>)  //
 
 namespace detail {
 
-/// A score that counts for nothing in a softmax.
+/// A score with no weight in a softmax.
 template <ElementType T>
 inline constexpr double unseen = dtype_of<T> == dtype::f16 ? -65504 : -1e30;
 
@@ -40,6 +43,8 @@ constexpr auto hide(const Seen& seen, const Scores& scores) {
   return select(seen, scores, unseen<typename Scores::element>);
 }
 
+/// Checks the heads of queries, keys and values.
+///
 /// Errors    S190
 constexpr auto check_heads = [](failure& error, const tensor_type* t) {
   const shape &q = t[0].shape, &k = t[1].shape, &v = t[2].shape;
@@ -53,7 +58,9 @@ constexpr auto check_heads = [](failure& error, const tensor_type* t) {
     error.record("S190", "attention: ", k[2], " heads of keys ", t[1], " do not divide the ", q[2],
                  " heads of queries ", t[0]);
 };
-/// Of mask, queries and keys. Errors: S193
+/// Checks a mask against queries and keys.
+///
+/// Errors    S193
 constexpr auto check_mask = [](failure& error, const tensor_type* t) {
   const shape &mask = t[0].shape, &q = t[1].shape, &k = t[2].shape;
   if (q.rank != 4 || k.rank != 4) return;  // S190
@@ -66,7 +73,7 @@ constexpr auto check_mask = [](failure& error, const tensor_type* t) {
                  ", (batch, heads, queries, keys)");
 };
 
-/// What attention makes inside has names for tactics, with numbers where it is called several
+/// Tags of values inside attention, for tactics. They are numbered if attention is called several
 /// times: "nn.attention.scores", or "nn.attention.scores.0", "nn.attention.scores.1", ...
 template <Tensor X>
 constexpr auto name_queries(const X& x) {
@@ -85,7 +92,7 @@ constexpr auto name_scores(const X& x) {
   return tag("nn.attention.scores", x);
 }
 
-/// Attention with as many heads of keys as of queries; `mask` takes scores and gives scores.
+/// Computes attention with one key head per query head. `mask` maps scores to masked scores.
 ///
 /// Shapes    (b, q, h, k), (b, s, h, k), (b, s, h, v) -> (b, h, q, v)
 template <Tensor Q, Tensor K, Tensor V, class Mask>
@@ -97,7 +104,7 @@ constexpr auto attend_by_head(const Q& queries, const K& keys, const V& values, 
   return dot_general<axes<0, 1>, axes<0, 2>, axes<3>, axes<1>>(weights, name_values(values));
 }
 
-/// Attention of g = h / n query heads per head of keys.
+/// Computes attention with g = h / n query heads per key head.
 ///
 /// Shapes    (b, q, h, k), (b, s, n, k), (b, s, n, v) -> (b, q, h, v); mask: scores (b, n, q, g, s)
 template <Tensor Q, Tensor K, Tensor V, class Mask>
@@ -114,7 +121,7 @@ constexpr auto attend_by_group(const Q& queries, const K& keys, const V& values,
   return reshape(found, dim<0>(queries), dim<1>(queries), dim<2>(queries), dim<3>(values));
 }
 
-/// Extents (n, g) of n * g heads; (1, 1) of one, which broadcasts.
+/// Returns the extents (n, g) of n * g heads, or (1, 1) for one head, which broadcasts.
 template <std::int64_t Heads, std::int64_t N>
 constexpr auto groups_of(extent<Heads> heads, extent<N> n) {
   if constexpr (Heads == 1) {
@@ -128,7 +135,7 @@ constexpr auto groups_of(extent<Heads> heads, extent<N> n) {
   }
 }
 
-/// A mask (..., q, s) or (b, h, q, s) for scores (b, n, q, g, s).
+/// Converts a mask (..., q, s) or (b, h, q, s) to the shape of scores (b, n, q, g, s).
 template <Tensor Mask, class N>
 constexpr auto mask_of_groups(const Mask& mask, const N& n) {
   if constexpr (!Mask::is_valid) {
@@ -142,7 +149,7 @@ constexpr auto mask_of_groups(const Mask& mask, const N& n) {
   }
 }
 
-/// `Mask` is a tensor, or `nothing_hidden`.
+/// A placeholder for an absent mask.
 struct nothing_hidden {};
 
 template <Tensor Q, Tensor K, Tensor V, class Mask>
@@ -182,19 +189,20 @@ constexpr auto attention(const Q& q, const K& keys, const V& values, const Mask&
 
 }  // namespace detail
 
-/// softmax(queries keys^T / sqrt(k)) values, for each head. There may be fewer heads of keys and
-/// values than of queries (grouped queries; with one, multi-query attention): query head i uses
-/// key head i / (heads / key_heads).
+/// Computes softmax(queries keys^T / sqrt(k)) values for each head. There may be fewer heads of
+/// keys and values than of queries (grouped-query attention; with one, multi-query attention):
+/// query head i uses key head i / (heads / key_heads).
 ///
 ///     attention(q, k, v, {.causal = true})
 ///     attention(q, k, v, mask, {})
 ///
-/// What is inside has names for tactics: "nn.attention.q" (times the scale), ".k", ".v" and
-/// ".scores" (before the mask); of several attentions "nn.attention.q.0", "nn.attention.q.1", ...
-/// ("nn.attention.q" selects all). All functions of this file name them so.
+/// The values inside are tagged for tactics: "nn.attention.q" (times the scale), ".k", ".v" and
+/// ".scores" (before the mask). If there are several attentions, the tags are "nn.attention.q.0",
+/// "nn.attention.q.1", ..., and "nn.attention.q" selects all. All functions of this file use these
+/// tags.
 ///
-/// A query sees the keys for which the mask holds, and with `causal` only those up to its position;
-/// one that sees none weighs all alike.
+/// A query attends to the keys for which the mask is true, and with `causal` only to those up to
+/// its position. A query without such keys weighs all keys equally.
 ///
 /// Shapes    queries (batch, queries, heads, k), keys (batch, keys, key_heads, k), values (batch,
 ///           keys, key_heads, v), mask of bool that broadcasts to (batch, heads, queries, keys) ->
@@ -208,6 +216,7 @@ constexpr auto attention(const Q& queries, const K& keys, const V& values,
                          const attention_options& options = {}) {
   return detail::attention(queries, keys, values, detail::nothing_hidden{}, options);
 }
+/// Computes attention with a mask.
 template <Tensor Q, Tensor K, Tensor V, Tensor Mask>
 constexpr auto attention(const Q& queries, const K& keys, const V& values, const Mask& mask,
                          const attention_options& options = {}) {
@@ -218,9 +227,9 @@ constexpr auto attention(const Q& queries, const K& keys, const V& values, const
     return detail::attention(queries, keys, values, seen, options);
 }
 
-/// Scores with those of later positions at a large negative number, so that softmax ignores them.
+/// Masks the scores of later positions with a large negative number, so that softmax ignores them.
 ///
-/// Shapes    scores (..., queries, keys) -> the same; position i sees the keys 0 to i
+/// Shapes    scores (..., queries, keys) -> the same; position i attends to keys 0 to i
 template <Tensor Scores>
 constexpr auto causal_mask(const Scores& scores) {
   if constexpr (!Scores::is_valid)
@@ -231,8 +240,8 @@ constexpr auto causal_mask(const Scores& scores) {
         scores);
 }
 
-/// Attention in which a position sees itself and what comes before it. Unlike `attention`, it gives
-/// the heads before the positions, as the projection that follows takes them.
+/// Computes attention in which a position attends to itself and earlier positions. Unlike
+/// `attention`, it returns the heads before the positions, as the following projection takes them.
 ///
 /// Shapes    queries, keys, values (batch, position, heads, k) -> (batch, heads, position, k)
 /// Errors    S190 another rank, S105 numbers of heads differ
@@ -250,8 +259,9 @@ constexpr auto causal_attention(const Q& q, const K& keys, const V& values) {
   }
 }
 
-/// Self-attention of several heads. The three projections are one product, `qkv`; they are told
-/// apart by its dimension of size 3, so that a slice of the heads holds whole heads.
+/// Computes multi-head causal self-attention. The three projections are one product, `qkv`, with a
+/// dimension of size 3 that separates them, so that a shard along the heads contains complete
+/// heads.
 ///
 /// Shapes    x (batch, position, d), qkv (d, 3, heads, k), out (heads, k, d) -> (batch, position,
 ///           d)

@@ -1,5 +1,4 @@
-/// What the building blocks share: mistakes that no single op would name, and arithmetic of
-/// extents.
+/// Checks that no single op reports, and arithmetic of extents, shared by the building blocks.
 #pragma once
 
 #include <string_view>
@@ -9,9 +8,8 @@
 
 namespace partita::nn::detail {
 
-/// Gives x again, once a check of the operands' types found no mistake; while compiling what is
-/// static is checked, the rest while tracing. `Check` is a captureless callable (error, types);
-/// extents may be `dyn`.
+/// Returns x after a check of the operands' types. Static types are checked while compiling, the
+/// rest while tracing. `Check` is a captureless callable (error, types); extents may be `dyn`.
 template <class Check, Tensor X, Tensor... Others>
 constexpr auto checked(const Check&, const X& x, const Others&... others) {
   return partita::dsl_detail::apply(
@@ -24,7 +22,7 @@ constexpr auto checked(const Check&, const X& x, const Others&... others) {
       x, others...);
 }
 
-/// What a function of nn writes is in a scope of its name, for reports and errors (see `scope`).
+/// Opens a scope for the ops of an nn function, for reports and errors (see `scope`).
 class in_scope {
  public:
   template <class... Xs>
@@ -46,33 +44,33 @@ class in_scope {
   builder* b_ = nullptr;
 };
 
-/// An extent of 1, once per number of a pack.
+/// An extent of 1, for each number of a pack.
 template <int>
 using one = extent<1>;
-/// a / b, static if both are.
+/// Returns a / b, static if both are.
 template <std::int64_t A, std::int64_t B>
 constexpr auto quotient(extent<A> a, extent<B> b) {
   constexpr bool is_static = A != dyn && B != dyn && B != 0;
   return extent < is_static ? A / (is_static ? B : 1)
                             : dyn > {b.value() == 0 ? 0 : a.value() / b.value()};
 }
-/// Is a multiple of b, or not known to be none?
+/// True if a is a multiple of b, or if one of them is dynamic.
 constexpr bool divides(std::int64_t b, std::int64_t a) {
   return a == dyn || b == dyn || (b > 0 && a % b == 0);
 }
 
-/// The type that statistics and angles are computed in: binary64 for f64, binary32 for the others.
+/// The type for statistics and angles: binary64 for f64, binary32 for other types.
 template <Tensor X>
 using wide = std::conditional_t<dtype_of<typename X::element> == dtype::f64, double, float>;
 
-/// Square root, usable in constant evaluation (Newton's method); 0 where x is not positive.
+/// Returns the square root by Newton's method, in constant evaluation too; 0 if x is not positive.
 constexpr double square_root(double x) {
   if (!(x > 0)) return 0;
   double root = x < 1 ? 1 : x;
   for (double next = (root + x / root) / 2; next < root; next = (root + x / root) / 2) root = next;
   return root;
 }
-/// 1 / sqrt(x); 1 where x is no extent (the trace has failed then).
+/// Returns 1 / sqrt(x), or 1 if x is not positive: an extent after a failed trace.
 constexpr double inverse_square_root(double x) { return x > 0 ? 1 / square_root(x) : 1; }
 
 }  // namespace partita::nn::detail

@@ -1,4 +1,4 @@
-/// Convolutions and pooling over one to any number of spatial dimensions, channels last.
+/// Convolutions and pooling over any number of spatial dimensions, channels last.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace partita::nn {
 
-/// Convolution with a bias per output channel:
+/// Convolves and adds a bias per output channel:
 ///
 ///     nn::conv<conv_options{.strides = {2, 2}, .padding = same_padding}>(x, weights, bias)
 ///
@@ -30,23 +30,24 @@ constexpr auto conv(const X& x, const W& weights, const Bias& bias) {
   }
 }
 
-/// Options of max_pool and avg_pool, per spatial dimension. Strides and dilation that are left out
-/// are 1.
+/// Options of max_pool and avg_pool, per spatial dimension. Omitted strides and dilations are 1.
 struct pool_options {
   std::int64_t size[max_rank] = {}, strides[max_rank] = {}, dilation[max_rank] = {};
   partita::padding padding = {};
-  bool count_padding = false;  ///< avg_pool: padding counts as zeros, else it is left out
+  bool count_padding = false;  ///< avg_pool: padding counts as zeros; otherwise it is ignored
 };
 
 namespace detail {
 
-/// How many numbers are given, in front.
+/// Returns the number of leading entries that are set: one more than the last nonzero one.
 constexpr int given(const std::int64_t (&list)[max_rank]) {
   int n = 0;
   for (int d = 0; d < max_rank; ++d)
     if (list[d] != 0) n = d + 1;
   return n;
 }
+/// Checks that the options match the spatial dimensions.
+///
 /// Errors    S194
 template <pool_options Options>
 constexpr auto check_pool = [](failure& error, const tensor_type* t) {
@@ -60,7 +61,7 @@ constexpr auto check_pool = [](failure& error, const tensor_type* t) {
                  " spatial dimensions; the window has ", sizes, ", its other options have ",
                  others);
 };
-/// The window over (n, spatial..., c).
+/// Returns the window over (n, spatial..., c).
 constexpr window window_of(const pool_options& options) {
   window w;
   w.padding.kind = options.padding.kind;
@@ -76,8 +77,8 @@ constexpr window window_of(const pool_options& options) {
 
 }  // namespace detail
 
-/// The greatest element under each position of a window over the spatial dimensions, in each
-/// channel: `max_pool<pool_options{.size = {2, 2}, .strides = {2, 2}}>(x)`. Padding never wins.
+/// Returns the maximum under each position of a window over the spatial dimensions, in each
+/// channel: `max_pool<pool_options{.size = {2, 2}, .strides = {2, 2}}>(x)`. Padding is ignored.
 ///
 /// Shapes    (n, spatial..., c) -> (n, positions..., c)
 /// Errors    S194 the options are for another number of dimensions; S151 as reduce_window
@@ -88,8 +89,8 @@ constexpr auto max_pool(const X& x) {
       detail::checked(detail::check_pool<Options>, x));
 }
 
-/// The mean of the elements under each position of a window; NaN where there is only padding,
-/// unless it counts.
+/// Returns the mean of the elements under each position of a window. It is NaN if there is only
+/// padding, unless padding counts.
 ///
 /// Shapes    (n, spatial..., c) -> (n, positions..., c)
 /// Errors    S194 the options are for another number of dimensions; S151 as reduce_window

@@ -6,7 +6,7 @@
 
 namespace partita::nn {
 
-/// x with elements set to 0 with probability `rate`, the others multiplied by 1 / (1 - rate).
+/// Sets elements of x to 0 with probability `rate`, and multiplies the others by 1 / (1 - rate).
 ///
 /// Errors    S122 the rate is not in [0, 1), S123 the key is not a rank-0 tensor of i64
 /// Source    Srivastava et al., JMLR 15, 2014

@@ -1,4 +1,5 @@
-/// Initial values of parameters: drawn from the seed and the name of each, on every mesh the same.
+/// Initial values of parameters, drawn from a seed and each parameter's name; they are the same on
+/// every mesh.
 #pragma once
 
 #include <string_view>
@@ -8,30 +9,34 @@
 
 namespace partita::nn {
 
-/// How the elements of a parameter begin: all `mean`, or `mean` plus `spread` times a draw.
+/// The initial elements of a parameter: all `mean`, or `mean` plus `spread` times a draw.
 struct initial_values {
   enum class draw : std::uint8_t { none, normal, uniform };  ///< uniform: in [-1, 1)
   draw kind = draw::none;
   double mean = 0, spread = 0;
 };
 
+/// All elements 0.
 inline constexpr initial_values zeros{};
+/// All elements 1.
 inline constexpr initial_values ones{initial_values::draw::none, 1, 0};
+/// All elements `value`.
 constexpr initial_values constant(double value) { return {initial_values::draw::none, value, 0}; }
+/// Draws from the normal distribution with this standard deviation and mean.
 constexpr initial_values normal(double deviation, double mean = 0) {
   return {initial_values::draw::normal, mean, deviation};
 }
-/// From low to high; both ends may occur, by rounding.
+/// Draws uniformly from low to high; rounding may yield both ends.
 constexpr initial_values uniform(double low, double high) {
   return {initial_values::draw::uniform, (low + high) / 2, (high - low) / 2};
 }
 
-/// How many inputs an output of a layer has, and how many outputs an input has.
+/// The number of inputs per output of a layer (fan-in), and of outputs per input (fan-out).
 struct fans {
   double in = 1, out = 1;
 };
-/// Of weights (window..., in, out): the extents of the window count on both sides. Of a vector, its
-/// extent.
+/// Returns the fans of weights (window..., in, out): the window's extents count on both sides. For
+/// a vector, both are its extent.
 constexpr fans fans_of(const shape& s) {
   if (s.rank == 0) return {};
   const int last = s.rank - 1;
@@ -41,26 +46,29 @@ constexpr fans fans_of(const shape& s) {
           window * static_cast<double>(s[last])};
 }
 
-/// Variance 1 / in. Source: LeCun et al., "Efficient BackProp", 1998
+/// Draws normally with variance 1 / in. Source: LeCun et al., "Efficient BackProp", 1998
 constexpr initial_values lecun_normal(const fans& f) {
   return normal(detail::inverse_square_root(f.in));
 }
+/// Draws uniformly with variance 1 / in.
 constexpr initial_values lecun_uniform(const fans& f) {
   const double bound = detail::inverse_square_root(f.in / 3);
   return uniform(-bound, bound);
 }
-/// Variance 2 / (in + out). Source: Glorot and Bengio, AISTATS 2010
+/// Draws normally with variance 2 / (in + out). Source: Glorot and Bengio, AISTATS 2010
 constexpr initial_values glorot_normal(const fans& f) {
   return normal(detail::inverse_square_root((f.in + f.out) / 2));
 }
+/// Draws uniformly with variance 2 / (in + out).
 constexpr initial_values glorot_uniform(const fans& f) {
   const double bound = detail::inverse_square_root((f.in + f.out) / 6);
   return uniform(-bound, bound);
 }
-/// Variance 2 / in. Source: He et al., arXiv:1502.01852
+/// Draws normally with variance 2 / in. Source: He et al., arXiv:1502.01852
 constexpr initial_values he_normal(const fans& f) {
   return normal(detail::inverse_square_root(f.in / 2));
 }
+/// Draws uniformly with variance 2 / in.
 constexpr initial_values he_uniform(const fans& f) {
   const double bound = detail::inverse_square_root(f.in / 6);
   return uniform(-bound, bound);
@@ -68,14 +76,16 @@ constexpr initial_values he_uniform(const fans& f) {
 
 namespace detail {
 
-/// A number that depends on a name alone (FNV-1a, 64 bits).
+/// Returns a hash of a name (FNV-1a, 64 bits).
 constexpr std::int64_t hash(std::string_view name) {
   std::uint64_t h = 0xcbf29ce484222325u;
   for (char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return static_cast<std::int64_t>(h);
 }
 
-/// Errors    S195 the type has no random numbers
+/// Emits the initial value of one parameter.
+///
+/// Errors    S116 dynamic extent missing, S195 random numbers for a type that is not floating point
 constexpr value_id emit_initial(builder& b, value_id key, std::string_view path,
                                 const tensor_type& type, const initial_values& v) {
   for (auto e : type.shape)
@@ -106,7 +116,8 @@ constexpr value_id emit_initial(builder& b, value_id key, std::string_view path,
 
 }  // namespace detail
 
-/// Initial values of all tensors of a tree (unbound, as for `input`), as a tree like it:
+/// Returns initial values of all tensors of a tree (unbound, as for `input`), as a tree of the same
+/// type:
 ///
 /// ```cpp
 /// trace([&](auto key) { return output("params", nn::initialize(key, spec, rule)); },
@@ -117,11 +128,11 @@ constexpr value_id emit_initial(builder& b, value_id key, std::string_view path,
 /// };
 /// ```
 ///
-/// The values of a tensor depend on the key, on its path ("layers.3.mlp.up"), type and rule, not on
-/// other tensors, and not on the mesh.
+/// The values of a tensor depend on the key and on its path ("layers.3.mlp.up"), type and rule, but
+/// not on other tensors or on the mesh.
 ///
-/// Errors    S123 the key is not a rank-0 tensor of i64, S195 random numbers of a type that has
-///           none, S116 dynamic extent missing
+/// Errors    S123 the key is not a rank-0 tensor of i64, S195 random numbers for a type that is not
+///           floating point, S116 dynamic extent missing
 template <Tensor Key, Tree Params, class Rule>
 constexpr Params initialize(const Key& key, const Params& spec, const Rule& rule) {
   constexpr auto check = [](failure& error, const tensor_type* t) {

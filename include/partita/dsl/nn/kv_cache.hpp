@@ -1,4 +1,4 @@
-/// Keys and values of the positions so far, for generating text one position at a time.
+/// A cache of keys and values of earlier positions, for generating text one position at a time.
 #pragma once
 
 #include <partita/dsl/nn/attention.hpp>
@@ -6,8 +6,8 @@
 
 namespace partita::nn {
 
-/// Room for the keys and values of `length` positions; a tree, which loops can carry. What is not
-/// filled yet must be finite, such as 0.
+/// Keys and values of up to `length` positions. It is a tree, which loops can carry. Unused
+/// positions must hold finite numbers, such as 0.
 ///
 /// Shapes    keys (batch, length, heads, k), values (batch, length, heads, v)
 template <Tensor Keys, Tensor Values = Keys>
@@ -17,7 +17,7 @@ struct kv_cache {
 
 namespace detail {
 
-/// `block` written into `all` (batch, length, heads, k) from a position on.
+/// Writes `block` into `all` (batch, length, heads, k) from a position on.
 template <Tensor All, Tensor Block, class Position>
 constexpr auto write_at(const All& all, const Block& block, const Position& position) {
   if constexpr (Number<Position>) {
@@ -34,9 +34,8 @@ constexpr auto write_at(const All& all, const Block& block, const Position& posi
 
 }  // namespace detail
 
-/// The cache with keys and values of new positions, the first of which is `position`. (There is
-/// no room beyond the end: a block that reaches over it is written before it, as
-/// dynamic_update_slice does.)
+/// Writes keys and values of new positions, starting at `position`, and returns the cache. (A block
+/// that reaches past the end is moved back to fit, as dynamic_update_slice does.)
 ///
 /// Shapes    keys (batch, new, heads, k), values (batch, new, heads, v); position: a number or an
 ///           integer scalar
@@ -48,8 +47,8 @@ requires(Tensor<Position> || Number<Position>)  //
           detail::write_at(cache.values, values, position)};
 }
 
-/// Attention to the filled part of a cache: the first query stands at `position` and sees the
-/// positions 0 to `position`, the next one also the one after it.
+/// Computes attention to the used part of a cache. The first query is at `position` and attends to
+/// positions 0 to `position`; each later query attends to one more.
 ///
 ///     for_loop(0, length, [&](auto i, auto carried) {
 ///       ...

@@ -6,17 +6,18 @@
 
 namespace partita::nn {
 
+/// Options of cross_entropy.
 struct cross_entropy_options {
-  /// This share of the target's probability is spread over all classes.
+  /// Share of the target's probability that is spread over all classes.
   double label_smoothing = 0;
   /// Factor of the mean square of log(sum(exp(logits))), which keeps logits from drifting.
   double z_loss = 0;
 };
 
-/// Mean over all positions of -log softmax(logits)[target].
+/// Returns the mean over all positions of -log softmax(logits)[target].
 ///
 /// Shapes    logits (..., classes), targets (...) of an integer type -> ()
-/// Errors    S120 targets are not integers, S103 they have other extents than the logits
+/// Errors    S120 targets are not integers, S103 targets and logits differ in extents
 /// Source    label smoothing: Szegedy et al., arXiv:1512.00567, section 7; z loss: Chowdhery et
 ///           al., arXiv:2204.02311, section 5
 template <Tensor Logits, Tensor Targets>
@@ -50,8 +51,8 @@ constexpr auto cross_entropy(const Logits& logits, const Targets& targets,
   }
 }
 
-/// Mean over all elements of -t log(p) - (1 - t) log(1 - p), where p = 1 / (1 + exp(-logit)) and t
-/// is the target, in [0, 1].
+/// Returns the mean over all elements of -t log(p) - (1 - t) log(1 - p), where p = 1 / (1 +
+/// exp(-logit)) and t in [0, 1] is the target.
 ///
 /// Shapes    logits and targets of one shape -> ()
 template <Tensor Logits, Tensor Targets>
@@ -60,7 +61,7 @@ constexpr auto binary_cross_entropy(const Logits& logits, const Targets& targets
   return mean(maximum(logits, 0) - logits * targets + log1p(exp(-abs(logits))));
 }
 
-/// Mean over all elements of (x - y)^2.
+/// Returns the mean over all elements of (x - y)^2.
 ///
 /// Shapes    x and y of one shape -> ()
 template <Tensor X, Tensor Y>

@@ -9,7 +9,7 @@
 
 namespace partita::nn {
 
-/// (x - mean) / sqrt(variance + epsilon) * scale + bias along the last dimension.
+/// Returns (x - mean) / sqrt(variance + epsilon) * scale + bias along the last dimension.
 ///
 /// Shapes    x (..., d), scale (d), bias (d) -> (..., d)
 /// Errors    S103 scale or bias does not broadcast
@@ -27,7 +27,7 @@ constexpr auto layer_norm(const X& x, const Scale& scale, const Bias& bias, doub
   }
 }
 
-/// x / sqrt(mean(x^2) + epsilon) * scale along the last dimension.
+/// Returns x / sqrt(mean(x^2) + epsilon) * scale along the last dimension.
 ///
 /// Shapes    x (..., d), scale (d) -> (..., d)
 /// Errors    S103 the scale does not broadcast
@@ -43,6 +43,8 @@ constexpr auto rms_norm(const X& x, const Scale& scale, double epsilon = 1e-6) {
 }
 
 namespace detail {
+/// Checks that the groups divide the channels.
+///
 /// Errors    S192
 template <std::int64_t Groups>
 constexpr auto check_groups = [](failure& error, const tensor_type* t) {
@@ -54,8 +56,8 @@ constexpr auto check_groups = [](failure& error, const tensor_type* t) {
                  " of ", t[0], ", which has size ", s[s.rank - 1]);
 };
 
-/// Means over all of (n, spatial..., groups, c) but n and groups, which broadcast:
-/// (n, 1..., groups, 1).
+/// Returns means over all dimensions of (n, spatial..., groups, c) but n and groups, as (n, 1...,
+/// groups, 1), which broadcasts.
 template <Tensor X>
 constexpr auto mean_of_groups(const X& x) {
   constexpr int spatial = X::rank - 3;
@@ -67,9 +69,9 @@ constexpr auto mean_of_groups(const X& x) {
 }
 }  // namespace detail
 
-/// (x - mean) / sqrt(variance + epsilon) * scale + bias, with mean and variance over the positions
-/// and the channels of each group: `group_norm<32>(x, scale, bias)`. With one group per channel, an
-/// instance norm.
+/// Returns (x - mean) / sqrt(variance + epsilon) * scale + bias, with mean and variance over the
+/// positions and the channels of each group: `group_norm<32>(x, scale, bias)`. With one group per
+/// channel, it is an instance norm.
 ///
 /// Shapes    x (n, spatial..., c), scale (c), bias (c) -> (n, spatial..., c); Groups divides c
 /// Errors    S192 the groups do not divide the channels, S103 scale or bias does not broadcast

@@ -7,12 +7,14 @@
 
 namespace partita::nn {
 
-/// Which elements of a vector of k are turned together: 2i and 2i + 1, or i and i + k / 2.
+/// Pairs of elements of a vector of k that are rotated together: 2i and 2i + 1, or i and i + k / 2.
 enum class rotary_pairs : std::uint8_t { interleaved, halves };
 
 namespace detail {
 
-/// Errors    S191
+/// Checks rank, size and element type of the vectors.
+///
+/// Errors    S104, S191
 constexpr auto check_rotary = [](failure& error, const tensor_type* t) {
   const shape& s = t[0].shape;
   if (s.rank < 3)
@@ -24,7 +26,7 @@ constexpr auto check_rotary = [](failure& error, const tensor_type* t) {
     error.record("S104", "rotary: element type ", name_of(t[0].element), " is not floating point");
 };
 
-/// The positions that `where` says: a tensor of them, or first, first + 1, ...
+/// Returns the positions that `where` describes: a tensor of them, or first, first + 1, ...
 template <Tensor X, class Where>
 constexpr auto positions_of(const X& x, const Where& where) {
   using real = wide<X>;
@@ -37,7 +39,7 @@ constexpr auto positions_of(const X& x, const Where& where) {
     return convert<real>(where);
 }
 
-/// x with each pair turned by its angle; cosines and sines broadcast against (..., s, h, k / 2).
+/// Rotates each pair of x by its angle; cosines and sines broadcast against (..., s, h, k / 2).
 template <rotary_pairs Pairs, Tensor X, Tensor A>
 constexpr auto turn(const X& x, const A& cosine, const A& sine) {
   constexpr int last = X::rank - 1;
@@ -59,14 +61,14 @@ constexpr auto turn(const X& x, const A& cosine, const A& sine) {
 
 }  // namespace detail
 
-/// x with its pairs of elements turned by position * base^(-2i / k), i = 0, ..., k / 2 - 1, so that
+/// Rotates pairs of elements of x by position * base^(-2i / k), i = 0, ..., k / 2 - 1, so that
 /// products of queries and keys depend on the distance of their positions:
 ///
 ///     rotary<rotary_pairs::halves>(q, 0)          // positions 0, 1, ...
 ///     rotary<rotary_pairs::halves>(q, position)   // position, position + 1, ...; or a tensor of
 ///                                                 // all positions
 ///
-/// Angles are computed in binary64 for f64, in binary32 for the others.
+/// Angles are computed in binary64 for f64, and in binary32 for other types.
 ///
 /// Shapes    x (..., positions, heads, k), k even; where: a number, an integer scalar, or integers
 ///           (positions) or (..., positions) -> (..., positions, heads, k)

@@ -5,8 +5,8 @@
 
 namespace partita::prove_detail {
 
-/// What an associative op made of tuples of elements (a fold, an argmax): its results are numbered.
-/// (Result 0 is what a collection is found by.)
+/// The result of an associative op on tuples of elements (a fold, an argmax), whose results are
+/// numbered. (Result 0 identifies a collection.)
 struct collection {
   fingerprint whole;
   vec<element> members;
@@ -16,22 +16,22 @@ struct collection {
   }
 };
 
-/// How a loop of the source looked when nothing that it carries could be told apart any more: what
-/// each class of carried elements became in one more round, and what it is behind the loop.
+/// The final state of a source loop, when its carried elements cannot be distinguished any further:
+/// the value of each class of carried elements after one more round, and after the loop.
 struct loop_classes {
   facts<fingerprint> after, behind;
 };
 
 /// Elements in their normal forms. Equal fingerprints mean equal formulas.
 ///
-/// Law       sums and products: as of real numbers, or of integers that wrap; max, min, and, or,
-///           xor in any order and grouping; choices by the same flag or index are one; an integer
-///           that is shifted, clamped and compared decides as it does itself
+/// Law       sums and products: as real numbers, or as integers that wrap; max, min, and, or, xor
+///           in any order and grouping; choices by the same flag or index are merged; a shifted,
+///           clamped and compared integer makes the same choices as the integer itself
 class algebra : public group_algebra {
  public:
   facts<collection> collections;
   facts<loop_classes> loops;     ///< by their conditions
-  std::int64_t never_equal = 0;  ///< how many formulas there are that nothing else is equal to
+  std::int64_t never_equal = 0;  ///< number of formulas that equal nothing else
 
   constexpr element compare(ops::direction how, dtype t, const element& x, const element& y) {
     using enum ops::direction;
@@ -67,7 +67,7 @@ class algebra : public group_algebra {
     const bool same_bits = is_integer(from) && is_integer(to) && size_of(from) == size_of(to);
     return same_bits ? with_bits_of(x, from, to) : function(def<op::convert>.id, from, to, {x});
   }
-  /// Of a type that reads the same bits as another number. (Where it lies is not told.)
+  /// An element of a type that interprets the bits of another number. (Its range is unknown.)
   constexpr element with_bits_of(const element& x, dtype from, dtype to) {
     const fingerprint of = drawing(0x5b).add(static_cast<int>(to)).add(x.of).drawn();
     if (log != nullptr) log->add(of, {origin::function, "convert", {}, {x}});
@@ -109,7 +109,7 @@ class algebra : public group_algebra {
         left);
   }
   static constexpr int most_pairs = 512;
-  /// Of what is no choice.
+  /// For elements that are not choices.
   constexpr element ge_plain(dtype t, const element& x, const element& y) {
     if (x.known && y.known) return integer(dtype::boolean, less(t, x, y) ? 0 : 1);
     if (x == y) return integer(dtype::boolean, 1);
@@ -133,7 +133,7 @@ class algebra : public group_algebra {
   constexpr element compare_reals(ops::direction how, dtype t, const element& x, const element& y) {
     if (x.known && y.known && is_of_type(t, real_of(x)) && is_of_type(t, real_of(y)))
       return compare_numbers(how, real_of(x), real_of(y));
-    // (A number that its type would round decides nothing.)
+    // (A number that its type would round is not used for choices.)
     if (has_numbers(x) && y.known)
       return map(x, [&](const element& i) { return compare_reals(how, t, i, y); });
     if (has_numbers(y) && x.known)
@@ -142,7 +142,7 @@ class algebra : public group_algebra {
     return function(def<op::compare>.id, t, dtype::boolean, {turned ? y : x, turned ? x : y},
                     static_cast<std::uint64_t>(how));
   }
-  /// Is it a choice of numbers?
+  /// True for a choice between numbers.
   constexpr bool has_numbers(const element& x) const {
     const choice* c = choice_of(x);
     if (c == nullptr) return false;

@@ -5,7 +5,7 @@
 
 namespace partita::prove_detail {
 
-/// As of real numbers, or of integers that wrap.
+/// Sums and products of real numbers, or of integers that wrap.
 class arithmetic_algebra : public exponential_algebra {
  public:
   constexpr element sum(dtype t, const element& x, const element& y) {
@@ -64,7 +64,7 @@ class arithmetic_algebra : public exponential_algebra {
     if (log != nullptr) log->add(made.of, {origin::function, "divide", {}, {x, y}});
     return made;
   }
-  /// Of numbers that are integers, of floating-point types, too: it has the sign of the dividend.
+  /// The remainder of integers, including those of floating types: it has the sign of the dividend.
   constexpr element remainder(dtype t, const element& x, const element& y) {
     const auto other = [&] { return function(def<op::remainder>.id, t, t, {x, y}); };
     if (!x.known || !y.known || t == dtype::u64 || t == dtype::boolean) return other();

@@ -1,4 +1,4 @@
-/// Choices of elements, by flags or by where an index lies: decision diagrams.
+/// Choices of elements, by flags or by the range of an index: decision diagrams.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,21 @@
 
 namespace partita::prove_detail {
 
-/// What a choice depends on: a flag, or where an integer lies.
+/// The condition of a choice: a flag, or the range of an integer.
 struct decider {
   fingerprint of;
   bool is_flag = false;
 
   friend constexpr bool operator==(const decider&, const decider&) = default;
-  /// What stands for "the decider is `from` or more".
+  /// The formula of "the decider is at least `from`".
   constexpr fingerprint reaches(std::int64_t from) const {
     return is_flag ? of : drawing(0x7ea).add(of).add(from).drawn();
   }
-  /// One of 64 bits.
+  /// One of 64 bits for this decider.
   constexpr std::uint64_t bit() const { return std::uint64_t{1} << (of.a & 63); }
 };
 
-/// values[0] below from[0], values[1] from there to below from[1], ... (a decision diagram).
+/// A decision diagram: values[0] below from[0], values[1] from there to below from[1], ...
 struct choice {
   decider by;
   vec<std::int64_t> from;
@@ -29,25 +29,25 @@ struct choice {
   std::uint64_t mentions = 0;  ///< bits of all deciders in it
 };
 
-/// Choices by the same flag or index are one.
+/// Choices between elements, where choices by the same flag or index are merged.
 class choice_algebra {
  public:
-  std::int64_t steps = 0;  ///< that were taken
+  std::int64_t steps = 0;  ///< number of steps
   std::int64_t most_steps = INT64_MAX;
-  bool cut_short = false;        ///< some choices were too large: equal ones may look different
-  formula_words* log = nullptr;  ///< if set, it is told how formulas come to be
-  bool at_numbers = false;       ///< inputs are numbers, and what functions make of these, too
+  bool cut_short = false;        ///< true if some choices were too large to normalize
+  formula_words* log = nullptr;  ///< if set, it records the origins of formulas
+  bool at_numbers = false;       ///< true if inputs, and results of functions, are numbers
 
   constexpr bool is_over() const { return steps > most_steps; }
 
-  /// Of `values`, by where the decider lies. (Equal neighbours are joined; what values have of the
-  /// same decider inside of them becomes part of it.)
+  /// Chooses among `values` by the range of the decider. Equal neighbours are joined; nested
+  /// choices by the same decider are merged.
   constexpr element choose(const decider& by, const vec<std::int64_t>& from,
                            const vec<element>& values) {
     int left = most_splits;
     return choose(by, from, values, left);
   }
-  /// `left`: how many choices may still be looked at; then they stay what they are.
+  /// `left`: the number of choices that may still be visited; the others stay unchanged.
   constexpr element choose(const decider& by, const vec<std::int64_t>& from,
                            const vec<element>& values, int& left) {
     choice c{by, {}, {}, by.bit()};
@@ -70,17 +70,17 @@ class choice_algebra {
   constexpr element negated(const element& x) {
     return select(x, integer(dtype::boolean, 0), integer(dtype::boolean, 1));
   }
-  /// A flag of which nothing is known.
+  /// An unknown flag.
   constexpr element flag(const fingerprint& of) {
     const decider by{of, true};
     if (choices_of(dtype::boolean).find(of) != nullptr) return formula(dtype::boolean, of);
-    steps += 4;  // (as much memory as four of other formulas)
+    steps += 4;  // (as much memory as four other formulas)
     choice c{by, {1}, {integer(dtype::boolean, 0), integer(dtype::boolean, 1)}, by.bit()};
     choices_of(dtype::boolean).add(of, static_cast<choice&&>(c));
     return formula(dtype::boolean, of);
   }
-  /// f(x), which for a choice is that of f(each value). f takes no choice then, if it is not too
-  /// large.
+  /// f(x); for a choice, f is applied to each value. The argument of f is then never a choice
+  /// unless it is too large.
   template <class F>
   constexpr element map(const element& x, const F& f) {
     int left = most_splits;
@@ -90,14 +90,14 @@ class choice_algebra {
  protected:
   static constexpr int most_splits = 512;
 
-  /// May one more choice be looked at?
+  /// Counts a choice. False if the limit is reached.
   constexpr bool goes_on(int& left) {
     if (--left > 0) return true;
     cut_short = true;
     return false;
   }
 
-  /// A value where the decider lies in [low, high).
+  /// Appends the value for deciders in [low, high).
   constexpr void append(choice& c, std::int64_t low, std::int64_t high, const element& v,
                         int& left) {
     vec<std::int64_t> from;
@@ -107,7 +107,7 @@ class choice_algebra {
       put(c, begin, restricted(v, c.by, begin, end, left));
     }
   }
-  /// Where x changes with a decider between `low` and `high`, in order.
+  /// The points between `low` and `high`, in order, where x changes with a decider.
   constexpr void find_places(const element& x, const decider& by, std::int64_t low,
                              std::int64_t high, vec<std::int64_t>& from, int& left) {
     const choice* c = choice_of(x);
@@ -117,7 +117,7 @@ class choice_algebra {
         if (at > low && lies_below(at, high)) insert(from, at);
     for (const element& each : c->values) find_places(each, by, low, high, from, left);
   }
-  /// (INT64_MAX: an interval that has no end.)
+  /// (INT64_MAX: the interval is unbounded.)
   static constexpr bool lies_below(std::int64_t at, std::int64_t high) {
     return at < high || high == INT64_MAX;
   }
@@ -153,7 +153,7 @@ class choice_algebra {
   constexpr const choice* choice_of(const element& x) const {
     return x.known ? nullptr : choices_[static_cast<std::size_t>(x.type)].find(x.of);
   }
-  /// x, if the decider lies in [low, high).
+  /// x, given that the decider is in [low, high).
   constexpr element restricted(const element& x, const decider& by, std::int64_t low,
                                std::int64_t high, int& left) {
     const choice* found = choice_of(x);

@@ -11,22 +11,22 @@
 
 namespace partita::prove_detail {
 
-/// One element of a tensor: a formula, and if it is a number, which (as `constant` stores it).
+/// One element of a tensor: a formula, and if it is a number, its value (as `constant` stores it).
 ///
-/// Formulas of all floating-point types are of real numbers, and their type is f64. Those of
-/// integers are of integers, and stand for what they are worth in the element's type, as it wraps:
-/// what is known of a formula in one type need not be true in another.
+/// Formulas of all floating types are over the real numbers, with type f64. Formulas of integers
+/// are over integers, and represent the wrapped value in the element's type: knowledge about a
+/// formula in one type need not hold in another.
 struct element {
   fingerprint of;
   std::int64_t number = 0;
   dtype type = dtype::f64;
   bool known = false;
-  std::int16_t terms = 0;  ///< with exponentials, if it is a sum of a few of them: exponentials.hpp
+  std::int16_t terms = 0;  ///< number of exponentials in a short sum; see exponentials.hpp
 
   friend constexpr bool operator==(const element& x, const element& y) { return x.of == y.of; }
 };
 
-/// An integer of a type, wrapped as it wraps.
+/// An integer, wrapped to its type.
 constexpr std::int64_t wrapped(dtype t, std::int64_t n) {
   if (t == dtype::boolean) return n != 0 ? 1 : 0;
   const int unused = 64 - 8 * static_cast<int>(size_of(t));
@@ -42,7 +42,7 @@ constexpr element integer(dtype t, std::int64_t n) {
   return {t == dtype::u64 ? field::natural(static_cast<std::uint64_t>(w)) : field::integer(w), w, t,
           true};
 }
-/// What the attribute of a constant says.
+/// The number in the attribute of a constant.
 constexpr element number_of_bits(dtype t, std::int64_t bits) {
   return is_floating(t) ? real(std::bit_cast<double>(bits)) : integer(t, bits);
 }
@@ -55,13 +55,13 @@ constexpr element formula(dtype t, const fingerprint& f) {
   return {f, 0, is_floating(t) ? dtype::f64 : t, false};
 }
 
-/// Is x * y, of real numbers, the double that came out? (Of infinities and NaN, it is.)
+/// True if s is exactly x * y. (True for infinities and NaN.)
 constexpr bool exact_product(double x, double y, double s) {
   if (!is_finite(s)) return !is_finite(x) || !is_finite(y);
   return field::real(s) == field::product(field::real(x), field::real(y));
 }
 
-/// Is a real number one of a floating-point type?
+/// True if a floating type contains a real number.
 constexpr bool is_of_type(dtype t, double v) {
   if (!is_finite(v) || t == dtype::f64) return true;
   const auto single = static_cast<float>(v);
@@ -69,7 +69,7 @@ constexpr bool is_of_type(dtype t, double v) {
   if (t == dtype::f16) return static_cast<double>(static_cast<float>(f16(single))) == v;
   return t == dtype::f32 && static_cast<double>(single) == v;
 }
-/// Has a floating-point type all numbers of another one?
+/// True if a floating type contains all numbers of another one.
 constexpr bool has_all_of(dtype wide, dtype narrow) {
   return wide == narrow || wide == dtype::f64 ||
          (wide == dtype::f32 && (narrow == dtype::bf16 || narrow == dtype::f16));

@@ -1,4 +1,4 @@
-/// Ops that go element by element.
+/// Elementwise ops.
 #pragma once
 
 #include <partita/prove/elements/tensors.hpp>
@@ -79,12 +79,13 @@ class elementwise_elements {
     for (const element& each : x_) known = known && each.known;
     return known;
   }
-  /// At numbers, any function is one that gives quarters: always the same one of the same numbers.
+  /// For numbers as inputs, any function returns quarters, always the same one for the same
+  /// arguments.
   constexpr element some_number(drawing d) const {
     for (const element& each : x_) d.add(each.of);
     return real(0.25 * static_cast<double>(1 + d.drawn().a % 32));
   }
-  /// Functions of numbers that are exact.
+  /// Evaluates functions of numbers whose results are exact.
   constexpr bool fold_number(const element& x, element& made) const {
     if (is_floating(t_)) return fold_real(real_of(x), made);
     const std::int64_t n = x.number;

@@ -1,4 +1,4 @@
-/// Devices, their pieces, and what collectives make of these.
+/// Devices, their shards, and collectives.
 #pragma once
 
 #include <partita/prove/elements/tensors.hpp>
@@ -22,14 +22,14 @@ class devices {
   constexpr std::int64_t moved(std::int64_t device, int axis, std::int64_t to) const {
     return device + (to - along(axis, device)) * step_[axis];
   }
-  /// The number of a device's piece along a dimension.
+  /// The number of a device's shard along a dimension.
   constexpr std::int64_t piece(const layout& l, int dim, std::int64_t device) const {
     std::int64_t n = 0;
     for (const auto& e : l)
       if (e.dim == dim) n = n * mesh_.size(e.axis) + along(e.axis, device);
     return n;
   }
-  /// The device that differs along the axes of a dimension only and has piece `n`.
+  /// The device with shard `n` that differs only along the axes of a dimension.
   constexpr std::int64_t with_piece(const layout& l, int dim, std::int64_t n,
                                     std::int64_t device) const {
     for (int i = l.count; i-- > 0;) {
@@ -40,7 +40,7 @@ class devices {
     }
     return device;
   }
-  /// Where an element of a piece stands in the whole tensor.
+  /// The position of a shard's element in the global tensor.
   constexpr place whole(const layout& l, const shape& piece_shape, place i,
                         std::int64_t device) const {
     for (int d = 0; d < piece_shape.rank; ++d) i[d] += piece(l, d, device) * piece_shape[d];
@@ -52,7 +52,7 @@ class devices {
   std::int64_t step_[max_axes] = {}, count_ = 1;
 };
 
-/// What a collective makes, by its definition.
+/// The result of a collective, by its definition.
 class exchanged {
  public:
   constexpr exchanged(algebra& a, const devices& on, const collective& what, const tensors& from,
@@ -112,7 +112,7 @@ class exchanged {
     for (std::int64_t k = 0; k < members; ++k) all.push_back(read(i, member(k, device)));
     return a_.combined(what_.combine, from_.type.element, all);
   }
-  /// Number `k` of a device's group.
+  /// Member `k` of a device's group.
   constexpr std::int64_t member(std::int64_t k, std::int64_t device) const {
     for (int i = what_.axes.count; i-- > 0;) {
       const int axis = what_.axes[i].axis;

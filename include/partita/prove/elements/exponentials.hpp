@@ -1,4 +1,4 @@
-/// Sums of exponentials: what `exp(x) exp(y) = exp(x + y)` makes of them.
+/// Sums of exponentials, with the law `exp(x) exp(y) = exp(x + y)`.
 #pragma once
 
 #include <partita/prove/elements/integers.hpp>
@@ -9,28 +9,27 @@ namespace partita::prove_detail {
 struct exponential_term {
   fingerprint factor, of;
 
-  /// What stands for exp(of) in formulas.
+  /// The variable that represents exp(of) in formulas.
   static constexpr fingerprint power(const fingerprint& of) {
     return of == fingerprint{} ? fingerprint{1, 1} : drawing(def<op::exp>.id).add(of).drawn();
   }
   constexpr fingerprint worth() const { return field::product(factor, power(of)); }
 };
 
-/// Real numbers that are sums of a few exponentials, each times a factor. How they came to be is
-/// kept; the terms are written down where two of them are multiplied.
+/// Real numbers that are sums of a few exponentials with factors. Their origin is stored, and the
+/// terms are expanded when two of them are multiplied.
 ///
-/// Law       what stands for exp(x) is a variable of its own, as any function's result is, and to
-///           put the one of x + y for the product of those of x and y is an equality of real
-///           numbers: so formulas that are equal are equal as real numbers, however much of them is
-///           written as terms
+/// Law       The representation of exp(x) is a variable, like any function's result. Replacing the
+///           product of those of x and y by that of x + y is an equality of real numbers. Equal
+///           formulas are therefore equal as real numbers, however many terms are expanded.
 class exponential_algebra : public integer_algebra {
  public:
-  /// Are products of exponentials those of sums? (Of large sums they are not: then formulas may
-  /// differ that are equal where none are.)
+  /// True if products of exponentials are turned into exponentials of sums. (Not for large sums:
+  /// then equal formulas may look different.)
   bool joins_exponentials = true;
-  bool has_products = false;  ///< there were such products
+  bool has_products = false;  ///< true if there were such products
 
-  /// exp(x), as a type rounds it: for each, the exponent has another factor, that was drawn.
+  /// exp(x) in the precision of a type: each precision has a random factor in the exponent.
   constexpr element exponential(dtype t, const element& x) {
     if (x.known && x == real(-__builtin_inf())) return real(0);
     if (x.of == fingerprint{}) return real(1);
@@ -47,11 +46,11 @@ class exponential_algebra : public integer_algebra {
     const auto of = [](const element& each) { return each.terms == 0 ? 1 : each.terms; };
     note(sum, of(x) + of(y), {composition::sum, x.of, y.of});
   }
-  /// x times what has none.
+  /// Records x times a formula without exponentials.
   constexpr void note_scaled(element& product, const element& x, const fingerprint& by) {
     if (x.terms > 0) note(product, x.terms, {composition::scaled, x.of, by});
   }
-  /// x y, where both have exponentials; a product of large sums is one formula.
+  /// x y, where both have exponentials. A product of large sums is a single formula.
   constexpr element multiplied(dtype t, const element& x, const element& y) {
     vec<exponential_term> all;
     int left = most_looked_at;
@@ -78,7 +77,7 @@ class exponential_algebra : public integer_algebra {
   }
 
  private:
-  /// At numbers, exp(x) is 2^(4 x): so exp(x + y) = exp(x) exp(y) holds exactly.
+  /// For numbers as inputs, exp(x) is 2^(4 x), so that exp(x + y) = exp(x) exp(y) holds exactly.
   static constexpr bool is_power_of_two(double exponent, element& made) {
     if (!(exponent > -400 && exponent < 400)) return false;
     const auto n = static_cast<std::int64_t>(exponent);
@@ -87,7 +86,8 @@ class exponential_algebra : public integer_algebra {
     return true;
   }
   static constexpr int most_terms = 256, most_looked_at = 4 * most_terms;
-  /// exp(x), x + y, x times y, which has no exponentials, or x y, where both have some.
+  /// The origin of a sum of exponentials: exp(x), x + y, x times y without exponentials, or x y
+  /// where both have some.
   struct composition {
     enum kind : std::uint8_t { power, sum, scaled, product };
     kind how = power;
@@ -105,8 +105,8 @@ class exponential_algebra : public integer_algebra {
     made.terms = static_cast<std::int16_t>(terms);
     compositions_.add(made.of, how);
   }
-  /// `left`: how many formulas may still be looked at. (A formula may be made of itself: `x` of
-  /// `x + (e - e)`.)
+  /// `left`: the number of formulas that may still be visited. (A formula may contain itself, as
+  /// `x` in `x + (e - e)`.)
   constexpr void add_terms(const fingerprint& x, const fingerprint& factor,
                            vec<exponential_term>& terms, int& left) const {
     if (--left <= 0) return;

@@ -1,4 +1,4 @@
-/// Numbers that stand for formulas: what they are worth at a place that was drawn once.
+/// Numbers that represent formulas: their values at a random point.
 #pragma once
 
 #include <bit>
@@ -8,10 +8,10 @@
 
 namespace partita::prove_detail {
 
-/// A formula of sums and products, by its values in the two fields of integers modulo 2^61 - 1 and
-/// 2^62 - 57, where each variable is a number that was drawn. Equal formulas have equal ones,
-/// whatever the order of sums and products, and factors moved into sums; of others both agree by
-/// chance alone, in one of 10^30 cases.
+/// A formula of sums and products, represented by its values in the two fields of integers modulo
+/// 2^61 - 1 and 2^62 - 57, where each variable is a random number. Equal formulas have equal
+/// values, whatever the order of sums and products, with factors distributed or not. Different
+/// formulas have equal values in both fields with probability 10^-30.
 ///
 /// Source    Schwartz, Fast probabilistic algorithms for verification of polynomial identities,
 ///           1980; Gulwani and Necula, Discovering affine equalities using random interpretation,
@@ -64,7 +64,7 @@ constexpr fingerprint power(fingerprint x, std::uint64_t n_p, std::uint64_t n_q)
     if (n_q % 2 == 1) r.b = product_q(r.b, y.b);
   return r;
 }
-/// 1 / x, for x that is not 0.
+/// 1 / x, for x other than 0.
 constexpr fingerprint inverse(const fingerprint& x) { return power(x, p - 2, q - 2); }
 
 constexpr fingerprint natural(std::uint64_t n) { return {n % p, n % q}; }
@@ -75,7 +75,7 @@ constexpr fingerprint integer(std::int64_t n) {
 
 }  // namespace field
 
-/// Draws a number for what is told to it, always the same.
+/// Draws a random number from its arguments, always the same one.
 class drawing {
  public:
   constexpr explicit drawing(std::uint64_t what) { add(what); }
@@ -101,7 +101,7 @@ class drawing {
 };
 
 namespace field {
-/// Finite numbers exactly; others are drawn.
+/// Finite numbers exactly; random values for others.
 constexpr fingerprint real(double v) {
   const auto bits = std::bit_cast<std::uint64_t>(v);
   const auto exponent = static_cast<int>(bits >> 52 & 0x7ff);
@@ -118,11 +118,11 @@ constexpr fingerprint real(double v) {
 }
 }  // namespace field
 
-/// What is known of formulas, by their fingerprints: the first that was said of each.
+/// Facts about formulas, by fingerprint: the first one recorded for each.
 template <class Fact>
 class facts {
  public:
-  /// Not to be kept where facts are added.
+  /// The pointer is invalid after facts are added.
   constexpr const Fact* find(const fingerprint& of) const {
     const int i = places_.find(hash_of(of.a), [&](int k) { return keys_[k] == of; });
     return i < 0 ? nullptr : &list_[i];
@@ -133,7 +133,7 @@ class facts {
     list_.push_back(static_cast<Fact&&>(fact));
     places_.insert(static_cast<int>(keys_.size()) - 1, [&](int k) { return hash_of(keys_[k].a); });
   }
-  /// In place of what is known.
+  /// Replaces the fact.
   constexpr void put(const fingerprint& of, Fact fact) {
     const int i = places_.find(hash_of(of.a), [&](int k) { return keys_[k] == of; });
     if (i < 0) return add(of, static_cast<Fact&&>(fact));

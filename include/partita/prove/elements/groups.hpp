@@ -6,7 +6,7 @@
 
 namespace partita::prove_detail {
 
-/// Operands of an associative and commutative op, each once, by fingerprint.
+/// The distinct operands of an associative and commutative op, by fingerprint.
 struct operand_group {
   std::uint64_t op = 0;
   dtype type = dtype::f32;
@@ -15,7 +15,7 @@ struct operand_group {
 
 class group_algebra : public arithmetic_algebra {
  public:
-  /// Of all of them, by the op that combines two.
+  /// Combines all elements by the op of a combiner.
   constexpr element combined(combiner how, dtype t, vec<element> all) {
     if (how != combiner::add && how != combiner::multiply)
       return group(combining_op(how).id, t, static_cast<vec<element>&&>(all));
@@ -79,8 +79,8 @@ class group_algebra : public arithmetic_algebra {
   static constexpr bool is_extreme(const operand_group& g) {
     return g.op == def<op::maximum>.id || g.op == def<op::minimum>.id;
   }
-  /// A least one is no more than any member can be, so members count no further than there: which
-  /// numbers a choice has beyond, and what lies beyond, does not matter.
+  /// A maximum is at least the lower bound of each member, so members matter only above the largest
+  /// of these bounds (a minimum: below the smallest upper bound). Clamps the members to it.
   constexpr void bound_members(operand_group& g, element& number) {
     const bool most = g.op == def<op::maximum>.id;
     for (const element& each : g.members) {
@@ -97,7 +97,7 @@ class group_algebra : public arithmetic_algebra {
     for (const element& each : members)
       gather_members(g, bounded_by(g.op, g.type, each, number.number), number);
   }
-  /// Where an extreme of integers lies.
+  /// The range of a maximum or minimum of integers.
   constexpr interval range_of_members(const operand_group& g) {
     const bool most = g.op == def<op::maximum>.id;
     const auto join = [&](std::int64_t& x, std::int64_t y) { x = (x < y) == most ? y : x; };
@@ -110,7 +110,7 @@ class group_algebra : public arithmetic_algebra {
     }
     return all;
   }
-  /// Is x the max (or min) of something and a number?
+  /// True if x is the max (or min) of something and a number.
   constexpr bool is_clamped(const operand_group& g, const element& x, element& base,
                             element& bound) const {
     if (!is_extreme(g)) return false;
@@ -124,7 +124,7 @@ class group_algebra : public arithmetic_algebra {
     bound = integer(g.type, most ? b->least : b->greatest);
     return true;
   }
-  /// Of two numbers.
+  /// Combines two numbers.
   static constexpr element joined(const operand_group& g, const element& x, const element& y) {
     if (g.op == def<op::logical_and>.id) return integer(g.type, x.number & y.number);
     if (g.op == def<op::logical_or>.id) return integer(g.type, x.number | y.number);
@@ -134,7 +134,7 @@ class group_algebra : public arithmetic_algebra {
     if (is_floating(g.type) && !(real_of(y) == real_of(y))) return y;
     return x_less == (g.op == def<op::maximum>.id) ? y : x;
   }
-  /// By fingerprint, equal ones once; two equal ones of an xor are none.
+  /// Sorts by fingerprint and removes duplicates; two equal operands of an xor cancel.
   static constexpr void sort(operand_group& g) {
     merge_sort(g.members, [](const element& x, const element& y) { return x.of < y.of; });
     vec<element> once;
@@ -149,7 +149,7 @@ class group_algebra : public arithmetic_algebra {
   static constexpr combiner combiner_of(std::uint64_t op) {
     for (auto each : {combiner::max, combiner::min, combiner::logical_and, combiner::logical_or})
       if (combining_op(each).id == op) return each;
-    return combiner::add;  // of xor, too, 0 is nothing
+    return combiner::add;  // 0 is the identity of xor, too
   }
   constexpr element with_number(const operand_group& g, element number) {
     if (g.members.empty()) return number.known ? number : identity_of(combiner_of(g.op), g.type);
@@ -174,7 +174,7 @@ class group_algebra : public arithmetic_algebra {
                ? whole_number(g.type, d.drawn(), range_of_members(g))
                : unknown(g.type, d.drawn());
   }
-  /// min(n, max(k, x)) = max(k, min(n, x)), where k <= n: the max stands outside.
+  /// min(n, max(k, x)) = max(k, min(n, x)) for k <= n: the max becomes the outer op.
   constexpr bool is_turned_clamp(const operand_group& g, const element& n, element& turned) {
     const operand_group* inner = groups_.find(g.members[0].of);
     if (g.op != def<op::minimum>.id || inner == nullptr || inner->op != def<op::maximum>.id ||

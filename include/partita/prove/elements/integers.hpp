@@ -1,4 +1,4 @@
-/// Integers that are shifted, clamped, compared with numbers, and name places.
+/// Integers that are shifted, clamped, compared with numbers, or used as positions.
 #pragma once
 
 #include <partita/op/registry.hpp>
@@ -6,13 +6,13 @@
 
 namespace partita::prove_detail {
 
-/// An integer that is min(max(base, least), greatest) + offset, without overflow. The base lies
-/// between base_least and base_greatest, and is `whole` where it is not clamped.
+/// An integer of the form min(max(base, least), greatest) + offset, without overflow. The base is
+/// between base_least and base_greatest, and equals `whole` if it is not clamped.
 struct bounded {
   fingerprint base, whole;
   std::int64_t base_least = 0, base_greatest = 0;
   std::int64_t least = 0, greatest = 0, offset = 0;
-  dtype type = dtype::i32;  ///< in which the whole, that may be a sum which wraps, is worth that
+  dtype type = dtype::i32;  ///< the type in which the whole, possibly a wrapped sum, has this value
 
   constexpr bool is_whole() const { return least <= base_least && greatest >= base_greatest; }
   constexpr fingerprint of() const {
@@ -22,15 +22,15 @@ struct bounded {
   }
 };
 
-/// Where an integer lies, both ends included. (Those of u64 that an int64 does not hold lie at its
-/// greatest.)
+/// The range of an integer, with both ends. (Values of u64 that an int64 cannot hold count as its
+/// maximum.)
 struct interval {
   std::int64_t least = 0, greatest = 0;
 
   static constexpr interval of(dtype t) { return {op::least_integer(t), op::greatest_integer(t)}; }
 };
-/// Are those of an interval, of whatever type they are, integers of a type? (Of one that ends where
-/// an int64 does nobody knows whether it goes on, as those of u64 do.)
+/// True if all integers of an interval, of whatever type, are integers of a type. (An interval that
+/// ends at the maximum of int64 may continue, as for u64.)
 constexpr bool holds(dtype t, const interval& in) {
   const interval of_type = interval::of(t);
   const bool may_go_on = in.greatest == INT64_MAX && in.least >= 0;
@@ -38,18 +38,19 @@ constexpr bool holds(dtype t, const interval& in) {
          (t == dtype::u64 || !may_go_on);
 }
 
-/// An integer that is another one plus a number, as it wraps. (The other one may be of a type of as
-/// many bits.)
+/// An integer that is another one plus a number, with wraparound. (The other one may have another
+/// type with the same number of bits.)
 struct shifted {
   dtype type = dtype::i32;
   element base;
   std::int64_t by = 0;
 };
 
-/// An integer that is shifted, clamped and compared decides as it does itself.
+/// Integers in a form where shifts, clamps and comparisons make the same choices as the integer
+/// itself.
 class integer_algebra : public choice_algebra {
  public:
-  /// An integer of which nothing is known but where it lies.
+  /// An integer that is unknown except for its range.
   constexpr element whole_number(dtype t, const fingerprint& of, const interval& in) {
     bounds_of(t).add(of, {of, of, in.least, in.greatest, in.least, in.greatest, 0});
     return formula(t, of);
@@ -58,7 +59,7 @@ class integer_algebra : public choice_algebra {
     if (t == dtype::boolean) return flag(of);
     return is_integer(t) ? whole_number(t, of, interval::of(t)) : formula(t, of);
   }
-  /// What is known of a function is that it gives the same of the same.
+  /// The result of an unknown function: equal arguments give equal results.
   constexpr element function(std::uint64_t op, dtype from, dtype to, const vec<element>& operands,
                              std::uint64_t more = 0) {
     drawing d(op);
@@ -68,7 +69,8 @@ class integer_algebra : public choice_algebra {
     return unknown(to, d.drawn());
   }
 
-  /// Of `count` elements, the one that an index names, moved to where there are some; `at(i)`.
+  /// The element that an index names among `count` elements, clamped to valid ones; `at(i)` returns
+  /// them.
   template <class At>
   constexpr element look_up(dtype t, const element& index, std::int64_t count, const At& at) {
     return map(index, [&](const element& i) { return look_up_plain(t, i, count, at); });
@@ -77,13 +79,13 @@ class integer_algebra : public choice_algebra {
  protected:
   facts<shifted> shifts_;
 
-  /// What is known of where an integer of a type lies; it does not wrap on the way.
+  /// The known range of an integer in a type in which it does not wrap.
   constexpr const bounded* find_bounds(dtype t, const element& x) const {
     return bounds_[static_cast<std::size_t>(t)].find(x.of);
   }
   constexpr facts<bounded>& bounds_of(dtype t) { return bounds_[static_cast<std::size_t>(t)]; }
 
-  /// Do bounds tell on which side of a number integers lie?
+  /// True if bounds are meaningful on both sides of a number.
   static constexpr bool has_place(dtype t, std::int64_t n) {
     return t != dtype::u64 || (n >= 0 && n < INT64_MAX);
   }
@@ -117,7 +119,7 @@ class integer_algebra : public choice_algebra {
     const std::int64_t least = op::least_integer(t), greatest = op::greatest_integer(t);
     return {base, x.of, least, greatest, least, greatest, 0, t};
   }
-  /// Where x lies. `left`: of how many choices values may still be looked at.
+  /// The range of x. `left`: the number of choices whose values may still be visited.
   constexpr interval range_of(dtype t, const element& x, int& left) {
     if (x.known) {
       const std::int64_t n = t == dtype::u64 && x.number < 0 ? INT64_MAX : x.number;
@@ -141,11 +143,11 @@ class integer_algebra : public choice_algebra {
   constexpr element with_bounds(dtype t, const bounded& b) {
     if (b.least == b.greatest && has_place(t, b.least + b.offset))
       return integer(t, b.least + b.offset);
-    // (What is whole may be a sum that wraps.)
+    // (The whole may be a sum that wraps.)
     if (!b.is_whole() || b.offset != 0) bounds_of(t).add(b.of(), b);
     return formula(t, b.of());
   }
-  /// Of the integer that its base is a shift of, if it is one: so shifts make no circles.
+  /// Resolves the integer that the base is itself a shift of, so that shifts form no cycles.
   constexpr shifted root_of(shifted s) const {
     for (;;) {
       const shifted* base = shifts_.find(s.base.of);
@@ -153,7 +155,7 @@ class integer_algebra : public choice_algebra {
       s = {s.type, base->base, wrapped_sum(base->by, s.by)};
     }
   }
-  /// x + n, of which it is known where it lies if it does not overflow.
+  /// Records x + n, whose range is known unless it overflows.
   constexpr void note_shift(dtype t, const element& x, const element& n) {
     const bounded* found = find_bounds(t, x);
     const shifted s = root_of({t, x, n.number});
@@ -173,7 +175,7 @@ class integer_algebra : public choice_algebra {
   static constexpr std::int64_t wrapped_sum(std::int64_t x, std::int64_t y) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(x) + static_cast<std::uint64_t>(y));
   }
-  /// x = n. (Where x is a sum that may wrap, too.)
+  /// x = n. (x may be a sum that wraps.)
   constexpr element is_number(dtype t, const element& x, std::int64_t n) {
     if (x.known) return integer(dtype::boolean, x.number == n ? 1 : 0);
     if (const shifted* s = shifts_.find(x.of);

@@ -1,4 +1,4 @@
-/// Runs programs on elements: symbolic execution, all devices side by side.
+/// Runs programs on elements: symbolic execution of all devices side by side.
 #pragma once
 
 #include <partita/op/microbatch.hpp>
@@ -15,13 +15,13 @@ class element_interpreter {
   constexpr element_interpreter(algebra& a, const devices& on, bool is_source)
       : a_(a), on_(on), is_source_(is_source) {}
 
-  /// Too many steps?
+  /// True after too many steps.
   constexpr bool stopped() const { return a_.is_over(); }
-  /// The first op of which elements say nothing, not even that it makes the same of the same, if
-  /// there was one. (Nothing else is equal to what it makes.)
+  /// The first op that elements cannot represent, not even as a deterministic function. (Its
+  /// results equal nothing else.)
   constexpr std::string_view unknown_op() const { return unknown_op_; }
 
-  /// By op: whether it is run for what is wanted, or given.
+  /// By op: whether it is run for the wanted values, or is given.
   template <class Is>
   static constexpr vec<char> needed_ops(const program& p, const vec<value_id>& wanted,
                                         const Is& is_given) {
@@ -41,8 +41,8 @@ class element_interpreter {
   }
   static constexpr char is_run = 1, is_taken = 2;
 
-  /// The values that are `wanted`, in this order, and what they are made of; that `is_given` for a
-  /// value, it is not computed.
+  /// Computes the `wanted` values, in this order, and their operands. A value with `is_given` is
+  /// not computed.
   template <class Is, class Given>
   constexpr vec<tensors> run(const program& p, const vec<tensors>& inputs,
                              const vec<value_id>& wanted, const Is& is_given, const Given& given) {
@@ -63,7 +63,7 @@ class element_interpreter {
     for (std::size_t i = 0; i < wanted.size() && !stopped(); ++i) made.push_back(values[wanted[i]]);
     return made;
   }
-  /// What a program makes of its inputs; nothing if it stopped.
+  /// Computes the outputs of a program from its inputs. Empty if it stopped.
   constexpr vec<tensors> run(const program& p, const vec<tensors>& inputs) {
     vec<value_id> outputs;
     for (const auto& each : p.outputs) outputs.push_back(each.value);
@@ -79,7 +79,7 @@ class element_interpreter {
 
   using values = vec<tensors>;
 
-  /// By value: the op behind which nobody needs it, or -1.
+  /// By value: its last use, after which it is freed, or -1.
   static constexpr vec<op_id> last_uses(const program& p, const vec<value_id>& wanted,
                                         const vec<char>& runs) {
     vec<op_id> last(p.types.size(), -1);
@@ -101,7 +101,7 @@ class element_interpreter {
     if (n.def->id == def<op::shard_start>.id) return fill_starts(p, o, of);
     compute(p, o, of);
   }
-  /// On each device; where one is given what another one is, too, it makes the same.
+  /// Runs an op on each device. Devices with equal operands share the result.
   constexpr void compute(const program& p, op_id o, values& of) {
     facts<std::int64_t> done;
     for (std::int64_t d = 0; d < on_.count() && !stopped(); ++d) {
@@ -116,13 +116,13 @@ class element_interpreter {
       compute(p, o, of, d);
     }
   }
-  /// Is it less work than to compare what devices are given?
+  /// True if running the op is less work than comparing the operands of devices.
   static constexpr bool takes_little(const program& p, op_id o, const values& of) {
     const std::uint64_t id = p.op(o).def->id;
     return (id == def<op::slice>.id || id == def<op::dynamic_slice>.id) &&
            of[p.op(o).result].size() < of[p.operand(o, 0)].size() / 8;
   }
-  /// What tells most devices apart: a few elements of each operand.
+  /// A fingerprint of a few elements of each operand, which distinguishes most devices.
   static constexpr fingerprint some_operands_on(const program& p, op_id o, const values& of,
                                                 std::int64_t device) {
     drawing d(8);
@@ -146,7 +146,7 @@ class element_interpreter {
       for (std::int64_t n = 0; n < made.size(); ++n) made.on(to)[n] = made.on(from)[n];
     }
   }
-  /// As much as can be held? (What is only moved is a tenth of what is computed.)
+  /// True if the results fit the limit. (A moved element counts a tenth of a computed one.)
   constexpr bool has_room(const program& p, op_id o) {
     std::int64_t all = 0;
     for (int r = 0; r < p.op(o).result_count; ++r)
@@ -195,14 +195,14 @@ class element_interpreter {
       compute(c);
     if (a_.log != nullptr) name(c);
   }
-  /// What formulas do not tell of how they came to be, the op does.
+  /// Records the op as the origin of formulas that have no other one.
   constexpr void name(const op_elements& c) const {
     for (std::size_t r = 0; r < c.results.size(); ++r)
       for (std::int64_t n = 0; n < c.made[r].shape.elements(); ++n)
         if (!a_.log->has(c.results[r][n]))
           a_.log->add(c.results[r][n].of, {origin::function, c.def.name, {n}});
   }
-  /// What an op makes of elements.
+  /// The elementwise implementation of an op.
   struct rule {
     std::uint64_t op;
     void (*fill)(const op_elements&);
@@ -249,8 +249,8 @@ class element_interpreter {
     const rule* found = rule_of(c.def);
     found != nullptr ? found->fill(c) : function(c);
   }
-  /// Ops without a rule make the same of the same, unless they are told nothing, or something else
-  /// each time they run.
+  /// True if equal operands of an op without a rule give equal results: not if it has no operands,
+  /// or differs from run to run.
   static constexpr bool is_determined(const op_node& n) {
     const std::uint64_t id = n.def->id;
     if (n.def->elementwise || n.def->collective || id == def<op::shard_start>.id) return true;
@@ -259,7 +259,7 @@ class element_interpreter {
            id != def<op::microbatch_slice>.id && id != def<op::microbatch_sum>.id &&
            id != def<op::microbatch_stack>.id;
   }
-  /// Of an op of the user's own nothing is known but that it makes the same of the same.
+  /// A user's op: known only to be a deterministic function.
   constexpr void function(const op_elements& c) {
     drawing d = elements::drawing_of(c);
     for (auto each : c.attrs) d.add(each);
@@ -345,7 +345,7 @@ class element_interpreter {
       for (std::int64_t n = 0; n < slice.size(); ++n)
         all.on(d)[at * slice.size() + n] = slice.on(d)[n];
   }
-  /// Is a scalar the same number on all devices?
+  /// True if a scalar is the same number on all devices.
   constexpr bool is_number(const tensors& x) const {
     for (const element& each : x.all)
       if (!each.known || !(each == x.all[0])) return false;
@@ -364,11 +364,11 @@ class element_interpreter {
     give(p, o, of, carried);
   }
 
-  // A loop that runs nobody knows how often. Elements that it carries are of one class as long as
-  // nothing tells them apart: they start alike, and become alike where all of a class are alike. If
-  // classes stay what they are for a round, all elements of one are equal after each iteration.
-  // (Partition refinement; what a class is worth tells how it came to be, so those of the local
-  // loop are those of the source's. They have to stay what they are together with these.)
+  // Loops with an unknown number of iterations. Carried elements are in one class as long as
+  // nothing distinguishes them: they start equal, and stay equal if all elements of a class do. If
+  // classes stay unchanged for a round, all elements of a class are equal after each iteration.
+  // (Partition refinement. The value of a class records its history, so classes of the local loop
+  // match those of the source's. Both must be stable together.)
 
   constexpr void run_unknown(const program& p, op_id o, const values& carried, values& of) {
     vec<fingerprint> classes = first_classes(carried), behind;
@@ -385,7 +385,7 @@ class element_interpreter {
     }
     give_unknown(p, o, of);
   }
-  /// (More rounds than the source needs, for classes of padding that the local loop alone has.)
+  /// (More rounds than the source needs, for classes of padding in the local loop only.)
   static constexpr int more_rounds = 4;
   static constexpr int most_rounds = 12;
 
@@ -412,7 +412,7 @@ class element_interpreter {
         list.push_back(drawing(7).add(classes[list.size()]).add(condition).add(x.of).drawn());
     return list;
   }
-  /// Does each class become one, together with those that are known?
+  /// True if each class maps to one class, together with those that are known.
   static constexpr bool are_stable(facts<fingerprint> after, const vec<fingerprint>& classes,
                                    const vec<fingerprint>& next) {
     for (std::size_t i = 0; i < classes.size(); ++i) {
@@ -421,9 +421,8 @@ class element_interpreter {
     }
     return true;
   }
-  /// Is it stable together with all loops that have the same condition? Then it is one of these
-  /// from now on, and what its classes are worth behind it is known. (A loop of the source may be
-  /// the first.)
+  /// True if the loop is stable together with all loops with the same condition. It joins them, and
+  /// the values of its classes after the loop are known. (A loop of the source may be the first.)
   constexpr void joins(const fingerprint& condition, const vec<fingerprint>& classes,
                        const vec<fingerprint>& next, vec<fingerprint>& behind) {
     const loop_classes* known = a_.loops.find(condition);

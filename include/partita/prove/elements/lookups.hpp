@@ -1,4 +1,4 @@
-/// Ops at computed places: an index that is not known chooses.
+/// Ops at computed positions: an unknown index becomes a choice.
 #pragma once
 
 #include <partita/prove/elements/tensors.hpp>
@@ -14,7 +14,7 @@ constexpr element start_of(const op_elements& c, const op::gather_dims& dims, in
   if (dims.vector_dim < dims.indices_rank) i[dims.vector_dim] = k;
   return c.read(indices, i);
 }
-/// Where an element of a window stands, counted from its start.
+/// The position of an element within a window, relative to its start.
 constexpr place within_window(const op::gather_dims& dims, const place& result) {
   place i;
   for (int d = 0; d < dims.operand_rank; ++d) {
@@ -25,7 +25,7 @@ constexpr place within_window(const op::gather_dims& dims, const place& result) 
   return i;
 }
 
-/// Looks up along one dimension after the other.
+/// Gathers along one dimension after the other.
 class window_reader {
  public:
   constexpr window_reader(const op_elements& c, const shape& window) : c_(c), window_(window) {}
@@ -34,7 +34,7 @@ class window_reader {
     starts_.push_back(at);
     type_ = t;
   }
-  /// `at(place)` where windows start at `i`.
+  /// `at(place)` for windows that start at `i`.
   template <class At>
   constexpr element find(place i, const At& at, std::size_t k = 0) const {
     ++c_.a.steps;
@@ -120,7 +120,8 @@ class scatterer {
 
   constexpr combiner how() const { return static_cast<combiner>(update_); }
   constexpr element identity() const { return identity_of(how(), c_.type()); }
-  /// Index vectors in row-major order, of each its window: of what assigns, the last one wins.
+  /// Visits index vectors in row-major order, and the window of each. If updates are assigned, the
+  /// last one counts.
   template <class F>
   constexpr void for_each_update(const F& f) const {
     const shape& s = c_.shape_of(indices_ + 1);
@@ -138,7 +139,8 @@ class scatterer {
       f(i);
     });
   }
-  /// To all places where the window may start; `here`: does it start so along the first `k`?
+  /// Updates all positions where the window may start; `here`: true if it starts there along the
+  /// first `k` dimensions.
   constexpr void put(const place& at, const place& update, const element& x, const element& here,
                      int k) {
     if ((here.known && here.number == 0) || c_.a.is_over()) return;

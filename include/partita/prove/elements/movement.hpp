@@ -1,4 +1,4 @@
-/// Ops that make elements or move them.
+/// Ops that create or move elements.
 #pragma once
 
 #include <partita/prove/elements/tensors.hpp>
@@ -87,12 +87,12 @@ constexpr void concatenate(const op_elements& c) {
     return c.read(operand, from);
   });
 }
-/// Reshapes, tags: the same elements in the same order.
+/// Reshapes and tags: the same elements in the same order.
 constexpr void same(const op_elements& c) {
   for_each_place(c.made[0].shape,
                  [&](const place&, std::int64_t n) { c.results[0][n] = c.operands[0][n]; });
 }
-/// Elements of a wide type are several of a narrow one.
+/// An element of a wide type consists of several of a narrow one.
 constexpr void bitcast(const op_elements& c) {
   const dtype from = c.types[0].element, to = c.type();
   const std::int64_t have = size_of(from), want = size_of(to);

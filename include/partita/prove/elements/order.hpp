@@ -1,4 +1,4 @@
-/// Ops that look at whole lines of elements: sorting, extremes with their places, folds, matrices.
+/// Ops on complete lines of elements: sorting, extremes with positions, folds, matrices.
 #pragma once
 
 #include <partita/prove/elements/sums.hpp>
@@ -39,8 +39,8 @@ constexpr void sort(const op_elements& c) {
   });
 }
 
-/// Pairs of a value and a position, of which the first `wanted` in some order are asked for. Those
-/// of several sets are those of all their pairs.
+/// Pairs of a value and a position, sorted, with the first `wanted` ones as the result. Several
+/// sets are merged into the set of all their pairs.
 class ranked_pairs {
  public:
   constexpr ranked_pairs(const op_elements& c, std::uint64_t order, std::int64_t wanted)
@@ -66,7 +66,7 @@ class ranked_pairs {
     for (const auto& p : pairs_) d.add(p.value.of).add(p.position.of);
     whole_ = d.drawn();
   }
-  /// Number `k` of them.
+  /// Element `k` of the result.
   constexpr element result(int which, int k) {
     if (in_order_) return which == 0 ? pairs_[k].value : pairs_[k].position;
     const int number = 2 * k + which;
@@ -94,12 +94,12 @@ class ranked_pairs {
   vec<pair> pairs_;
   bool least_first_, total_, in_order_ = false;
 
-  /// One pair, or numbers: among equal numbers the one with the smallest position comes first. (0
-  /// and -0 are equal in the search for an extreme; of_top_k is a total order.)
+  /// Orders a single pair, or numbers: among equal numbers the one with the smallest position is
+  /// first. (0 and -0 are equal in argmax and argmin; of_top_k is a total order.)
   constexpr bool order_numbers() {
     const dtype t = c_.types[0].element, positions = c_.types[1].element;
     in_order_ = pairs_.size() == 1;
-    if (in_order_ || !c_.a.at_numbers) return in_order_;  // (elsewhere sets stay what they are)
+    if (in_order_ || !c_.a.at_numbers) return in_order_;  // (otherwise sets stay unordered)
     bool known = true;
     for (const pair& each : pairs_)
       known = known && each.value.known && each.position.known &&
@@ -126,15 +126,15 @@ class ranked_pairs {
   }
 
   constexpr int find(const fingerprint& whole, int k) const {
-    c_.a.steps += static_cast<std::int64_t>(pairs_.size() / 8);  // as many are looked at
+    c_.a.steps += static_cast<std::int64_t>(pairs_.size() / 8);  // as many are visited
     for (std::size_t i = 0; i < pairs_.size(); ++i)
       if (pairs_[i].value.of == collection::result(whole, 2 * k) &&
           pairs_[i].position.of == collection::result(whole, 2 * k + 1))
         return static_cast<int>(i);
     return -1;
   }
-  /// If pair `i` is the first of a set in the same order, and as many of it are there as can be
-  /// asked for, these become all of the set.
+  /// If pair `i` is the first of a set in the same order that contains as many pairs as can be
+  /// requested, replaces it by all pairs of the set.
   constexpr bool open(std::size_t i) {
     const collection* found = c_.a.collections.find(pairs_[i].value.of);
     if (found == nullptr || find(found->whole, 0) < 0) return false;
@@ -151,8 +151,7 @@ class ranked_pairs {
     for (std::size_t k = 0; k < of.members.size(); k += 2) add(of.members[k], of.members[k + 1]);
     return true;
   }
-  /// One of those that are equal, or all of them: whether a pair is there twice is of no matter to
-  /// who asks for the first.
+  /// Removes a duplicate, or all of them: repeated pairs do not matter for the first one.
   constexpr void remove(const fingerprint& whole, int k) {
     for (int at = find(whole, k); at >= 0; at = wanted_ == 1 ? find(whole, k) : -1) {
       pairs_[at] = pairs_.back();
@@ -191,7 +190,7 @@ constexpr void extreme(const op_elements& c) {
   });
 }
 
-/// Tuples of elements, in their order.
+/// Tuples of elements, in order.
 class folded {
  public:
   constexpr folded(const op_elements& c, const op::fold::parts& p) : c_(c), p_(p) {
@@ -200,7 +199,7 @@ class folded {
       for (auto n : list) d.add(n);
     how_ = d.add(p.commutes ? 1 : 0).drawn();
   }
-  /// Adds a tuple: of one that a fold of the same function made, those that it is made of.
+  /// Adds a tuple. A result of a fold of the same function is replaced by its operands.
   constexpr void add(const element* tuple) {
     const std::size_t n = c_.operands.size();
     c_.a.steps += static_cast<std::int64_t>(n);
@@ -243,7 +242,7 @@ class folded {
       if (!(tuple[i] == number_of_bits(c_.types[i].element, p_.identities[i]))) return false;
     return true;
   }
-  /// By their fingerprints.
+  /// Sorts by fingerprint.
   constexpr void sort() {
     const std::size_t n = c_.operands.size();
     vec<std::size_t> order;
@@ -275,13 +274,13 @@ constexpr void fold(const op_elements& c) {
   });
 }
 
-/// `count` elements, that matrices are made of.
+/// A random number for `count` elements of matrices.
 constexpr fingerprint drawn_of(const element* first, std::int64_t count) {
   drawing d(0x3a);
   for (std::int64_t k = 0; k < count; ++k) d.add(first[k].of);
   return d.drawn();
 }
-/// Matrices in the last two dimensions, each a function of all of its elements.
+/// Matrices in the last two dimensions; each result is a function of all elements.
 constexpr void cholesky(const op_elements& c) {
   const shape& s = c.shape_of(0);
   const std::int64_t size = s[s.rank - 1] * s[s.rank - 2];
@@ -294,7 +293,7 @@ constexpr void cholesky(const op_elements& c) {
   });
   c.a.steps += c.made[0].shape.elements();
 }
-/// Each column (or row) by itself.
+/// Each column (or row) separately.
 constexpr void triangular_solve(const op_elements& c) {
   const shape &as = c.shape_of(0), &bs = c.shape_of(1);
   const int line = c.attrs[0] != 0 ? bs.rank - 2 : bs.rank - 1;

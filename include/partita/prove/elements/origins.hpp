@@ -1,5 +1,5 @@
-/// How formulas came to be, for messages: fingerprints tell whether they are equal, not what they
-/// are.
+/// Origins of formulas, for messages: fingerprints decide whether formulas are equal, but do not
+/// show them.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace partita::prove_detail {
 
-/// What made a formula.
+/// The op and operands of a formula.
 struct origin {
   enum kind_type : std::uint8_t { sum, product, opposite, function, input };
   kind_type kind = function;
   std::string_view name = {};  ///< of a function, or an input
-  vec<std::int64_t> at = {};   ///< of an input: which element
+  vec<std::int64_t> at = {};   ///< of an input: position of the element
   vec<element> operands = {};
 };
 
@@ -42,8 +42,8 @@ class formula_words {
     print_sum(out, addends(x), most_depth);
     return out;
   }
-  /// `a + b here and a + c in the source; only here: b; only in the source: c`; nothing, if they
-  /// differ in what is not shown.
+  /// The text `a + b here and a + c in the source; only here: b; only in the source: c`. Empty if
+  /// they differ only in omitted parts.
   constexpr text difference(const element& made, const element& wanted) const {
     vec<addend> mine = addends(made), theirs = addends(wanted);
     const bool sums = mine.size() > 1 || theirs.size() > 1;
@@ -74,10 +74,10 @@ class formula_words {
   constexpr const origin* origin_of(const element& x) const {
     return x.known ? nullptr : origins_.find(x.of);
   }
-  /// From the first on; of very many, sums among them.
+  /// The summands, from the first on; for very many, partial sums.
   constexpr vec<addend> addends(const element& x) const {
     vec<addend> open, all;
-    std::size_t opened = 0;  // (a sum may give back what it is made of: of y + v, less v, y again)
+    std::size_t opened = 0;  // (a sum may contain itself: v in y + v - y)
     open.push_back({x});
     while (!open.empty()) {
       const addend a = open.back();
@@ -95,7 +95,7 @@ class formula_words {
     }
     return all;
   }
-  /// Takes away what both have. False: they have nothing in common.
+  /// Removes common summands. False without any.
   static constexpr bool cancel(vec<addend>& mine, vec<addend>& theirs) {
     bool any = false;
     facts<int> number;  // by formula, in `left`
@@ -163,7 +163,7 @@ class formula_words {
       out << ')';
     }
   }
-  /// (Integers and flags are small where they are of interest; reals have another kind of bits.)
+  /// (Integers and flags of interest are small; reals have other bits.)
   static constexpr void print_known(text& out, const element& x) {
     const bool is_real = x.of == field::real(real_of(x)) && !(x.of == field::integer(x.number));
     if (is_real)

@@ -1,4 +1,4 @@
-/// Ops that combine elements: products of matrices, windows, reductions.
+/// Ops that combine elements: matrix products, windows, reductions.
 #pragma once
 
 #include <partita/prove/elements/tensors.hpp>
@@ -52,7 +52,7 @@ constexpr void dot(const op_elements& c) {
   });
 }
 
-/// The element under a tap of a window.
+/// The element at a tap of a window.
 constexpr std::int64_t under(const window_dim& w, std::int64_t position, std::int64_t tap,
                              std::int64_t extent) {
   const std::int64_t at =
@@ -92,7 +92,7 @@ constexpr void convolution(const op_elements& c) {
   });
 }
 
-/// The places under a window over all dimensions, in row-major order of taps.
+/// The positions in a window over all dimensions, in row-major order of taps.
 template <class F>
 constexpr void for_each_under(const op::windows& w, const shape& from, const place& position,
                               const F& f) {
@@ -115,8 +115,8 @@ constexpr void reduce_window(const op_elements& c) {
                        : c.a.combined(static_cast<combiner>(c.attrs[0]), c.type(), all);
   });
 }
-/// Whether the element at a place of a window is the one that is selected there: a number between
-/// the elements that are under the window.
+/// The indicator that an element is selected at a position of the window: a number that depends on
+/// all elements in the window.
 constexpr element selected(const op_elements& c, const op::windows& w, const place& position,
                            const place& wanted) {
   vec<element> all;

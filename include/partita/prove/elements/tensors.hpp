@@ -1,4 +1,4 @@
-/// Tensors of elements, and how ops see them.
+/// Tensors of elements, as ops see them.
 #pragma once
 
 #include <partita/ir/program.hpp>
@@ -6,7 +6,7 @@
 
 namespace partita::prove_detail {
 
-/// A value of a program on all devices, one tensor behind the other, in row-major order.
+/// A value of a program on all devices, tensor by tensor, in row-major order.
 struct tensors {
   tensor_type type;
   vec<element> all;
@@ -33,7 +33,7 @@ constexpr std::int64_t number_of(const place& i, const shape& s) {
   for (int d = 0; d < s.rank; ++d) n = n * s.extents[d] + i.at[d];
   return n;
 }
-/// Takes all places of a shape, in row-major order.
+/// Visits all positions of a shape, in row-major order.
 template <class F>
 constexpr void for_each_place(const shape& s, const F& f) {
   const std::int64_t count = s.elements();
@@ -47,7 +47,7 @@ constexpr void for_each_place(const shape& s, const F& f) {
   }
 }
 
-/// An op on one device: what is given, and what is to be filled in.
+/// An op on one device: its operands, and its results to be filled in.
 struct op_elements {
   algebra& a;
   const op_def& def;
@@ -62,7 +62,7 @@ struct op_elements {
   constexpr const element& read(int operand, const place& i) const {
     return operands[operand][number_of(i, types[operand].shape)];
   }
-  /// The first result, by what each element of it is. (Nothing, once too many steps were taken.)
+  /// Fills the first result, element by element. (Empty after too many steps.)
   template <class F>
   constexpr void fill(const F& f) const {
     for_each_place(made[0].shape, [&](const place& i, std::int64_t n) {

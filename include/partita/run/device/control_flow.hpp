@@ -1,4 +1,4 @@
-/// Ops with nested programs, as they are run.
+/// Execution of ops with nested programs.
 #pragma once
 
 #include <cstring>
@@ -12,8 +12,8 @@
 
 namespace partita::run_detail {
 
-/// One run of an op with nested programs. Each of these runs in its own workspace; values pass
-/// along the wires of the op.
+/// One run of an op with nested programs. Each nested program runs in its own workspace; values
+/// pass along the wires of the op.
 class control_flow {
  public:
   control_flow(const frame& f, op_id o, const frame::control& c, workspace& w, thread_pool& threads)
@@ -31,13 +31,13 @@ class control_flow {
         return run_while();
       case control_kind::scan:
         return run_scan();
-      case control_kind::unknown:  // the plan refuses it
+      case control_kind::unknown:  // the plan rejects it
         break;
     }
   }
 
  private:
-  /// A value in memory: one copy per coordinate over `axes`, each `stride` bytes after the last.
+  /// A value in memory: one copy for each coordinate over `axes`, `stride` bytes apart.
   template <class Byte>
   struct copies {
     Byte* first = nullptr;
@@ -73,7 +73,7 @@ class control_flow {
     run_branch(i < 0 || i >= n_.region_count ? n_.region_count - 1 : i);
   }
 
-  /// The results are the outputs of one nested program.
+  /// Runs one nested program, whose outputs become the results.
   void run_branch(int r) {
     run_region(r);
     for (const auto& e : c_.wires)
@@ -82,8 +82,8 @@ class control_flow {
           spread(output(out), result(e), e.type.bytes());
   }
 
-  /// Before the first iteration: what comes in whole. An operand that lies as the nested programs
-  /// expect it, and that they do not change, is passed as it is.
+  /// Passes operands before the first iteration. An operand that already has the axes of the nested
+  /// programs, and that they do not change, is passed without a copy.
   void give_operands() {
     for (const auto& e : c_.wires) {
       if (e.inputs.empty() || e.operand < 0 || e.operand_shift > 0) continue;
@@ -93,7 +93,7 @@ class control_flow {
       give(e, as_it_is ? from.first : memory(e).first);
     }
   }
-  /// Before each iteration of a scan: its index, and the slices there.
+  /// Passes the index and the slices before each iteration of a scan.
   void give_slices(std::int64_t position) {
     for (const auto& e : c_.wires) {
       if (e.inputs.empty() || (e.operand >= 0 && e.operand_shift == 0)) continue;
@@ -109,7 +109,7 @@ class control_flow {
       give(e, to.first);
     }
   }
-  /// After each iteration of a scan: what it gives, to its place in the stacked results.
+  /// Copies outputs to their place in the stacked results after each iteration of a scan.
   void stack_outputs(std::int64_t position) {
     for (const auto& e : c_.wires) {
       if (e.result < 0 || e.result_shift == 0 || results_[at(e.result)] == nullptr) continue;
@@ -118,8 +118,8 @@ class control_flow {
       spread(output(e.outputs[0]), to, e.type.bytes());
     }
   }
-  /// The outputs of a nested program become what is carried; through spare memory, since one
-  /// carried value may be another one's next.
+  /// Copies the outputs of a nested program to the carried values. It uses spare memory, since one
+  /// carried value may be the next value of another.
   void carry(int r) {
     scratch& spare = w_.memory[0];
     spare.reset();
@@ -136,7 +136,7 @@ class control_flow {
     }
     for (const auto& [e, from] : next) std::memcpy(memory(*e).first, from, at(bytes_inside(*e)));
   }
-  /// After the last iteration: what is carried becomes results.
+  /// Copies carried values to results after the last iteration.
   void give_carried() {
     for (const auto& e : c_.wires)
       if (e.carried() && e.result >= 0 && !e.inputs.empty() && results_[at(e.result)] != nullptr)
@@ -147,7 +147,7 @@ class control_flow {
     frame_of(r).run(space_of(r), threads_, [](const step&, workspace&) {});
   }
 
-  /// Is a carried value never changed?
+  /// True if no iteration changes a carried value.
   bool passes_through(const run_wire& e) const {
     for (const auto& out : e.outputs) {
       const frame& f = frame_of(out.region);
@@ -173,7 +173,7 @@ class control_flow {
   copies<std::byte> result(const run_wire& e) const {
     return {results_[at(e.result)], e.axes, padded_bytes(f_.p_.type(n_.result + e.result))};
   }
-  /// Where a wire keeps the value that the nested programs see.
+  /// Returns the memory of the value that the nested programs read from a wire.
   copies<std::byte> memory(const run_wire& e) const {
     return {w_.carried[at(e.memory)].get(), e.axes, padded_bytes(e.type)};
   }
@@ -187,9 +187,9 @@ class control_flow {
     for (const auto& in : e.inputs) input(in) = value;
   }
 
-  /// A value by which all devices decide alike: each may have computed it by itself.
+  /// Returns a value that decides for all devices. Each device may have computed its own copy.
   ///
-  /// Errors    R014 it differs between devices
+  /// Errors    R014 the value differs between devices
   const std::byte* shared(const copies<const std::byte>& x, std::size_t bytes,
                           std::string_view what) const {
     bool same = true;
@@ -208,11 +208,12 @@ class control_flow {
   text differing(std::string_view what) const {
     text message = concat("R014 run: the ", what, " of ", n_.def->name);
     if (n_.result_count > 0) message << " (%" << value_names(f_.p_)[n_.result] << ')';
-    message << " differs between devices: all have to take the same way through the program";
+    message << " differs between devices: all have to take the same branches and iterations";
     return message;
   }
 
-  /// Copies a value, or `bytes` of each of its copies, to one that has all of its axes.
+  /// Copies a value, or `bytes` of each of its copies, to one that varies over all of its axes and
+  /// possibly more.
   void spread(const copies<const std::byte>& from, const copies<std::byte>& to,
               std::int64_t bytes) const {
     for (std::int64_t i = 0; i < f_.devices().copies(to.axes); ++i) {
@@ -231,7 +232,7 @@ class control_flow {
   const frame::control& c_;
   workspace& w_;
   thread_pool& threads_;
-  std::vector<std::byte*> results_;  // null where nothing reads it
+  std::vector<std::byte*> results_;  // null for results that are never read
 };
 
 inline void frame::run_control(const step& s, const control& c, workspace& w,

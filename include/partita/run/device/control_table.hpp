@@ -1,4 +1,4 @@
-/// How the ops with nested programs are run: one table for all that run programs.
+/// The table of ops with nested programs, for all functions that run programs.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace partita::run_detail {
 
 enum class control_kind : std::uint8_t {
   unknown,
-  once,    ///< the nested program, on the operands
-  choose,  ///< one of the nested programs, by the first operand
-  repeat,  ///< the second nested program as long as the first one says
-  scan,    ///< the nested program for each slice
+  once,    ///< runs the nested program on the operands
+  choose,  ///< runs one of the nested programs, selected by the first operand
+  repeat,  ///< runs the second nested program while the first one returns true
+  scan,    ///< runs the nested program for each slice
 };
 
 struct control_entry {
@@ -37,14 +37,16 @@ constexpr control_kind control_kind_of(const op_def* op) {
   return control_kind::unknown;
 }
 
-/// Errors    R007 an op with nested programs that is not in the table
+/// Checks that an op is in the table.
+///
+/// Errors    R007 an op with nested programs is not in the table
 inline void check_control(const op_def* op) {
   if (control_kind_of(op) != control_kind::unknown) return;
   text known;
   for (const auto& entry : control_table)
     known << (entry.op == control_table[0].op ? "" : ", ") << entry.op->name;
-  throw error(concat("R007 ", op->name, ": how this op runs its nested programs is not known; ",
-                     known.view(), " are known: express it by them"));
+  throw error(concat("R007 ", op->name, ": it is unknown how this op runs its nested programs; ",
+                     known.view(), " are known: express it with them"));
 }
 
 }  // namespace partita::run_detail

@@ -1,20 +1,20 @@
-/// How values pass into and out of nested programs as they are run.
+/// The wires through which values pass into and out of nested programs during a run.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include <partita/run/memory/varying.hpp>
+#include <partita/run/memory/coordinates.hpp>
 
 namespace partita::run_detail {
 
-/// A wire at run time: where its value comes from and where it goes.
+/// A wire at run time: the source and the destinations of its value.
 struct run_wire {
   int operand = -1, operand_shift = 0;
   int result = -1, result_shift = 0;
   std::vector<wire_end> inputs, outputs;
-  tensor_type type;  ///< inside
-  axis_set axes;     ///< inside, and of the result
+  tensor_type type;  ///< inside the nested programs
+  axis_set axes;     ///< inside, and for the result
   int memory = -1;   ///< in workspace::carried
 
   bool carried() const { return operand >= 0 && !outputs.empty(); }
@@ -40,7 +40,7 @@ inline run_wire run_wire_of(const program& p, op_id o, const wire& from, axis_se
   }
   return w;
 }
-/// The wires of an op; `operands`: over which axes they vary.
+/// Returns the wires of an op; `operands` are the axes over which its operands vary.
 inline std::vector<run_wire> run_wires(const program& p, op_id o, const mesh& m,
                                        const vec<axis_set>& operands) {
   wire_list list;
@@ -51,7 +51,7 @@ inline std::vector<run_wire> run_wires(const program& p, op_id o, const mesh& m,
     wires.push_back(run_wire_of(p, o, list.wires[i], axes[i]));
   return wires;
 }
-/// Over which axes the inputs of a nested program vary.
+/// Returns the axes over which the inputs of a nested program vary.
 inline vec<axis_set> input_axes(const std::vector<run_wire>& wires, int region, std::size_t count) {
   vec<axis_set> axes(count, axis_set{});
   for (const auto& w : wires)

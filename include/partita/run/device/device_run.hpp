@@ -26,13 +26,13 @@ constexpr std::uint64_t hash_bytes(const std::byte* data, std::int64_t bytes,
   return h;
 }
 
-/// A device program, planned for the devices that a transport says this process holds: shards in,
-/// shards out. Several threads may run it if the transport allows that.
+/// A device program, planned for the devices that this process holds according to a transport:
+/// shards in, shards out. Several threads may run it if the transport allows that.
 ///
-/// Errors    R005, R007, R015 (see `plan`), R008 threads, R009 memory
+/// Errors    R005, R007, R015 (see `plan`), R008 too many threads, R009 too much memory
 class device_run {
  public:
-  /// `terms`: axes along which devices hold terms of an input; by input, empty: of none.
+  /// `terms`: by input, the axes along which devices hold pending terms of its sum; empty: none.
   device_run(device_program d, run_options options, std::shared_ptr<transport> t,
              const std::vector<axis_set>& terms)
       : d_(std::move(d)),
@@ -51,8 +51,8 @@ class device_run {
   const std::shared_ptr<const std::vector<std::string>>& names() const { return names_; }
   std::int64_t workspace_bytes() const { return frame_.workspace_bytes(); }
 
-  /// Runs once: `give(step, workspace, threads)` sets the base of an input, `take(workspace)`
-  /// returns what is kept of the outputs.
+  /// Runs once: `give(step, workspace, threads)` sets the base of an input, and `take(workspace)`
+  /// returns the caller's result from the outputs.
   template <class Give, class Take>
   auto run(const Give& give, const Take& take) {
     std::unique_ptr<workspace> w = borrow();
@@ -62,9 +62,9 @@ class device_run {
     idle_.push_back(std::move(w));
     return out;
   }
-  /// Shards in, shards out. `axes`: over which the outputs vary.
+  /// Runs on shards, and returns shards. `axes` are those over which the outputs vary.
   ///
-  /// Errors    R006 devices that should hold the same shard of an output do not
+  /// Errors    R006 devices that should hold the same shard of an output differ
   std::vector<distributed_array> operator()(std::span<const distributed_array* const> inputs,
                                             std::span<const axis_set> axes) {
     const auto give = [&](const step& s, workspace& space, thread_pool&) {
@@ -86,9 +86,9 @@ class device_run {
     });
   }
 
-  /// Checks that devices which should hold the same shard of an output do, on all processes.
+  /// Checks, on all processes, that devices which should hold the same shard of an output do.
   ///
-  /// Errors    R006
+  /// Errors    R006 they differ
   void check_replicas(int index, axis_set cut, const workspace& w) const {
     const value_id v = p().outputs[at(index)].value;
     const axis_set axes = frame_.plan().axes(v), equal = axes - cut;
@@ -114,7 +114,7 @@ class device_run {
     }
     if (!same)
       throw error(concat("R006 run: output \"", p().output_name(index),
-                         "\" differs between devices that should hold the same piece of it"));
+                         "\" differs between devices that should hold the same shard"));
   }
 
  private:
@@ -122,7 +122,8 @@ class device_run {
     d.local.error.raise();
     return d.local;
   }
-  /// All values that are held at a time, and the outputs; without temporaries of kernels.
+  /// Returns the maximum of the bytes live at a time, plus the outputs; without temporaries of
+  /// kernels.
   std::int64_t run_bytes() const {
     std::int64_t n = frame_.workspace_bytes();
     for (int i = 0; i < p().output_count(); ++i) {
@@ -133,13 +134,15 @@ class device_run {
     }
     return n;
   }
-  /// Errors    R009 the run needs more memory than it may have, or than there is
+  /// Checks the memory of a run before it starts.
+  ///
+  /// Errors    R009 the run needs more memory than its limit, or than the machine has left
   void check_memory() const {
     const std::int64_t need = run_bytes();
     if (options_.memory <= 0 && need < much_memory) return;
     const std::int64_t limit = options_.memory > 0 ? options_.memory : available_memory();
     if (need <= limit) return;
-    text message("R009 run: it needs ");
+    text message("R009 run: the program needs ");
     print_figure(message, need);
     message << " bytes; "
             << (options_.memory > 0 ? "run_options::memory allows " : "the machine has left ")
@@ -199,7 +202,7 @@ class device_run {
     }
     return out;
   }
-  /// The copy of the first device of this process that should hold the same.
+  /// Returns the copy of the first device of this process that should hold the same shard.
   const std::byte* first_of(value_id v, const coordinates& c, axis_set cut,
                             const workspace& w) const {
     coordinates first = devices().coordinates_of({}, 0);

@@ -1,4 +1,4 @@
-/// Programs as they are run: a plan, and one for each nested program.
+/// Programs ready to run: a plan, and one for each nested program.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace partita::run_detail {
 
-/// A fixed number of pointers; a few without an allocation.
+/// A fixed number of pointers; a few of them need no allocation.
 template <class T>
 class pointers {
  public:
@@ -37,8 +37,9 @@ class pointers {
   T* first_ = few_;
 };
 
-/// A program on a mesh, ready to run. A value is held once per distinct coordinate over the axes it
-/// varies over: copy i of value v starts at base[v] + i * padded_bytes(type of v).
+/// A program on a mesh, ready to run. It stores one copy of a value for each distinct coordinate
+/// over the axes along which the value varies: copy i of value v starts at base[v] + i *
+/// padded_bytes(type of v).
 class frame {
  public:
   frame(const program& p, transport& t, std::span<const axis_set> inputs,
@@ -66,7 +67,8 @@ class frame {
 
   std::unique_ptr<workspace> make_workspace(int threads) const {
     auto w = std::make_unique<workspace>();
-    // One allocation, for huge pages; slots of equal sizes begin at other sets of a cache.
+    // One allocation, so that it uses huge pages; the offsets put slots of equal sizes in different
+    // cache sets.
     std::int64_t size = 0, from = 0;
     for (auto bytes : plan_.memory().slots())
       size = saturating_add(size, saturating_add(bytes, alignment));
@@ -87,7 +89,7 @@ class frame {
     for (const auto& f : nested_) n = saturating_add(n, f->workspace_bytes());
     return n;
   }
-  /// The value that takes the most memory, here or in a nested program.
+  /// The value that needs the most memory, here or in a nested program.
   struct large_value {
     const frame* where = nullptr;
     value_id value = -1;
@@ -103,7 +105,7 @@ class frame {
       if (const large_value inner = f->largest(); inner.bytes > found.bytes) found = inner;
     return found;
   }
-  /// `"h" (add, tensor<4x8xf32>, 16 copies)`
+  /// Prints a value as in `"h" (add, tensor<4x8xf32>, 16 copies)`.
   void print_value(text& out, value_id v) const {
     const op_node& n = p_.op(p_.producer(v));
     std::string_view name = p_.name(v);
@@ -144,7 +146,7 @@ class frame {
     }
   }
 
-  /// Where a step writes a value.
+  /// Returns the memory that a step writes a value to.
   std::byte* place(value_id v, workspace& w) const {
     std::byte* p = nullptr;
     if (plan_.memory().handed_out(v)) {
@@ -158,7 +160,7 @@ class frame {
     w.base[at(v)] = p;
     return p;
   }
-  /// The copy of `x` that a device at `c` has.
+  /// Returns the copy of `x` for a device at `c`.
   const std::byte* copy_of(value_id x, const coordinates& c, const workspace& w) const {
     return w.base[at(plan_.root(x))] +
            devices().copy_at(plan_.axes(x), c) * padded_bytes(p_.type(x));
@@ -175,7 +177,7 @@ class frame {
     std::vector<int> frames;  // in nested_
   };
 
-  /// Makes an op with nested programs ready: its wires, and a frame for each program.
+  /// Prepares an op with nested programs: its wires, and a frame for each program.
   control enter(op_id o, std::span<const kernel_entry> own, bool fuse) {
     vec<axis_set> operands;
     for (value_id x : p_.operands(o)) operands.push_back(plan_.axes(x));
@@ -235,7 +237,7 @@ class frame {
     what.run(transport_, from.all(), to.all(), threads, w.memory, w.messages);
   }
 
-  /// In pieces of some blocks, so that threads also share a large array that has one copy.
+  /// Chunks of several blocks, so that threads also share a large array that has one copy.
   static constexpr std::int64_t piece_elements = std::int64_t{1} << 16;
   void run_group(const step& s, workspace& w, thread_pool& threads) const {
     const std::int64_t piece =
@@ -282,7 +284,7 @@ class frame {
     });
   }
 
-  /// An op with nested programs; see control_flow.hpp.
+  /// Runs an op with nested programs; see control_flow.hpp.
   inline void run_control(const step& s, const control& c, workspace& w,
                           thread_pool& threads) const;
 

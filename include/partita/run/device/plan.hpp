@@ -1,5 +1,5 @@
-/// What an executable decides once: which ops run together, with which kernels, over which axes
-/// values vary, and where they lie.
+/// The decisions that an executable makes once: which ops run together, with which kernels, over
+/// which axes values vary, and where they are stored.
 #pragma once
 
 #include <span>
@@ -39,22 +39,22 @@ class plan {
 
   const std::vector<step>& steps() const { return groups_.steps; }
   const memory_plan& memory() const { return memory_; }
-  /// The value whose memory a value uses.
+  /// Returns the value whose memory a value uses.
   value_id root(value_id v) const { return rules_.root(v); }
-  /// Over which a value varies.
+  /// Returns the axes over which a value varies.
   axis_set axes(value_id v) const { return axes_[at(v)]; }
 
  private:
   /// Returns the program if its ops name only axes of the mesh.
   ///
-  /// Errors    R015
+  /// Errors    R015 an op names another axis
   static const program& with_known_axes(const program& p, const mesh& m) {
     const auto need = [&](const op_def& op, int axis) {
       if (axis >= 0 && axis < m.rank) return;
       if (m.rank == 0)
         throw error(concat("R015 run: ", op.name,
-                           " works on the devices of a mesh, and there is no "
-                           "mesh here; emulate runs device-local programs"));
+                           " works on the devices of a mesh, but this run is "
+                           "without a mesh; emulate runs device-local programs"));
       throw error(concat("R015 run: ", op.name, " names axis number ", axis, "; the mesh ", m,
                          " has ", m.rank));
     };

@@ -1,4 +1,4 @@
-/// Arrays as processes hold them: the shards of the devices of each.
+/// Arrays as processes hold them: the shards of their devices.
 #pragma once
 
 #include <span>
@@ -11,9 +11,10 @@
 
 namespace partita::run_detail {
 
-/// Checks what is given for an input. `what`: "array" or "shard"; `advice`: on the element type.
+/// Checks an argument for an input. `what` is "array" or "shard"; `advice` is about the element
+/// type.
 ///
-/// Errors    R002 shape, R003 element type
+/// Errors    R002 wrong shape, R003 wrong element type
 inline void need_input_type(std::string_view what, std::string_view name, const tensor_type& have,
                             const tensor_type& need, std::string_view advice = {}) {
   const auto fail = [&](std::string_view code, std::string_view has, const auto& mine,
@@ -25,9 +26,9 @@ inline void need_input_type(std::string_view what, std::string_view name, const 
   if (have.element != need.element)
     fail("R003", "element type", name_of(have.element), name_of(need.element), advice);
 }
-/// Checks arrays against the inputs of a program, whose types are these.
+/// Checks arrays against the inputs of a program, whose types are `types`.
 ///
-/// Errors    R001 number of arrays, R002 shape, R003 element type
+/// Errors    R001 wrong number of arrays, R002 wrong shape, R003 wrong element type
 inline void check_arrays(const program& p, std::span<const tensor_type> types,
                          std::span<const array> inputs) {
   if (inputs.size() != types.size()) {
@@ -41,7 +42,7 @@ inline void check_arrays(const program& p, std::span<const tensor_type> types,
                     "; give another type or use as_type");
 }
 
-/// The elements that both shapes have; further ones are zero.
+/// Returns the array with another shape: common elements are copied, others are zero.
 inline array resized(const array& a, const shape& to) {
   if (a.shape() == to) return a;
   array out(tensor_type{a.element(), to});
@@ -53,14 +54,14 @@ inline array resized(const array& a, const shape& to) {
   return out;
 }
 
-/// A value as a process holds it: one copy for each distinct coordinate, among its devices, over
-/// the axes that the value varies over.
+/// A value as a process holds it: one copy for each distinct coordinate of its devices, over the
+/// axes along which the value varies.
 struct distributed_array {
   std::vector<array> copies;
   axis_set axes;
 };
 
-/// The shards of a global array that a set of devices holds.
+/// Cuts a global array into the shards that a set of devices holds.
 inline distributed_array cut(const array& global, const layout& l, const device_set& devices) {
   distributed_array out;
   out.axes = axes_of(devices.mesh(), l);
@@ -81,7 +82,7 @@ inline distributed_array cut(const array& global, const layout& l, const device_
 inline distributed_array cut(const array& global, const layout& l, const mesh& m) {
   return cut(global, l, device_set::all(m));
 }
-/// The global array that has these shards; of a process that holds all devices.
+/// Joins shards to a global array, for a process that holds all devices.
 inline array joined(const distributed_array& shards, const layout& l, const mesh& m) {
   if (axes_of(m, l).empty()) return shards.copies[0];
   const shape& shard = shards.copies[0].shape();

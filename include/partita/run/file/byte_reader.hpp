@@ -1,4 +1,4 @@
-/// Bytes of a file from outside, of which nothing is taken for granted.
+/// A reader for the bytes of a file, which are untrusted input.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,9 @@
 
 namespace partita::run_detail {
 
-/// Bytes of a file, read from their beginning.
+/// Reads the bytes of a file from the beginning.
+///
+/// Errors    N002 the file ends too early
 class byte_reader {
  public:
   byte_reader(std::string_view bytes, std::string_view file) : bytes_(bytes), file_(file) {}
@@ -29,7 +31,7 @@ class byte_reader {
     at_ += static_cast<std::size_t>(n);
     return bytes_.substr(at_ - static_cast<std::size_t>(n), static_cast<std::size_t>(n));
   }
-  /// A little-endian number of 2, 4 or 8 bytes.
+  /// Reads a little-endian number of 2, 4 or 8 bytes.
   std::uint64_t number(int bytes) {
     const std::string_view from = take(static_cast<std::uint64_t>(bytes));
     std::uint64_t v = 0;

@@ -8,10 +8,10 @@
 
 namespace partita::run_detail {
 
-/// The checksum of bytes that follow others, whose checksum is `crc`. `Polynomial`: its bits, the
+/// Returns the checksum of bytes that follow others, whose checksum is `crc`. `Polynomial` has its
 /// lowest coefficient first.
 ///
-/// Source    eight bytes a step as in Kounavis and Berry, 2005
+/// Source    eight bytes a step, as in Kounavis and Berry, 2005
 template <std::uint32_t Polynomial>
 std::uint32_t checksum(const std::byte* bytes, std::size_t n, std::uint32_t crc) {
   static constexpr auto tables = [] {
@@ -37,11 +37,11 @@ std::uint32_t checksum(const std::byte* bytes, std::size_t n, std::uint32_t crc)
   return ~crc;
 }
 
-/// CRC-32 as of ISO 3309, which ZIP uses.
+/// Returns the CRC-32 of ISO 3309, which ZIP uses.
 inline std::uint32_t crc32(std::string_view s) {
   return checksum<0xedb88320u>(reinterpret_cast<const std::byte*>(s.data()), s.size(), 0);
 }
-/// CRC-32C, the checksum of iSCSI, ext4 and of zarr's codec "crc32c".
+/// Returns the CRC-32C, the checksum of iSCSI, ext4 and zarr's codec "crc32c".
 ///
 /// Source    Castagnoli et al., 1993
 inline std::uint32_t crc32c(const void* bytes, std::size_t n, std::uint32_t crc = 0) {

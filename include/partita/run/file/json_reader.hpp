@@ -1,4 +1,4 @@
-/// JSON (RFC 8259) in files, which are untrusted input.
+/// A reader of JSON (RFC 8259) in files, which are untrusted input.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace partita::run_detail {
 
 /// Reads a JSON text value by value, in the order that the caller expects.
 ///
-/// Errors    `code`: the text has another form, or skipped values nest more than 120 deep
+/// Errors    `code`: the text has another form, or skipped values are nested more than 120 deep
 class json_reader {
  public:
-  /// `wrong`: what an error states about the text, such as "its header is not JSON".
+  /// `wrong` is the statement that an error makes about the text, such as "its header is not JSON".
   json_reader(std::string_view json, const byte_reader& in, std::string_view code,
               std::string_view wrong)
       : s_(json), in_(in), code_(code), wrong_(wrong) {}
@@ -24,7 +24,7 @@ class json_reader {
   [[noreturn]] void fail(std::string_view what) const {
     in_.fail(code_, wrong_, ": ", what, " at byte ", s_.position());
   }
-  /// Items up to the bracket that closes them.
+  /// Reads items up to the closing bracket.
   template <class Item>
   void list(std::string_view open, std::string_view close, const Item& item) {
     need(open, open);
@@ -88,7 +88,7 @@ class json_reader {
       if (s_.take_while(is_digit).empty()) fail("a digit is missing");
     }
   }
-  /// True if the next word is this one, which is then read.
+  /// Reads a word and returns true if it is next; else returns false.
   bool accept(std::string_view word) {
     blank();
     return s_.accept(word);
@@ -104,7 +104,7 @@ class json_reader {
   }
   void need_end() {
     blank();
-    if (!s_.done()) fail("nothing is expected there");
+    if (!s_.done()) fail("unexpected text");
   }
 
  private:
@@ -133,7 +133,7 @@ class json_reader {
     if (code >= 0xd800 && code <= 0xdfff) fail("half of a surrogate pair is missing");
     append_utf8(out, code);
   }
-  /// `u00e9`.
+  /// Reads an escape such as `u00e9`.
   std::uint32_t unit() {
     std::uint32_t code = 0;
     if (!s_.accept("u")) fail("an escape is unknown");

@@ -1,6 +1,6 @@
-/// `load` and `save`: arrays by name, in files that other programs know.
+/// `load` and `save`: arrays by name, in common file formats.
 ///
-/// The ending says the format: `.safetensors`, `.npz`, or `.npy` (one array without a name).
+/// The extension selects the format: `.safetensors`, `.npz`, or `.npy` (one array without a name).
 #pragma once
 
 #include <algorithm>
@@ -16,48 +16,51 @@
 
 namespace partita {
 
-/// What `load` lets pass.
+/// Options of `load`.
 struct load_options {
-  bool others = false;  ///< the file may have arrays that are not asked for
+  bool others = false;  ///< true if the file may have arrays that were not requested
 };
 
 namespace run_detail {
 
-/// An array that is asked for; dynamic extents of its type may be any.
-struct wanted_array {
+/// A requested array; a dynamic extent of its type matches any extent.
+struct requested_array {
   std::string name;
   tensor_type type;
 };
 
 enum class file_format : std::uint8_t { npy, npz, safetensors };
-/// Errors    N009 the ending is not known
+/// Returns the format of a file.
+///
+/// Errors    N009 the extension is unknown
 inline file_format format_of(std::string_view path) {
   if (path.ends_with(".safetensors")) return file_format::safetensors;
   if (path.ends_with(".npz")) return file_format::npz;
   if (path.ends_with(".npy")) return file_format::npy;
-  throw error(concat("N009 file: \"", path, "\" ends with none of .safetensors, .npz, .npy"));
+  throw error(
+      concat("N009 file: \"", path, "\" has an unknown extension; use .safetensors, .npz or .npy"));
 }
 
-/// Places of names, to be found by them.
-class name_places {
+/// Positions of names in a list, found by name.
+class name_index {
  public:
   template <class Items>
-  explicit name_places(const Items& items) {
+  explicit name_index(const Items& items) {
     for (std::size_t i = 0; i < items.size(); ++i) places_.push_back({items[i].name, i});
     std::sort(places_.begin(), places_.end());
   }
-  /// -1 if there is none.
+  /// Returns the position of a name, or -1.
   std::ptrdiff_t find(std::string_view name) const {
     const auto at = std::lower_bound(places_.begin(), places_.end(), place{name, 0});
     return at != places_.end() && at->name == name ? static_cast<std::ptrdiff_t>(at->index) : -1;
   }
-  /// The place of a name that stands there twice; -1 if none does.
-  std::ptrdiff_t twice() const {
+  /// Returns the position of a name that occurs twice, or -1.
+  std::ptrdiff_t duplicate() const {
     const auto at = std::adjacent_find(places_.begin(), places_.end(),
                                        [](auto& a, auto& b) { return a.name == b.name; });
     return at != places_.end() ? static_cast<std::ptrdiff_t>(at->index) : -1;
   }
-  /// All of them, sorted.
+  /// Returns all names, sorted.
   std::vector<std::string_view> names() const {
     std::vector<std::string_view> list;
     for (const auto& each : places_) list.push_back(each.name);
@@ -75,9 +78,11 @@ class name_places {
   std::vector<place> places_;
 };
 
-/// Errors    N008 a name that stands there twice
+/// Checks that names are unique.
+///
+/// Errors    N008 a name occurs twice
 inline void need_once(const std::string& path, const std::vector<named_array>& arrays) {
-  const std::ptrdiff_t at = name_places(arrays).twice();
+  const std::ptrdiff_t at = name_index(arrays).duplicate();
   if (at >= 0)
     throw error(concat("N008 file: \"", path, "\": two arrays are named \"",
                        short_name(arrays[static_cast<std::size_t>(at)].name), '"'));
@@ -113,21 +118,23 @@ inline void need_type(const std::string& path, const named_array& found, const t
   throw error(concat("N006 file: \"", path, "\": array \"", short_name(found.name), "\" is ", got,
                      "; ", type, " is needed", shaped ? "; as_type converts it" : ""));
 }
+/// Returns the requested arrays of a file, in their order.
+///
 /// Errors    N003, N005, N006, N007 (see `load`)
 inline results pick(const std::string& path, file_arrays all,
-                    const std::vector<wanted_array>& wanted, const load_options& options) {
+                    const std::vector<requested_array>& wanted, const load_options& options) {
   std::vector<named_array>& given = all.read;
   for (const auto& w : wanted)
     for (const auto& each : all.unread)
       if (each.name == w.name || each.name.empty()) throw error(each.message);
-  // A file of one array gives it no name.
+  // A file with one array may leave it unnamed.
   if (given.size() == 1 && wanted.size() == 1 && given[0].name.empty())
     given[0].name = wanted[0].name;
-  const name_places places(given);
+  const name_index places(given);
   std::vector<named_array> picked;
   std::vector<char> asked(given.size(), 0);
   std::size_t missing = 0;
-  const wanted_array* first = nullptr;
+  const requested_array* first = nullptr;
   for (const auto& w : wanted) {
     const std::ptrdiff_t at = places.find(w.name);
     if (at < 0) {
@@ -160,15 +167,16 @@ inline results pick(const std::string& path, file_arrays all,
 }
 
 template <class... Specs>
-std::vector<wanted_array> leaves_of(const input_spec<Specs>&... inputs) {
-  std::vector<wanted_array> list;
+std::vector<requested_array> leaves_of(const input_spec<Specs>&... inputs) {
+  std::vector<requested_array> list;
   const auto add = [&](const auto& leaf, std::string_view path) {
     list.push_back({std::string(path), leaf.type()});
   };
   (for_each_leaf(add, text(inputs.name), inputs.spec), ...);
   return list;
 }
-/// What names select of `all`, in its order; a name that selects nothing goes to `fail`.
+/// Returns the positions in `all`, in its order, that `names` select. Calls `fail` for a name that
+/// selects nothing.
 template <class Fail>
 std::vector<std::size_t> selected(const std::vector<std::string>& all,
                                   std::initializer_list<std::string_view> names, const Fail& fail) {
@@ -182,15 +190,15 @@ std::vector<std::size_t> selected(const std::vector<std::string>& all,
       list.push_back(i);
   return list;
 }
-/// The same; each name must select something.
+/// Returns the positions that `names` select.
 ///
-/// Errors    N010 a name that selects nothing
+/// Errors    N010 a name selects nothing
 inline std::vector<std::size_t> selected(const std::vector<std::string>& all,
                                          std::initializer_list<std::string_view> names,
                                          const char* what) {
   return selected(all, names, [&](std::string_view name) {
     throw error(concat("N010 file: no ", what, " is named \"", short_name(name),
-                       "\" or lies below it; ", known_names_or_below(name, all)));
+                       "\" or is below it; ", known_names_or_below(name, all)));
   });
 }
 inline std::vector<std::string> names_of_inputs(const program& p) {
@@ -198,9 +206,9 @@ inline std::vector<std::string> names_of_inputs(const program& p) {
   for (int i = 0; i < p.input_count(); ++i) all.emplace_back(p.input_name(i));
   return all;
 }
-/// The arrays of results that these names select; without names, all.
+/// Returns the arrays of results that `names` select; without names, all of them.
 ///
-/// Errors    N010 a name that selects nothing
+/// Errors    N010 a name selects nothing
 inline std::vector<named_array> selected(const results& r,
                                          std::initializer_list<std::string_view> names) {
   std::vector<named_array> list;
@@ -210,10 +218,10 @@ inline std::vector<named_array> selected(const results& r,
     list.push_back({r.names()[i], r[i]});
   return list;
 }
-inline std::vector<wanted_array> inputs_of(const program& p,
-                                           std::initializer_list<std::string_view> names) {
+inline std::vector<requested_array> inputs_of(const program& p,
+                                              std::initializer_list<std::string_view> names) {
   const auto all = names_of_inputs(p);
-  std::vector<wanted_array> list;
+  std::vector<requested_array> list;
   for (const std::size_t i : selected(all, names, "input"))
     list.push_back({all[i], p.input_type(static_cast<int>(i))});
   return list;
@@ -229,23 +237,23 @@ const program& source_of(const P& p) {
 
 }  // namespace run_detail
 
-/// All arrays of a file by their names: `load("w.npz")["params.w1"]`. An array with an unsupported
-/// element type or rank is not among them; asking for it by name is the error N003. A file that has
-/// no other arrays is also N003.
+/// Loads all arrays of a file by their names: `load("w.npz")["params.w1"]`. An array with an
+/// unsupported element type or rank is left out; asking for it by name is the error N003. A file
+/// that has only such arrays is also the error N003.
 ///
-/// Errors    N001 to N004 (see `read_npz`, `read_safetensors`), N008 a name occurs twice,
-///           N009 an unknown file extension
+/// Errors    N001 to N004 (see `read_npz`, `read_safetensors`), N008 a name occurs twice, N009 an
+///           unknown file extension
 inline results load(const std::string& path) {
   auto all = run_detail::read_arrays(path);
   if (all.read.empty() && !all.unread.empty()) throw error(all.unread.front().message);
   return run_detail::as_results(std::move(all.read), std::move(all.unread));
 }
-/// The arrays of parameter trees, in the order of their leaves, as `evaluate` and `emulate` take
-/// them: `load("w.safetensors", input<mlp>("params"), input("opt_state", adam_state_for(spec)))`.
-/// Extents that a spec leaves dynamic may be any.
+/// Loads the arrays of parameter trees in the order of their leaves, as arguments for `evaluate`
+/// and `emulate`: `load("w.safetensors", input<mlp>("params"), input("opt_state",
+/// adam_state_for(spec)))`. An extent that a spec leaves dynamic matches any extent.
 ///
-/// Errors    those of `load`; N005 a name that the file lacks, N006 another type, N007 a name that
-///           is not asked for
+/// Errors    those of `load`; N005 the file lacks a name, N006 an array has another type, N007 the
+///           file has an array that was not requested
 template <Tree... Specs>
 requires(sizeof...(Specs) > 0) results
     load(const std::string& path, const load_options& options, const input_spec<Specs>&... inputs) {
@@ -257,8 +265,9 @@ requires(sizeof...(Specs) > 0) results
     load(const std::string& path, const input_spec<Specs>&... inputs) {
   return load(path, load_options{}, inputs...);
 }
-/// The arrays of those inputs of a program (or of what was partitioned) that have these names or
-/// lie below them: `load("w.safetensors", step(), "params", "opt_state")`.
+/// Loads the arrays of the inputs in `names`; each name is an input or a prefix of its path:
+/// `load("w.safetensors", step(), "params", "opt_state")`. `p` is a program or the result of
+/// partitioning one.
 ///
 /// Errors    those of `load`; N005 to N007, N010 no input has this name
 template <class P, std::convertible_to<std::string_view>... Names>
@@ -273,10 +282,10 @@ requires((run_detail::SourceProgram<P> || run_detail::HoldsSource<P>)&&sizeof...
   return load(path, load_options{}, p, names...);
 }
 
-/// Writes arrays by their names; the file is there whole or as it was.
+/// Writes arrays by their names. A failure leaves the old file unchanged.
 ///
-/// Errors    N003 what the format cannot hold, N004 it cannot be written, N008 a name that stands
-///           there twice, N009 an ending that is not known
+/// Errors    N003 the format cannot represent an array, N004 the file cannot be written, N008 a
+///           name occurs twice, N009 the extension is unknown
 inline void save(const std::string& path, const std::vector<named_array>& arrays) {
   const auto format = run_detail::format_of(path);
   run_detail::need_once(path, arrays);
@@ -287,17 +296,18 @@ inline void save(const std::string& path, const std::vector<named_array>& arrays
         concat("N003 file: \"", path, "\": .npy holds one array; ", arrays.size(), " are given"));
   run_detail::write_file(path, run_detail::npy_bytes(arrays[0].value));
 }
-/// What a run gave: all outputs, or those that have one of these names or lie below it.
+/// Writes the outputs of a run: all, or those in `names`. Each name is an output or a
+/// prefix of its path.
 ///
 /// Errors    those of `save`; N010 no output has this name
 template <std::convertible_to<std::string_view>... Names>
 void save(const std::string& path, const results& r, const Names&... names) {
   save(path, run_detail::selected(r, {names...}));
 }
-/// The arrays of a parameter tree, in the order of its leaves, given as to `evaluate`:
-/// `save("w.npz", input<mlp>("params"), w1, w2)`.
+/// Writes the arrays of a parameter tree, which follow in the order of its leaves, as arguments for
+/// `evaluate`: `save("w.npz", input<mlp>("params"), w1, w2)`.
 ///
-/// Errors    those of `save`; R001 another number of arrays, N006 another type
+/// Errors    those of `save`; R001 wrong number of arrays, N006 an array has another type
 template <Tree Spec, class... Args>
 requires(sizeof...(Args) > 0) void save(const std::string& path, const input_spec<Spec>& input,
                                         const Args&... arrays) {

@@ -1,4 +1,4 @@
-/// Arrays as files hold them.
+/// Arrays as files store them.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace partita {
 
+/// An array and its name.
 struct named_array {
   std::string name;
   array value;
 };
 
-/// An array of a file that this library cannot represent: its element type or rank is not
+/// An array of a file that this library cannot represent, because its element type or rank is not
 /// supported.
 struct unread_array {
   std::string name, message;  ///< the message of the error N003
@@ -31,9 +32,9 @@ inline void need_all_read(const std::vector<unread_array>& unread,
     throw error(unread.front().message);
 }
 
-/// An array of the bytes that a file has for it.
+/// Makes an array of its bytes in a file.
 ///
-/// Errors    N001 a bool that is neither 0 nor 1
+/// Errors    N001 a bool is neither 0 nor 1
 inline array array_of_bytes(const tensor_type& type, std::string_view bytes, const byte_reader& in,
                             std::string_view name) {
   if (type.element == dtype::boolean)

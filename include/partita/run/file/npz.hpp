@@ -1,4 +1,4 @@
-/// NumPy's files of arrays, `.npy` and `.npz`, as `numpy.save` and `numpy.savez` write them.
+/// NumPy's array files, `.npy` and `.npz`, as `numpy.save` and `numpy.savez` write them.
 #pragma once
 
 #include <cstring>
@@ -15,7 +15,7 @@ namespace partita {
 
 namespace run_detail {
 
-/// How NumPy writes an element type; bf16, which it does not know, as two bytes of anything.
+/// Returns NumPy's name of an element type. bf16, which NumPy lacks, is two bytes of raw data.
 constexpr std::string_view npy_type(dtype t) {
   constexpr std::string_view names[] = {"<f4", "<f8", "|V2", "<f2", "|i1", "<i2", "<i4",
                                         "<i8", "|u1", "<u2", "<u4", "<u8", "|b1"};
@@ -23,7 +23,7 @@ constexpr std::string_view npy_type(dtype t) {
   return names[static_cast<int>(t)];
 }
 
-/// The value of a key in the header, a Python dictionary: "'<f4'", "False", "(2, 3)".
+/// Returns the value of a key in the header, a Python dictionary: "'<f4'", "False", "(2, 3)".
 inline std::string_view npy_field(std::string_view header, std::string_view key,
                                   const byte_reader& in) {
   const std::size_t at = header.find(key);
@@ -33,23 +33,23 @@ inline std::string_view npy_field(std::string_view header, std::string_view key,
   if (rest.starts_with("(")) return rest.substr(0, rest.find(')') + 1);
   return rest.substr(0, rest.find_first_of(",}"));
 }
-/// Like NumPy's `descr`, `'<f4'`.
+/// Parses an element type in the syntax of NumPy's `descr`, such as `'<f4'`.
 ///
-/// Errors    N003 it is not supported
+/// Errors    N003 the element type is not supported
 inline dtype npy_element(std::string_view descr, const byte_reader& in) {
   const std::string_view mine = descr.size() > 2 ? descr.substr(1, descr.size() - 2) : descr;
   for (int t = 0; t < dtype_count; ++t) {
     const std::string_view name = npy_type(static_cast<dtype>(t));
-    // Of one byte and of bytes without a meaning the order is no matter.
+    // Byte order does not matter for single bytes and for raw data.
     if (mine == name || (mine.size() == 3 && name.size() == 3 && mine.substr(1) == name.substr(1) &&
                          (name[0] == '|' || mine[0] == '=')))
       return static_cast<dtype>(t);
   }
   in.fail("N003", "element type ", short_name(descr), " is not supported");
 }
-/// `(2, 3)`, `(2,)`, `()`.
+/// Parses a shape such as `(2, 3)`, `(2,)` or `()`.
 ///
-/// Errors    N001 it is none, N003 its rank is too high
+/// Errors    N001 the text is not a shape, N003 its rank is too high
 inline shape npy_shape(std::string_view tuple, const byte_reader& in) {
   scanner extents(tuple);
   shape s;
@@ -62,10 +62,10 @@ inline shape npy_shape(std::string_view tuple, const byte_reader& in) {
     extents.accept(" ");
   }
   if (!good || !extents.accept(")") || !s.fits())
-    in.fail("N001", "its shape ", short_name(tuple), " is none of an array");
+    in.fail("N001", "its shape ", short_name(tuple), " is not that of an array");
   return s;
 }
-/// From the order in which the first dimension runs fastest.
+/// Converts an array from column-major order, in which the first dimension is contiguous.
 inline array from_columns(const array& a) {
   const std::size_t size = static_cast<std::size_t>(size_of(a.element()));
   array out(a.type());
@@ -80,10 +80,12 @@ inline array from_columns(const array& a) {
   }
   return out;
 }
-/// The bytes of one array.
+/// Reads the bytes of one array.
+///
+/// Errors    those of read_npz
 inline array read_npy(std::string_view bytes, std::string_view file) {
   byte_reader in(bytes, file);
-  if (in.left() < 10 || in.take(6) != "\x93NUMPY") in.fail("N001", "it is no array of NumPy's");
+  if (in.left() < 10 || in.take(6) != "\x93NUMPY") in.fail("N001", "it is not a NumPy array");
   const std::uint64_t version = in.number(2) & 0xff;
   if (version < 1 || version > 3)
     in.fail("N001", "version ", version, " of the NPY format; 1 to 3 are known");
@@ -94,8 +96,7 @@ inline array read_npy(std::string_view bytes, std::string_view file) {
   if (order != "True" && order != "False")
     in.fail("N001", "'fortran_order' is ", short_name(order), ", not True or False");
   const std::string_view data = in.take(static_cast<std::uint64_t>(type.bytes()));
-  if (in.left() > 0)
-    in.fail("N001", in.left(), " bytes stand behind the ", data.size(), " of ", type);
+  if (in.left() > 0) in.fail("N001", in.left(), " bytes follow the ", data.size(), " of ", type);
   const array a = array_of_bytes(type, data, in, "");
   return order == "True" && type.shape.rank > 1 ? from_columns(a) : a;
 }
@@ -120,12 +121,12 @@ inline std::string npy_bytes(const array& a) {
 
 }  // namespace run_detail
 
-/// The arrays of an `.npz` file, in the order of its directory, or the only one of an `.npy` file
-/// (its name is empty). If `unread` is given, it receives the arrays with an unsupported element
-/// type, rank or compression; otherwise the first of them is an error.
+/// Reads the arrays of an `.npz` file in the order of its directory, or the only array of an `.npy`
+/// file, whose name is empty. If `unread` is not null, it receives the arrays with an unsupported
+/// element type, rank or compression; otherwise the first of them is an error.
 ///
 /// Errors    N001 the file has another format, N002 it is truncated or damaged, N003 an element
-///           type, rank or compression that is not supported, N004 it cannot be read
+///           type, rank or compression is not supported, N004 the file cannot be read
 /// Source    the NPY format, versions 1 to 3; APPNOTE.TXT of ZIP, with ZIP64
 inline std::vector<named_array> read_npz(const std::string& path,
                                          std::vector<unread_array>* unread = nullptr) {
@@ -133,7 +134,7 @@ inline std::vector<named_array> read_npz(const std::string& path,
   run_detail::byte_reader in(bytes, path);
   if (std::string_view(bytes).starts_with("\x93NUMPY"))
     return {{"", run_detail::read_npy(bytes, path)}};
-  // The directory is found from the end.
+  // The position of the directory is at the end of the file.
   const std::size_t end = bytes.rfind("PK\x05\x06");
   if (end == std::string::npos)
     in.fail("N001", "it is neither an .npz nor an .npy file, or it is truncated");
@@ -151,7 +152,7 @@ inline std::vector<named_array> read_npz(const std::string& path,
   }
   std::vector<named_array> arrays;
   std::vector<unread_array> refused;
-  std::uint64_t all = 0;  // arrays that share bytes could be as large together as memory is
+  std::uint64_t all = 0;  // overlapping arrays could together exceed the memory
   in.go_to(directory);
   for (std::uint64_t i = 0; i < count; ++i) {
     if (in.take(4) != std::string_view("PK\x01\x02", 4))
@@ -190,7 +191,7 @@ inline std::vector<named_array> read_npz(const std::string& path,
     local.take(skip);
     const std::string_view data = local.take(size);
     if ((all += size) > bytes.size())
-      in.fail("N001", "its arrays overlap, \"", name, "\" another one");
+      in.fail("N001", "its arrays overlap: \"", name, "\" and another one");
     if (run_detail::crc32(data) != crc)
       in.fail("N002", "\"", name, "\" is damaged: its checksum differs");
     try {
@@ -205,9 +206,10 @@ inline std::vector<named_array> read_npz(const std::string& path,
   return arrays;
 }
 
-/// As `numpy.savez` writes them, without compression. The file is there whole or as it was.
+/// Writes arrays as `numpy.savez` does, without compression. A failure leaves the old file
+/// unchanged.
 ///
-/// Errors    N003 more than 4 GiB, N004 it cannot be written
+/// Errors    N003 more than 4 GiB, N004 the file cannot be written
 inline void write_npz(const std::string& path, const std::vector<named_array>& arrays) {
   std::string out, directory;
   const auto put = [](std::string& to, std::uint64_t v, int bytes) {
@@ -219,9 +221,9 @@ inline void write_npz(const std::string& path, const std::vector<named_array>& a
     if (at + data.size() > 0xfffffffeu || arrays.size() > 0xfffe)
       throw error(concat("N003 file: \"", path, "\": more than 4 GiB or 65,534 arrays"));
     std::string common;
-    put(common, 20, 2);          // version that is needed
+    put(common, 20, 2);          // required version
     put(common, 0x800, 2);       // names are UTF-8
-    put(common, 0, 2);           // stored
+    put(common, 0, 2);           // uncompressed
     put(common, 0x21 << 16, 4);  // 1980-01-01
     put(common, run_detail::crc32(data), 4);
     put(common, data.size(), 4);

@@ -1,4 +1,4 @@
-/// Files of the safetensors format: a header of JSON, then the elements.
+/// Files of the safetensors format: a JSON header, then the elements.
 ///
 /// Source    https://huggingface.co/docs/safetensors, "Format"
 #pragma once
@@ -23,7 +23,7 @@ constexpr std::string_view safetensors_type(dtype t) {
   static_assert(std::size(names) == dtype_count);
   return names[static_cast<int>(t)];
 }
-/// The type of the array; sets `e.refused` if it has none here.
+/// Returns the type of an array; sets `e.refused` if it is not supported.
 ///
 /// Errors    N001 the number of bytes does not match the shape
 inline tensor_type type_of(tensor_entry& e, const byte_reader& in) {
@@ -33,17 +33,17 @@ inline tensor_type type_of(tensor_entry& e, const byte_reader& in) {
     const bool sized = e.begin <= e.end && e.shape.fits() &&
                        static_cast<std::uint64_t>(type.bytes()) == e.end - e.begin;
     if (!sized)
-      in.fail("N001", "array \"", short_name(e.name), "\" is ", type, ", which bytes ", e.begin,
-              " to ", e.end, " do not hold");
+      in.fail("N001", "array \"", short_name(e.name), "\" is ", type,
+              ", which does not match bytes ", e.begin, " to ", e.end);
     return type;
   }
   if (e.refused.empty())
     e.refused = concat("element type ", short_name(e.element), " is not supported");
   return {};
 }
-/// Each byte of the data belongs to one tensor.
+/// Checks that each byte of the data belongs to one tensor.
 ///
-/// Errors    N001 it does not, N002 the data ends before
+/// Errors    N001 tensors overlap or leave bytes, N002 the data ends too early
 inline void need_cover(const std::vector<tensor_entry>& entries, std::uint64_t size,
                        const byte_reader& in) {
   std::vector<const tensor_entry*> order;
@@ -56,7 +56,7 @@ inline void need_cover(const std::vector<tensor_entry>& entries, std::uint64_t s
   for (const auto* e : order) {
     if (e->begin < end)
       in.fail("N001", "array \"", short_name(e->name), "\" begins at byte ", e->begin,
-              " of the data, where \"", short_name(before->name), "\" goes on to byte ", end);
+              " of the data, but \"", short_name(before->name), "\" ends at byte ", end);
     if (e->begin > end)
       in.fail("N001", "bytes ", end, " to ", e->begin, " of the data belong to no array");
     end = e->end;
@@ -64,11 +64,11 @@ inline void need_cover(const std::vector<tensor_entry>& entries, std::uint64_t s
   }
   if (end > size)
     in.fail("N002", "its data has ", size, " bytes; \"", short_name(before->name),
-            "\" goes on to byte ", end, ": it is truncated");
-  if (end < size) in.fail("N001", size - end, " bytes stand behind the last array");
+            "\" ends at byte ", end, ": it is truncated");
+  if (end < size) in.fail("N001", size - end, " bytes follow the last array");
 }
 
-/// `"a\nb"` in JSON.
+/// Returns a string in JSON, such as `"a\nb"`.
 inline text json_text(std::string_view s) {
   constexpr std::string_view digits = "0123456789abcdef";
   text out = "\"";
@@ -83,7 +83,7 @@ inline text json_text(std::string_view s) {
   }
   return out << '"';
 }
-/// `[2,3]`
+/// Returns a list in JSON, such as `[2,3]`.
 template <class List>
 text json_numbers(const List& list) {
   text out = "[";
@@ -96,16 +96,16 @@ struct named_type {
   std::string_view name;
   tensor_type type;
 };
-/// The bytes before the data of a safetensors file, and the first byte of each array in the file.
+/// The bytes before the data of a safetensors file, and the position of each array in the file.
 struct safetensors_plan {
   std::string head;
   std::vector<std::uint64_t> begin;
   std::uint64_t size = 0;  ///< of the file
 };
-/// The header names the arrays in their order; the data has those of wider elements first, so that
-/// each is aligned. `metadata`: the first member of the header, or nothing.
+/// Plans a file. The header names the arrays in their order. The data starts with those of wider
+/// elements, so that each is aligned. `metadata` is the first member of the header, or empty.
 ///
-/// Errors    N003 a name that the format cannot have
+/// Errors    N003 the format does not allow a name
 inline safetensors_plan plan_safetensors(std::string_view path,
                                          const std::vector<named_type>& arrays,
                                          std::string_view metadata = {}) {
@@ -127,7 +127,7 @@ inline safetensors_plan plan_safetensors(std::string_view path,
     const auto& [name, type] = arrays[i];
     if (name == "__metadata__" || !is_utf8(name))
       throw error(concat("N003 file: \"", path, "\": an array cannot have the name \"",
-                         short_name(name), "\" there"));
+                         short_name(name), "\""));
     const std::uint64_t begin = plan.begin[i], bytes = static_cast<std::uint64_t>(type.bytes());
     header << (i > 0 || !metadata.empty() ? "," : "") << json_text(name) << ":{\"dtype\":\""
            << safetensors_type(type.element) << "\",\"shape\":" << json_numbers(type.shape)
@@ -145,21 +145,22 @@ inline safetensors_plan plan_safetensors(std::string_view path,
 
 }  // namespace run_detail
 
-/// The arrays of a safetensors file, in the order of its header. If `unread` is given, it receives
-/// the arrays with an unsupported element type or rank; otherwise the first of them is an error.
+/// Reads the arrays of a safetensors file, in the order of its header. If `unread` is not null, it
+/// receives the arrays with an unsupported element type or rank; otherwise the first of them is an
+/// error.
 ///
 /// Errors    N001 another format (the header is longer than the file or not readable; arrays
-///           overlap, leave bytes or have other sizes than their shapes), N002 it is truncated,
-///           N003 an element type or rank that is not supported, N004 it cannot be read
+///           overlap, leave bytes, or have sizes that do not match their shapes), N002 the file is
+///           truncated, N003 an element type or rank is not supported, N004 the file cannot be read
 inline std::vector<named_array> read_safetensors(const std::string& path,
                                                  std::vector<unread_array>* unread = nullptr) {
   const std::string bytes = run_detail::read_file(path);
   run_detail::byte_reader in(bytes, path);
-  if (in.left() < 8) in.fail("N001", "it is no safetensors file: it has ", in.left(), " bytes");
+  if (in.left() < 8) in.fail("N001", "it is not a safetensors file: it has ", in.left(), " bytes");
   const std::uint64_t size = in.number(8);
   if (size > in.left())
-    in.fail("N002", "its header would have ", size, " bytes, and ", in.left(),
-            " are there: it is truncated, or no safetensors file");
+    in.fail("N002", "its header needs ", size, " bytes, but ", in.left(),
+            " are left: it is truncated, or not a safetensors file");
   auto entries = run_detail::safetensors_header(in.take(size), in).entries();
   const std::string_view data = in.take(in.left());
   std::vector<tensor_type> types;
@@ -182,9 +183,9 @@ inline std::vector<named_array> read_safetensors(const std::string& path,
   return arrays;
 }
 
-/// The file is there whole or as it was.
+/// Writes arrays to a safetensors file. A failure leaves the old file unchanged.
 ///
-/// Errors    N003 a name that the format cannot have, N004 it cannot be written
+/// Errors    N003 the format does not allow a name, N004 the file cannot be written
 inline void write_safetensors(const std::string& path, const std::vector<named_array>& arrays) {
   std::vector<run_detail::named_type> types;
   for (const auto& [name, value] : arrays) types.push_back({name, value.type()});

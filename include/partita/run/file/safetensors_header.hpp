@@ -1,4 +1,4 @@
-/// The header of a safetensors file, read as what anybody may have written.
+/// The header of a safetensors file, which is untrusted input.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace partita::run_detail {
 
-/// What the header says of a tensor.
+/// The header's entry for a tensor.
 struct tensor_entry {
   std::string name, element;
   partita::shape shape;
@@ -20,15 +20,15 @@ struct tensor_entry {
 };
 
 /// Reads `{"w": {"dtype": "F32", "shape": [8, 16], "data_offsets": [0, 512]}, ...}`, which is JSON
-/// (RFC 8259). Further members of a tensor may have any value; they are skipped.
+/// (RFC 8259). Other members of a tensor may have any value; they are skipped.
 ///
-/// Errors    N001 it has another form, or values nest more than 120 deep
+/// Errors    N001 the text has another form, or values are nested more than 120 deep
 class safetensors_header {
  public:
   safetensors_header(std::string_view header, const byte_reader& in)
-      : json_(header, in, "N001", "its header is none of safetensors") {}
+      : json_(header, in, "N001", "its header is not a safetensors header") {}
 
-  /// In the order of the header; "__metadata__" is checked and left out.
+  /// Returns the entries in the order of the header; "__metadata__" is checked and left out.
   std::vector<tensor_entry> entries() {
     std::vector<tensor_entry> list;
     bool described = false;
@@ -37,7 +37,7 @@ class safetensors_header {
         list.push_back(entry(name));
         return;
       }
-      if (described) json_.fail("__metadata__ stands there twice");
+      if (described) json_.fail("__metadata__ occurs twice");
       described = true;
       if (!json_.accept("null")) json_.object([&](const std::string&) { json_.string(); });
     });
@@ -53,7 +53,7 @@ class safetensors_header {
     e.name = name;
     int seen = 0;  // each member once
     const auto once = [&](int bit) {
-      if ((seen & bit) != 0) json_.fail("a member stands there twice");
+      if ((seen & bit) != 0) json_.fail("a member occurs twice");
       seen |= bit;
     };
     json_.object([&](const std::string& member) {

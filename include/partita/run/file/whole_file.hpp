@@ -1,4 +1,4 @@
-/// Files that are read and written as a whole.
+/// Functions that read and write a complete file.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,15 @@
 
 namespace partita::run_detail {
 
-/// Errors    N004 it cannot be read
+/// Reads a file.
+///
+/// Errors    N004 the file cannot be read
 inline std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw error(concat("N004 file: \"", path, "\" cannot be read"));
   std::string all;
   std::size_t known = 0;
-  do {  // as much again as is known, since a pipe does not tell its size
+  do {  // doubles the buffer, since a pipe does not state its size
     all.resize(known + std::max<std::size_t>(known, 1 << 16));
     in.read(all.data() + known, static_cast<std::streamsize>(all.size() - known));
     known += static_cast<std::size_t>(in.gcount());
@@ -28,9 +30,10 @@ inline std::string read_file(const std::string& path) {
   all.resize(known);
   return all;
 }
-/// Written beside it first, so that a file is there whole or as it was.
+/// Writes to a temporary file first and renames it, so that a failure leaves the old file
+/// unchanged.
 ///
-/// Errors    N004 it cannot be written
+/// Errors    N004 the file cannot be written
 inline void write_file(const std::string& path, std::string_view bytes) {
   const std::string beside = path + ".partial";
   bool good = false;

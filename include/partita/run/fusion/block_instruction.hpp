@@ -1,4 +1,4 @@
-/// What block programs are made of: registers, and instructions on them.
+/// The registers and instructions of block programs.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +12,27 @@
 
 namespace partita::run_detail {
 
-/// What a register holds of a block.
+/// The elements of a block that a register has.
 enum class coverage : std::uint8_t {
   all,      ///< every element
-  rows,     ///< one element per row
-  columns,  ///< one element per place in a row: an operand of links
-  splat,    ///< one element for all, `lanes` times: an operand of links
+  rows,     ///< one element for each row
+  columns,  ///< one element for each position in a row: an operand of links
+  splat,    ///< one element for all, stored `lanes` times: an operand of links
 };
 
-/// Where one value of a block lies: in a temporary, or directly in memory.
+/// The storage of one value of a block: a temporary, or memory.
 struct block_register {
   enum class kind : std::uint8_t { temporary, memory, constant, scalar };
   kind where;
   coverage what;
-  int address;  ///< index in the values of the block program
+  int address;  ///< index in the addresses of the block program's values
   dtype type;
   std::int64_t bits = 0;    ///< of a constant
-  std::int64_t period = 0;  ///< memory that repeats after so many elements
-  int slot = -1;            ///< place among the temporaries of its size
+  std::int64_t period = 0;  ///< memory repeats after this number of elements
+  int slot = -1;            ///< index among the temporaries of its size
   bool written = false;
 
-  /// Does a temporary of it hold a whole block?
+  /// True if a temporary for it has a full block.
   bool is_large() const { return what == coverage::all; }
 };
 using block_registers = std::vector<block_register>;
@@ -54,8 +54,8 @@ struct block_instruction {
   block_function run = nullptr;        ///< map
   row_function reduce_rows = nullptr;  ///< reduce
   std::vector<to_link> links;          ///< chain
-  bool by_row = false;                 ///< chain: do operands depend on the row?
-  bool reduces = false;                ///< chain: its rows, to `out`
+  bool by_row = false;                 ///< chain: true if operands depend on the row
+  bool reduces = false;                ///< chain: true if it reduces its rows to `out`
   combiner how = {};
   int source = -1;  ///< broadcast
   repetition repeat = {};
@@ -73,7 +73,7 @@ struct block_instruction {
       if (l.what == link::store) f(l.operand);
     if (what != chain || reduces) f(out);
   }
-  /// What a chain goes over.
+  /// Returns the coverage of a chain's loop.
   coverage over(const block_registers& registers) const {
     return reduces ? coverage::all : registers[at(out)].what;
   }

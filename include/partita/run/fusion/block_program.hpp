@@ -1,8 +1,8 @@
 /// A fused group of elementwise ops and of reductions of rows, interpreted block by block with its
 /// temporaries in cache.
 ///
-/// Every op still rounds its result to its element type, and elements do not depend on where in a
-/// block they lie: the results are those of one op at a time.
+/// Every op still rounds its result to its element type, and elements do not depend on their
+/// position in a block: the results equal those of running one op at a time.
 #pragma once
 
 #include <algorithm>
@@ -24,26 +24,28 @@ namespace partita::run_detail {
 class block_program {
  public:
   block_program() = default;
-  /// `row`: elements per row, or 0 if the group has no rows; see `fits`.
+  /// `row`: the number of elements of a row, or 0 if the group has no rows; see `fits`.
   block_program(std::int64_t count, std::int64_t row)
       : elements(count), row_(row), rows_(row == 0 ? 0 : rows_of(row)) {}
 
   std::int64_t elements = 0;
-  /// Values that are read from or written to memory; `run` takes their addresses in this order.
+  /// Values that are read from or written to memory; `run` expects their addresses in this order.
   std::vector<value_id> values;
 
-  /// Do the blocks for such rows fit the first-level cache?
+  /// True if blocks of such rows fit the first-level cache.
   static bool fits(std::int64_t row) { return row > 1 && row * rows_of(row) <= 8 * least; }
-  /// Elements per block: whole rows, and whole groups of lanes.
+  /// Returns the elements of a block: full rows, and full groups of lanes.
   std::int64_t block() const { return row_ == 0 ? least : row_ * rows_; }
-  /// Can links take what there is one of per row, or per place in a row, as it is?
+  /// True if links can read one element for each row, or for each position in a row, without a
+  /// copy.
   bool links_rows() const { return row_ >= lanes; }
 
-  /// A register is where one value of a block lies: in a temporary, or directly in memory.
+  /// Returns a register for a value in memory. (A register is the storage of one value of a block.)
   int memory(value_id v, const tensor_type& t, coverage e = coverage::all) {
     return add({kind::memory, e, value_index(v), t.element});
   }
-  /// A vector that repeats along the elements, if it can be used where it lies; else -1.
+  /// Returns a register for a vector that repeats along the elements if it can be used in place;
+  /// else -1.
   int repeating(value_id v, const tensor_type& t, const repetition& r, bool linked) {
     if (r.inner != 1) return -1;
     if (linked && links_rows() && r.count == row_) return memory(v, t, coverage::columns);
@@ -53,7 +55,8 @@ class block_program {
     return reg;
   }
   int temporary(dtype t, coverage e = coverage::all) { return add({kind::temporary, e, -1, t}); }
-  /// A register that has one value in every element, given by its bits or read from memory.
+  /// Returns a register with the same value in every element, given by its bits or read from
+  /// memory.
   int constant(dtype t, std::int64_t bits, coverage e) {
     const int reg = add({kind::constant, e, -1, t});
     at(reg).bits = bits;
@@ -69,7 +72,7 @@ class block_program {
     std::copy(in.begin(), in.end(), i.in);
     code_.push_back(std::move(i));
   }
-  /// x, or x and y, through one link; each may be a splat, or have one element per row.
+  /// Adds one link on x, or on x and y; each may be a splat, or have one element for each row.
   void link_up(link l, int x, int y, int out) {
     block_instruction i(block_instruction::chain, out);
     i.links = {{link::load, x}, {l, y}, {link::store, out}};
@@ -81,13 +84,13 @@ class block_program {
     i.repeat = r;
     code_.push_back(std::move(i));
   }
-  /// Elements along their rows: x with coverage `rows`, to `all`.
+  /// Adds a broadcast of x, with coverage `rows`, along the rows of `out`.
   void spread(int x, int out) {
     block_instruction i(block_instruction::spread, out);
     i.in[0] = x;
     code_.push_back(std::move(i));
   }
-  /// Combines the elements of each row of x.
+  /// Adds a reduction of each row of x.
   void reduce(combiner c, int x, int out) {
     const bool links = links_up(at(x).type) && row_ >= long_row;
     block_instruction i(links ? block_instruction::chain : block_instruction::reduce, out);
@@ -102,7 +105,7 @@ class block_program {
     code_.push_back(std::move(i));
   }
 
-  /// To be called once all instructions are there.
+  /// Finishes the program; call it after the last instruction.
   void finish() {
     chain_joiner(registers_, code_).run();
     temporaries_ = temporary_placer(code_, registers_).run();
@@ -126,9 +129,10 @@ class block_program {
   }
 
  private:
-  /// A handful of temporaries of so many elements fit the first-level cache.
+  /// The size of a block: several temporaries of this many elements fit the first-level cache.
   static constexpr std::int64_t least = 1024;
-  /// Shorter rows are reduced on their own, so that chains which make them need not end with each.
+  /// Shorter rows are reduced separately, so that chains which compute them need not end at each
+  /// row.
   static constexpr std::int64_t long_row = 256;
   using kind = block_register::kind;
 
@@ -150,7 +154,7 @@ class block_program {
     return static_cast<int>(values.size()) - 1;
   }
 
-  /// How the links of a chain go through their operands.
+  /// Sets the steps of a chain's links through their operands.
   void find_steps(block_instruction& c) const {
     for (auto& l : c.links) {
       if (l.operand < 0) l.by_element = 0;
@@ -163,10 +167,10 @@ class block_program {
     }
   }
 
-  // ---- Running.
+  // ---- Running
   // -----------------------------------------------------------------------------------
 
-  /// Where registers lie and which block is computed.
+  /// The addresses of registers, and the current block.
   struct state {
     std::byte** at;                               // by register
     std::byte* const* addresses;                  // by value
@@ -181,7 +185,7 @@ class block_program {
     const std::int64_t large = temporaries_.large * slot_bytes(),
                        small = temporaries_.small * small_bytes();
     std::byte* slots = memory.take(large + small);
-    // The lanes past the rows are computed too, from zeros.
+    // The kernels also compute the lanes past the rows, from zeros.
     std::memset(slots + large, 0, static_cast<std::size_t>(small));
     auto** at = reinterpret_cast<std::byte**>(
         memory.take(static_cast<std::int64_t>(registers_.size() * sizeof(std::byte*))));
@@ -201,7 +205,8 @@ class block_program {
       if (r.where == kind::scalar) repeat(r.type, {1, n}, 0, n, s.addresses[r.address], s.at[i]);
     }
   }
-  /// What lies in memory is used there, save one element per row: those are padded, in temporaries.
+  /// Sets the addresses of registers in memory. Registers with one element for each row are copied
+  /// to temporaries instead, because they need padding.
   void enter_block(const state& s) const {
     for (std::size_t i : in_memory_) {
       const auto& r = registers_[i];
@@ -209,7 +214,7 @@ class block_program {
       std::byte* base = s.addresses[r.address];
       if (r.what == coverage::all) {
         s.at[i] = base + (r.period > 0 ? s.begin % r.period : s.begin) * size;
-        // The next block of a value that no near cache holds comes while this one is computed.
+        // Prefetch the next block of a value that no near cache holds.
         if (r.period == 0 && !r.written && elements * size >= std::int64_t{1} << 19)
           for (std::int64_t k = 0; k < block() * size; k += alignment)
             __builtin_prefetch(s.at[i] + block() * size + k);
@@ -267,7 +272,7 @@ class block_program {
     if (c.by_row) return run_chain(out.type, s.rows, row_, links, c.links.size());
     run_chain(out.type, 1, elements_of(out, s), links, c.links.size());
   }
-  /// In whole groups of lanes.
+  /// Returns the number of elements in full groups of lanes.
   std::int64_t elements_of(const block_register& r, const state& s) const {
     if (r.what == coverage::all) return round_up(s.count, lanes);
     return r.what == coverage::rows ? round_up(s.rows, lanes) : lanes;
@@ -280,7 +285,7 @@ class block_program {
   }
 
   block_registers registers_;
-  std::vector<std::size_t> in_memory_;  // those that lie in memory
+  std::vector<std::size_t> in_memory_;  // registers in memory
   block_code code_;
   std::int64_t row_ = 0, rows_ = 0;
   temporary_counts temporaries_;

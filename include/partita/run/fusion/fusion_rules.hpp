@@ -1,4 +1,5 @@
-/// What an op is to fused groups: nothing to run, made anew in each, a part of one, or none of it.
+/// The role of an op in fused groups: nothing to run, recomputed in each group, a member, or
+/// excluded.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +14,14 @@
 
 namespace partita::run_detail {
 
-/// What an elementwise op is in a group: a link of a chain, or a function of blocks.
+/// The computation of an elementwise op in a group: a link of a chain, or a function of blocks.
 struct block_step {
   link as_link = link::none;
   block_function run = nullptr;
   explicit operator bool() const { return as_link != link::none || run != nullptr; }
 };
 
-/// The rules, for the ops of one program. Ops with kernels of the user's (`own`) are run by those.
+/// The fusion rules for the ops of one program. Ops with user-defined kernels (`own`) are excluded.
 class fusion_rules {
  public:
   fusion_rules(const program& p, std::span<const kernel_entry> own, bool fuse)
@@ -38,7 +39,7 @@ class fusion_rules {
     return std::any_of(own_.begin(), own_.end(), [&](const auto& e) { return e.op == def; });
   }
 
-  /// Is each result the memory of the operand of that number?
+  /// True if the result i uses the memory of operand i.
   bool passes_on(op_id o) const {
     const op_node& n = p_.op(o);
     if (n.def->passes_on) return true;
@@ -51,37 +52,37 @@ class fusion_rules {
              (n.def == &def<op::broadcast_in_dim> || n.attr_count == 1);
     return false;
   }
-  /// The value whose memory a value uses.
+  /// Returns the value whose memory a value uses.
   value_id root(value_id v) const { return root_[at(v)]; }
   const std::vector<value_id>& roots() const { return root_; }
 
-  /// Cheap enough to make in each group that uses it, instead of writing it to memory: a splat, or
-  /// a broadcast that repeats.
+  /// True if a value is cheap enough to recompute in each group that uses it, instead of writing it
+  /// to memory: a splat, or a broadcast that repeats.
   bool made_anew(value_id v) const { return is_splat(v) || repetition_of(v).has_value(); }
   bool is_splat(value_id v) const {
     return fuse_ && producer(v).def == &def<op::constant> && !overridden(producer(v).def);
   }
-  /// How a broadcast that is made anew repeats its operand.
+  /// Returns how a recomputed broadcast repeats its operand.
   std::optional<repetition> repetition_of(value_id v) const {
     const op_node& n = producer(v);
     if (!fuse_ || n.def != &def<op::broadcast_in_dim> || overridden(n.def)) return {};
     const op_id o = p_.producer(v);
     return repetition_of(p_.type(p_.operand(o, 0)).shape, p_.type(v).shape, p_.attrs(o));
   }
-  /// Does a value repeat along rows of `row` elements what there is one of per row?
+  /// True if a value repeats one element for each row along rows of `row` elements.
   bool spreads_rows(value_id x, std::int64_t row, std::int64_t elements) const {
     if (row == 0) return false;
     const auto r = repetition_of(root(x));
     return r && r->inner == row && r->count * row == elements;
   }
-  /// The value that has to be there before a group can read `x`, or -1.
+  /// Returns the value that must be available before a group can read `x`, or -1.
   value_id source(value_id x) const {
     const value_id v = root(x);
     if (!made_anew(v)) return v;
     return is_splat(v) ? -1 : root(p_.operand(p_.producer(v), 0));
   }
 
-  /// Can the op be in a group?
+  /// True if the op can be in a group.
   bool groupable(op_id o) const { return block_of(o) || reduced_row(o) > 0; }
   block_step block_of(op_id o) const {
     const op_node& n = p_.op(o);
@@ -91,7 +92,7 @@ class fusion_rules {
     if (l != link::none) return {l, nullptr};
     return {link::none, find_block(n.def, p_.attrs(o), last, p_.type(n.result).element)};
   }
-  /// The elements of a row, if the op reduces rows that a group can hold; else 0.
+  /// Returns the elements of a row if the op reduces rows that a group can hold; else 0.
   std::int64_t reduced_row(op_id o) const {
     const op_node& n = p_.op(o);
     if (n.def != &def<op::reduce> || n.operand_count != 1 || overridden(n.def) || passes_on(o))
@@ -120,10 +121,10 @@ class fusion_rules {
     for (int d = last; d < to.rank; ++d) r.inner *= to[d];
     return r;
   }
-  /// The elements of the reduced dimensions, if they stand behind those that are kept; else 0.
+  /// Returns the elements of the reduced dimensions if these are the innermost ones; else 0.
   static std::int64_t trailing_reduced(const shape& from, std::span<const std::int64_t> attrs) {
     std::int64_t row = 1;
-    bool kept = false;  // a dimension further in
+    bool kept = false;  // true after an inner dimension that is kept
     for (int d = from.rank; d-- > 0;) {
       if (from[d] == 1) continue;
       const bool reduced = op::reduce::reduced(attrs.data(), static_cast<int>(attrs.size()), d);

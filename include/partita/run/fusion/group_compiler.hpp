@@ -1,4 +1,4 @@
-/// From the ops of a fused group to its block program.
+/// Compiles the ops of a fused group to its block program.
 #pragma once
 
 #include <bit>
@@ -24,7 +24,8 @@ class group_compiler {
  private:
   const op_node& producer(value_id v) const { return p_.op(p_.producer(v)); }
 
-  /// One op. 16-bit floats are computed in binary32, rounded, and narrowed where they are stored.
+  /// Emits one op. 16-bit floats are computed in binary32, rounded, and narrowed where they are
+  /// stored.
   void emit(op_id o) {
     const op_node& n = p_.op(o);
     const tensor_type& t = p_.type(n.result);
@@ -52,8 +53,9 @@ class group_compiler {
     registers_.push_back({n.result, e, out});
   }
 
-  /// A value as the operand of an op whose result has the coverage `e`. Links (`linked`) take one
-  /// value for all, or one per row, or one per place in a row, as it is.
+  /// Returns the register of an operand for an op whose result has the coverage `e`. Links
+  /// (`linked`) read one value for all, for each row, or for each position in a row, without a
+  /// copy.
   int read(value_id x, coverage e, bool linked) {
     const value_id v = rules_.root(x);
     if (const int r = find(v, e); r >= 0) return r;
@@ -72,8 +74,8 @@ class group_compiler {
     registers_.push_back({v, blocks_.coverage_of(r), r});
     return r;
   }
-  /// What is spread along rows. If it is a broadcast itself, it is read where it lies: of what that
-  /// repeats, nobody knows here whether it is still there.
+  /// Returns the register of a value that is spread along rows. If it is a broadcast itself, it is
+  /// read from memory, because its source may no longer be available.
   int read_rows(value_id v) {
     if (!rules_.repetition_of(v)) return read(v, coverage::rows, false);
     if (const int r = find(v, coverage::rows); r >= 0) return r;
@@ -118,7 +120,7 @@ class group_compiler {
     return r;
   }
 
-  /// 16-bit floats are widened when they enter.
+  /// Widens 16-bit floats when they are read.
   int widened(int r, dtype t) {
     return is_half(t) ? converted(r, widen_function(t), blocks_.coverage_of(r)) : r;
   }
@@ -127,14 +129,14 @@ class group_compiler {
     blocks_.call(how, {r}, out);
     return out;
   }
-  /// The bits of a binary64 after rounding to a 16-bit float.
+  /// Returns the bits of a binary64 after rounding to a 16-bit float.
   static std::int64_t rounded_bits(dtype half, std::int64_t bits) {
     const auto v = std::bit_cast<double>(bits);
     const float f = half == dtype::bf16 ? float(to_half<bf16>(v)) : float(to_half<f16>(v));
     return std::bit_cast<std::int64_t>(static_cast<double>(f));
   }
 
-  /// Where a value already is, as computed.
+  /// The register that already holds a computed value.
   struct known {
     value_id value;
     coverage form;

@@ -1,4 +1,4 @@
-/// What is grouped: the ops of a program as steps, each an op or a fused group of ops.
+/// Grouping of the ops of a program into steps, each an op or a fused group of ops.
 #pragma once
 
 #include <algorithm>
@@ -21,16 +21,18 @@ struct step {
   std::vector<op_id> members;  ///< of a group
   block_program blocks;
   axis_set axes;              ///< of the results
-  std::int64_t elements = 0;  ///< of the results; of a group: of its largest values
-  std::int64_t row = 0;       ///< of a group that reduces rows: their elements
+  std::int64_t elements = 0;  ///< of the results; in a group: of its largest values
+  std::int64_t row = 0;       ///< in a group that reduces rows: the elements of a row
 };
 
-/// Law: running the steps in order computes every output; a value is written by one step.
+/// Groups the ops of a program.
+///
+/// Law       running the steps in order computes every output; one step writes each value
 class grouping {
  public:
   std::vector<step> steps;  ///< without kernels and block programs
 
-  /// `axes`: over which each value varies.
+  /// `axes`: the axes over which each value varies.
   grouping(const program& p, const fusion_rules& rules, const vec<axis_set>& axes)
       : p_(p),
         rules_(rules),
@@ -47,17 +49,17 @@ class grouping {
     std::erase_if(steps, [](const step& s) { return is_group(s) && s.members.empty(); });
   }
 
-  /// Does a root value lie in memory, or only in the blocks of its group?
+  /// True if a root value is stored in memory, not only in the blocks of its group.
   bool stored(value_id v) const { return stored_[at(v)] != 0; }
 
-  /// Calls f(v) for every value that a step makes.
+  /// Calls f(v) for every value that a step computes.
   template <class F>
   void for_results(const step& s, F f) const {
     for_members(s, [&](op_id o) {
       for (int r = 0; r < p_.op(o).result_count; ++r) f(p_.op(o).result + r);
     });
   }
-  /// Calls f(v) for every root value that a step reads, or that a member of its group makes.
+  /// Calls f(v) for every root value that a step reads, or that a member of its group computes.
   template <class F>
   void for_operands(const step& s, F f) const {
     for_members(s, [&](op_id o) {
@@ -69,7 +71,7 @@ class grouping {
   }
 
  private:
-  /// Groups further back than this many steps are closed: joining them would keep values alive.
+  /// Groups more than this number of steps back are closed: joining them would keep values alive.
   static constexpr int reach = 16;
   static constexpr std::size_t most_members = 64;
 
@@ -81,7 +83,7 @@ class grouping {
       f(s.op);
   }
 
-  /// Backwards: what is needed at all, and what is needed in memory.
+  /// Finds, backwards, the values that are needed at all and those that are needed in memory.
   void find_uses() {
     for (const auto& out : p_.outputs) {
       needed_[at(p_.producer(out.value))] = 1;
@@ -94,13 +96,13 @@ class grouping {
       const bool reads_memory = !rules_.passes_on(o) && !rules_.groupable(o);
       for (value_id x : p_.operands(o)) {
         needed_[at(p_.producer(x))] = 1;
-        // What groups repeat has to be there, unless they make it: then it is stored if needed.
+        // Kernels read stored operands. The source of a recomputed broadcast: see find_stored.
         if (reads_memory && (!is_made_anew || rules_.made_anew(rules_.root(x))))
           stored_[at(rules_.root(x))] = 1;
       }
     }
   }
-  /// What a step reads and does not make, and what no group makes.
+  /// Finds the values that a step reads and does not compute, and those that no group computes.
   void find_stored() {
     for (std::size_t k = 0; k < steps.size(); ++k) {
       for_operands(steps[k], [&](value_id v) {
@@ -126,7 +128,7 @@ class grouping {
     steps.push_back(std::move(s));
     note(o, static_cast<int>(steps.size()) - 1);
   }
-  /// The op as a step of its own, or as a group without members.
+  /// Returns the op as a separate step, or as a group without members.
   step step_for(op_id o) const {
     const op_node& n = p_.op(o);
     step s;
@@ -156,8 +158,8 @@ class grouping {
         if (v >= 0) consumer_[at(v)] = s;
   }
 
-  /// The latest group that made an operand, or that uses the same operand, if this op can run then;
-  /// else -1.
+  /// Returns the latest group that computes an operand, or that uses the same operand, if this op
+  /// can run then; else -1.
   int group_for(op_id o, const step& s) const {
     int best = -1;
     const auto consider = [&](int candidate) {
@@ -176,14 +178,15 @@ class grouping {
     for_members(s, [&](op_id o) { made = made || o == p_.producer(v); });
     return made;
   }
-  /// Does the op cost less than a load of its result?
+  /// True if the op costs less than a load of its result.
   bool is_cheap(op_id o) const {
     const link l = rules_.block_of(o).as_link;
     return (l == link::add || l == link::subtract || l == link::multiply || l == link::negate) &&
            !is_half(p_.type(p_.op(o).result).element);
   }
-  /// Cheap ops whose results only groups read are done again in these groups, if their operands lie
-  /// in memory then: their results need none, and no group reads more values than before.
+  /// Recomputes cheap ops in the groups that read their results, if only groups read these and
+  /// their operands are in memory then. The results need no memory, and no group reads more values
+  /// than before.
   void recompute() {
     std::vector<std::set<int>> readers(at(p_.value_count()));  // by root value: steps
     std::vector<int> added(steps.size(), 0);
@@ -196,7 +199,7 @@ class grouping {
       const value_id v = p_.op(o).result;
       const auto can_again = [&](int k) {
         const step& g = steps[at(k)];
-        int more = 0;  // values to read
+        int more = 0;  // additional values to read
         for (value_id x : p_.operands(o)) {
           const value_id u = rules_.source(x);
           if (u < 0 || readers[at(u)].contains(k) || makes(g, u)) continue;
@@ -224,7 +227,8 @@ class grouping {
     }
   }
 
-  /// Is every operand of an op there when the group at `candidate` runs, and can the group hold it?
+  /// True if the operands of an op are available when the group at `candidate` runs, and the group
+  /// can hold it.
   bool joins(op_id o, const step& s, int candidate) const {
     const step& g = steps[at(candidate)];
     if (g.what != step::kind::group || g.axes != s.axes || g.members.size() >= most_members)

@@ -1,4 +1,4 @@
-/// A pass over block programs: chains that follow each other become one.
+/// A pass over block programs that joins consecutive chains.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,9 @@
 
 namespace partita::run_detail {
 
-/// Puts chains before those that use what they make, and leaves out the stores that nobody needs
-/// then. So elements go through many ops tile by tile, and memory is read while others compute.
+/// Moves chains before those that use their results, and removes the stores that become
+/// unnecessary. Elements then pass through many ops tile by tile, and loads overlap with
+/// computation.
 class chain_joiner {
  public:
   chain_joiner(const block_registers& registers, block_code& code)
@@ -33,7 +34,7 @@ class chain_joiner {
  private:
   int maker_of(int r) const { return r < 0 ? -1 : maker_[at(r)]; }
 
-  /// Chain k takes in those that make its operands, the latest first.
+  /// Joins chain k with those that compute its operands, the latest first.
   void join(std::size_t k) {
     block_instruction& c = code_[k];
     continue_latest(c);
@@ -44,13 +45,13 @@ class chain_joiner {
     for (int m : before)
       if (m >= 0 && can_precede(at(m), k)) put_before(code_[at(m)], c);
   }
-  /// The operand that was made last becomes the running value.
+  /// Makes the operand that was computed last the running value.
   void continue_latest(block_instruction& c) const {
     if (c.links.size() <= 2 || maker_of(c.links[1].operand) <= maker_of(c.links[0].operand)) return;
     std::swap(c.links[0].operand, c.links[1].operand);
     c.links[1].what = flipped(c.links[1].what);
   }
-  /// Can chain m run later, as a part of chain k?
+  /// True if chain m can run later, as a part of chain k.
   bool can_precede(std::size_t m, std::size_t k) const {
     const block_instruction &before = code_[m], &c = code_[k];
     if (before.what != block_instruction::chain || before.reduces ||
@@ -58,7 +59,7 @@ class chain_joiner {
         before.over(registers_) != c.over(registers_) ||
         registers_[at(before.out)].type != registers_[at(c.out)].type)
       return false;
-    bool used = false;  // in between
+    bool used = false;  // true if an instruction in between uses a result
     for (std::size_t j = m + 1; j < k; ++j)
       code_[j].for_operands(
           [&](int r) { before.for_results([&](int made) { used = used || r == made; }); });

@@ -1,4 +1,4 @@
-/// A pass over block programs: where temporaries lie.
+/// A pass over block programs that assigns memory to temporaries.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace partita::run_detail {
 
-/// How many places registers need, by size: a block, or an element per row.
+/// The number of temporaries by size: a full block, or an element for each row.
 struct temporary_counts {
   int large = 0, small = 0;
   std::int64_t widest = 4;  ///< bytes of an element
 };
 
-/// Gives registers their places; temporaries that are not alive together have the same.
+/// Assigns memory to registers; temporaries that are not alive together share it.
 class temporary_placer {
  public:
   temporary_placer(const block_code& code, block_registers& registers)
@@ -65,7 +65,7 @@ class temporary_placer {
   const block_code& code_;
   block_registers& registers_;
   std::vector<int> last_use_;  // by register: its last instruction
-  std::vector<int> free_[2];   // places, small and large
+  std::vector<int> free_[2];   // free temporaries, small and large
   temporary_counts counts_;
 };
 

@@ -1,6 +1,6 @@
-/// Chains of arithmetic on elements that stay in vector registers: each link changes what the one
-/// before it made; what is needed elsewhere is stored on the way, and at the end a chain may reduce
-/// its rows.
+/// Chains of elementwise arithmetic in vector registers. Each link transforms the result of the one
+/// before it; values that other ops need are stored on the way. At the end, a chain may reduce its
+/// rows.
 #pragma once
 
 #include <algorithm>
@@ -82,7 +82,7 @@ EIGEN_ALWAYS_INLINE Packet tanh_packet(const Packet& any) {
   return pdiv(pmul(x, p), q);
 }
 
-/// Is a division slower than some multiplications that are added in one rounding?
+/// True if a division is slower than several multiplications with fused additions.
 template <class Packet>
 inline constexpr bool divides_slowly =
 #if defined(EIGEN_VECTORIZE_FMA)
@@ -91,8 +91,8 @@ inline constexpr bool divides_slowly =
     false;
 #endif
 
-/// x / y with one y for all, rounded correctly: the quotient by way of the reciprocal, and then
-/// its remainder, which is exact. Numbers far from 1 (and 0, for its sign) are divided as usual.
+/// Computes x / y with one y for all elements, correctly rounded: the quotient by the reciprocal,
+/// then its exact remainder. Numbers far from 1 (and 0, for its sign) are divided directly.
 ///
 /// Source    P. Markstein, Computation of elementary functions on the IBM RISC System/6000
 ///           processor, IBM Journal of Research and Development 34 (1990); the exception
@@ -123,8 +123,8 @@ EIGEN_ALWAYS_INLINE void divide_tile(Packet* x, T y, std::integer_sequence<int, 
   ((x[I] = pdiv(x[I], divisor)), ...);
 }
 
-/// A tile of packets at element i of all, in a row; leaves the last
-/// running value in x. (Inlined, so that it stays in registers.)
+/// Runs the links on a tile of packets at element i of all, within a row; leaves the last running
+/// value in x. It is inlined, so that the tile stays in registers.
 template <class T, class Packet, int... I>
 EIGEN_ALWAYS_INLINE void run_tile(std::int64_t row, std::int64_t i, const chain_link* links,
                                   std::size_t count, Packet* x,
@@ -192,8 +192,8 @@ EIGEN_ALWAYS_INLINE void run_tile(std::int64_t row, std::int64_t i, const chain_
   }
 }
 
-/// How many packets a tile has: as many as leave registers for the functions, `lanes` elements at
-/// least.
+/// The number of packets in a tile: as many as leave registers for the functions, and at least
+/// `lanes` elements.
 template <class T>
 struct tile {
   using packet = typename Eigen::internal::packet_traits<T>::type;
@@ -208,7 +208,8 @@ struct tile {
   using small = std::make_integer_sequence<int, least>;
 };
 
-/// Rows have `lanes` elements at least, or there is one of a multiple of `lanes`.
+/// Runs a chain. Rows have at least `lanes` elements, or there is a single row with a multiple of
+/// `lanes`.
 template <class T>
 void run_chain_of(std::int64_t rows, std::int64_t row, const chain_link* links, std::size_t count) {
   using t = tile<T>;
@@ -231,8 +232,8 @@ void run_chain_of(std::int64_t rows, std::int64_t row, const chain_link* links, 
   }
 }
 
-/// Combines packets; of a maximum or a minimum with NaN nothing is said, and if it is zero its sign
-/// is left open.
+/// Combines packets. The result of a maximum or minimum is unspecified if an element is NaN, and so
+/// is its sign if it is zero.
 template <combiner C, class Packet>
 EIGEN_ALWAYS_INLINE Packet combine_packets(const Packet& a, const Packet& b) {
   using namespace Eigen::internal;
@@ -245,7 +246,7 @@ EIGEN_ALWAYS_INLINE Packet combine_packets(const Packet& a, const Packet& b) {
   else
     return padd(a, b);
 }
-/// The combination of a packet's elements.
+/// Combines the elements of a packet.
 template <combiner C, class Packet>
 EIGEN_ALWAYS_INLINE auto combine_elements(const Packet& x) {
   using namespace Eigen::internal;
@@ -259,7 +260,7 @@ EIGEN_ALWAYS_INLINE auto combine_elements(const Packet& x) {
     return predux(x);
 }
 
-/// What is left of a row from element i on, less than a tile: combined by lanes.
+/// Reduces the rest of a row from element i on, less than a tile: combined by lanes.
 template <class f, class T>
 EIGEN_DONT_INLINE void reduce_rest(std::int64_t row, std::int64_t i, std::int64_t end,
                                    const chain_link* links, std::size_t count, T* combined) {
@@ -267,7 +268,7 @@ EIGEN_DONT_INLINE void reduce_rest(std::int64_t row, std::int64_t i, std::int64_
   std::fill_n(combined, lanes, f::template identity<T>());
   for (std::int64_t next = i; i < end; i = next) {
     next = std::min(end, i + lanes);
-    // The last lanes may begin before i, so that nothing behind the row is read.
+    // The last lanes may begin before i, so that no element after the row is read.
     const std::int64_t first = std::max<std::int64_t>(0, next - lanes);
     typename t::packet x[t::least];
     run_tile<T>(row, first, links, count, x, typename t::small{});
@@ -277,8 +278,8 @@ EIGEN_DONT_INLINE void reduce_rest(std::int64_t row, std::int64_t i, std::int64_
       combined[j - i] = f::one(combined[j - i], made[j - first]);
   }
 }
-/// The elements [begin, end) that a chain makes in a row, combined by tiles of packets. (These stay
-/// in registers: they are indexed by constants.)
+/// Reduces the elements [begin, end) of a row that a chain computes, by tiles of packets. The
+/// packets stay in registers, because constants index them.
 template <class f, class T, int... I>
 T reduce_tiles(std::int64_t row, std::int64_t begin, std::int64_t end, const chain_link* links,
                std::size_t count, std::integer_sequence<int, I...> packets) {
@@ -286,9 +287,9 @@ T reduce_tiles(std::int64_t row, std::int64_t begin, std::int64_t end, const cha
   using t = tile<T>;
   using packet = typename t::packet;
   constexpr int width = t::width, tiles = sizeof...(I);
-  // Beside a maximum goes a sum, which is NaN if an element is, and the "and" of the elements,
-  // whose sign is that of a maximum of zero: no element is positive, so any without a sign is +0.
-  // Beside a minimum goes their "or".
+  // A maximum is accompanied by a sum, which is NaN if an element is, and by the "and" of the
+  // elements, whose sign is that of a zero maximum: no element is positive, so any without a sign
+  // is +0. A minimum is accompanied by their "or".
   constexpr bool extreme = f::what == combiner::max || f::what == combiner::min;
   packet total[] = {(static_cast<void>(I), pset1<packet>(f::template identity<T>()))...};
   packet sum[] = {(static_cast<void>(I), pset1<packet>(T(0)))...};
@@ -348,7 +349,8 @@ T reduce_tiles(std::int64_t row, std::int64_t begin, std::int64_t end, const cha
                                         : negative || std::signbit(rest[k]);
   return negative ? T(-0.) : T(0.);
 }
-/// In chunks, whose results are combined in `wider<T>`. The order depends on the length only.
+/// Reduces a row in chunks, whose results are combined in `wider<T>`. The order depends on the
+/// length only.
 template <class f, class T>
 T reduce_chain_row(std::int64_t row, std::int64_t n, const chain_link* links, std::size_t count) {
   using t = tile<T>;

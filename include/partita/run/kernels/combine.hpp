@@ -1,4 +1,4 @@
-/// Combiners on elements: what reductions, windows, running sums, scatters and collectives share.
+/// Combiners on elements, shared by reductions, windows, running sums, scatters and collectives.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace partita::run_detail {
 
-/// x (combined with) y. `and`, `or` are of integers and bool only.
+/// Combines x with y. `and` and `or` apply to integers and bool only.
 template <combiner C>
 struct combine {
   static constexpr combiner what = C;
@@ -45,12 +45,12 @@ struct combine {
   }
 };
 
-/// Where partial sums go: binary64 for binary32.
+/// The type of partial sums: binary64 for binary32.
 template <class T>
 using wider = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
-/// Calls `f(combine<C>{})` for a combiner that elements of type T have. For bool, sums and maxima
-/// are "or", products and minima are "and".
+/// Calls `f(combine<C>{})` for a combiner that supports elements of type T. For bool, sums and
+/// maxima are "or", products and minima are "and".
 template <class T, class F>
 decltype(auto) with_combiner(combiner c, F&& f) {
   using enum combiner;
@@ -70,7 +70,7 @@ decltype(auto) with_combiner(combiner c, F&& f) {
                      name_of(dtype_of<T>), "; please report"));
 }
 
-/// Elementwise on two operands of a computed type.
+/// Applies F elementwise to two operands of a computed type.
 template <class F, class T>
 void combine_block(std::int64_t n, const void* const* in, void* out) {
   const auto* __restrict x = static_cast<const T*>(in[0]);
@@ -79,7 +79,7 @@ void combine_block(std::int64_t n, const void* const* in, void* out) {
   for_lanes(n, [=](std::int64_t i) { z[i] = F::one(x[i], y[i]); });
 }
 
-/// with_computed_type for ops that take numbers only.
+/// Calls with_computed_type for ops that accept numbers only.
 template <class F>
 void with_number_type(dtype t, F&& f) {
   with_computed_type(t, [&]<class T>(std::type_identity<T> type) {

@@ -1,5 +1,4 @@
-/// Operands and result of a kernel as it computes them: their element type, and their dimensions in
-/// an order.
+/// Operands and result of a kernel in the element type and dimension order in which it computes.
 #pragma once
 
 #include <partita/run/kernels/context.hpp>
@@ -8,7 +7,7 @@
 
 namespace partita::run_detail {
 
-/// `n` elements, 16-bit floats in binary32; whole groups of lanes.
+/// Returns `n` elements in full groups of lanes, with 16-bit floats widened to binary32.
 inline const std::byte* widened(dtype t, const std::byte* x, std::int64_t n, scratch& memory) {
   if (!is_half(t)) return x;
   std::byte* wide = memory.take(padded_bytes({dtype::f32, {n}}));
@@ -16,14 +15,14 @@ inline const std::byte* widened(dtype t, const std::byte* x, std::int64_t n, scr
   widen_function(t)(round_up(n, lanes), in, wide);
   return wide;
 }
-/// 16-bit floats that were in binary32.
+/// Narrows elements from binary32 to a 16-bit float.
 inline void narrow(dtype half, const std::byte* wide, std::int64_t n, std::byte* out) {
   const void* in[] = {wide};
   narrow_function(half)(round_up(n, lanes), in, out);
 }
 
-/// 16-bit floats are widened to binary32 first and rounded once in the end; all other operands and
-/// results are used where they lie.
+/// Operands and result of a kernel. 16-bit floats are widened to binary32 first and rounded once at
+/// the end; all others are used in place.
 class computed_operands {
  public:
   explicit computed_operands(const kernel_context& c)
@@ -33,7 +32,7 @@ class computed_operands {
           widened(c.result.element, c.operands[i], c.types[i].shape.elements(), c.memory);
     if (is_half(c.result.element)) out_ = c.memory.take(padded_bytes({dtype::f32, c.result.shape}));
   }
-  /// To be called when the result is computed.
+  /// Stores the result; call it when the result is computed.
   void store() const {
     if (is_half(c_.result.element))
       narrow(c_.result.element, out_, c_.result.shape.elements(), c_.out);
@@ -55,8 +54,8 @@ class computed_operands {
   std::byte* out_;
 };
 
-/// The dimensions of a tensor in an order, some of them from the end: a copy, or the tensor itself
-/// if it lies so already.
+/// Returns a tensor with its dimensions permuted and some of them reversed: a copy, or the tensor
+/// itself if it already has that order.
 inline const std::byte* in_order(dtype t, const shape& s, const int* order, const bool* reversed,
                                  const std::byte* x, scratch& memory) {
   const strides from(s);

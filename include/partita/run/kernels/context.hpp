@@ -1,4 +1,4 @@
-/// What a kernel is: the machine's side of an op.
+/// The interface of kernels: the machine's side of an op.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace partita {
 
-/// Memory that a kernel needs for the time of one call; kept and used again by later calls.
+/// Memory that a kernel needs during one call; later calls reuse it.
 class scratch {
  public:
-  /// At least `bytes` bytes, aligned as arrays are, valid until the next `reset`.
+  /// Returns at least `bytes` bytes, aligned like arrays, valid until the next `reset`.
   std::byte* take(std::int64_t bytes) {
     if (next_ == pieces_.size()) pieces_.push_back({});
     auto& piece = pieces_[next_++];
@@ -32,8 +32,8 @@ class scratch {
   std::size_t next_ = 0;
 };
 
-/// Handed to a kernel. All buffers are row-major, 64-byte aligned and padded to whole groups of 16
-/// elements, which may be read and written; the result does not overlap the operands.
+/// The arguments of a kernel. All buffers are row-major, 64-byte aligned and padded to full groups
+/// of 16 elements, which may be read and written; the result does not overlap the operands.
 struct kernel_context {
   std::span<const tensor_type> types;  ///< of the operands
   const tensor_type& result;           ///< of the first result
@@ -58,11 +58,10 @@ struct kernel_context {
   }
 };
 
-/// Computes one op. Called from several threads at a time; must not depend on anything else than
-/// its operands.
+/// Computes one op. Several threads may call it at a time; it must depend on its operands only.
 using kernel_function = void (*)(const kernel_context&);
 
-/// A kernel for an op of the user's, or another one for an op of ours: `run_options::kernels`.
+/// A kernel for a user-defined op, or a replacement for one of the library: `run_options::kernels`.
 ///
 /// ```cpp
 /// const kernel_entry mine = {&def<my_op>, [](const kernel_context& c) { ... }};

@@ -14,14 +14,15 @@ namespace partita::run_detail {
 /// Computes `n` elements from one to three operands; n is a multiple of `lanes`.
 using block_function = void (*)(std::int64_t n, const void* const* in, void* out);
 
-/// The type in which elements are computed: binary32 for the 16-bit floats, bytes for i1.
+/// Returns the type in which elements are computed: binary32 for the 16-bit floats, bytes for i1.
 constexpr dtype computed(dtype t) {
   if (t == dtype::bf16 || t == dtype::f16) return dtype::f32;
   return t == dtype::boolean ? dtype::u8 : t;
 }
 constexpr bool is_half(dtype t) { return t == dtype::bf16 || t == dtype::f16; }
 
-/// binary64 to a 16-bit float, rounded once: the binary32 in between is rounded to odd.
+/// Converts binary64 to a 16-bit float with a single rounding: the intermediate binary32 is rounded
+/// to odd.
 template <class Half>
 Half to_half(double v) {
   const auto f = static_cast<float>(v);
@@ -31,8 +32,8 @@ Half to_half(double v) {
   return Half(std::bit_cast<float>(bits | 1u));
 }
 
-/// From 2^53 on, cut to a multiple of 2^11 that is odd if anything was cut off: a binary64 that
-/// rounds to fewer bits as the integer itself does.
+/// Truncates integers from 2^53 on to a multiple of 2^11, made odd if bits were lost: a binary64
+/// that rounds to fewer bits as the integer itself does.
 template <std::integral Int>
 constexpr Int cut_to_odd(Int v) {
   constexpr Int exact = Int{1} << 53, low = (1 << 11) - 1;
@@ -41,7 +42,7 @@ constexpr Int cut_to_odd(Int v) {
   return (v & ~low) | (low + 1);
 }
 
-/// One element; see `op::convert` for the rules.
+/// Converts one element; see `op::convert` for the rules.
 template <class To, class From>
 To convert_element(From v) {
   if constexpr (std::is_same_v<To, From>) {
@@ -78,14 +79,14 @@ void for_lanes(std::int64_t n, F f) {
     for (std::int64_t j = i; j < i + lanes; ++j) f(j);
 }
 
-/// Elements of a computed type to a type as stored.
+/// Converts elements of a computed type to a stored type.
 template <class To, class From>
 void convert_block(std::int64_t n, const void* const* in, void* out) {
   const auto* __restrict x = static_cast<const From*>(in[0]);
   auto* __restrict y = static_cast<To*>(out);
   for_lanes(n, [=](std::int64_t i) { y[i] = convert_element<To>(x[i]); });
 }
-/// To a 16-bit float that stays in binary32, as it is computed with.
+/// Rounds to a 16-bit float that stays in binary32, in which it is computed.
 template <class Half, class From>
 void round_block(std::int64_t n, const void* const* in, void* out) {
   const auto* x = static_cast<const From*>(in[0]);
@@ -93,7 +94,7 @@ void round_block(std::int64_t n, const void* const* in, void* out) {
   for_lanes(n, [=](std::int64_t i) { y[i] = static_cast<float>(convert_element<Half>(x[i])); });
 }
 
-/// Elements of a computed type to any type; a 16-bit result stays in binary32.
+/// Returns the conversion from a computed type to any type; a 16-bit result stays in binary32.
 constexpr block_function convert_function(dtype from, dtype to) {
   return with_type(computed(from), [to]<class From>(std::type_identity<From>) -> block_function {
     return with_type(to, []<class To>(std::type_identity<To>) -> block_function {
@@ -107,17 +108,17 @@ constexpr block_function convert_function(dtype from, dtype to) {
     });
   });
 }
-/// A 16-bit float as stored to binary32, and back.
+/// Return the conversions between a stored 16-bit float and binary32.
 inline block_function widen_function(dtype half) {
   return half == dtype::bf16 ? &convert_block<float, bf16> : &convert_block<float, f16>;
 }
 inline block_function narrow_function(dtype half) {
   return half == dtype::bf16 ? &convert_block<bf16, float> : &convert_block<f16, float>;
 }
-/// Binary32 rounded to the values of a 16-bit float; in place.
+/// Returns the rounding of binary32 to the values of a 16-bit float; works in place.
 inline block_function round_function(dtype half) { return convert_function(dtype::f32, half); }
 
-/// The element that `op::constant` encodes so.
+/// Returns the element that `op::constant` encodes in these bits.
 template <class T>
 T element_of_bits(std::int64_t bits) {
   if constexpr (std::is_same_v<T, bool>)
@@ -127,7 +128,7 @@ T element_of_bits(std::int64_t bits) {
   else
     return convert_element<T>(std::bit_cast<double>(bits));
 }
-/// Fills `n` elements as stored with one.
+/// Fills `n` stored elements with one value.
 inline void fill(dtype t, std::int64_t bits, std::int64_t n, void* out) {
   with_type(t, [&]<class T>(std::type_identity<T>) {
     const T v = element_of_bits<T>(bits);

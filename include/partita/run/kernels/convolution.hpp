@@ -7,9 +7,8 @@
 
 namespace partita::run_detail {
 
-/// A convolution whose operands lie in one order: lhs (batch, spatial..., feature), rhs
-/// (spatial..., input feature, output feature) -> (batch, spatial..., feature); no window is
-/// reversed.
+/// A convolution in a normalized order: lhs (batch, spatial..., feature), rhs (spatial..., input
+/// feature, output feature) -> (batch, spatial..., feature), without reversed windows.
 struct conv_plan {
   window_dim window[max_rank];
   std::int64_t from[max_rank] = {}, to[max_rank] = {};  ///< spatial extents
@@ -44,8 +43,8 @@ struct conv_plan {
   }
 };
 
-/// What lies under the taps of windows: rows for windows, columns for taps [tap, tap_end) and the
-/// input features of each. Starts with the window at `row` (batch entries, then positions).
+/// The elements under the taps of windows: rows for windows, columns for taps [tap, tap_end) and
+/// the input features of each. It starts with the window at `row` (batch entries, then positions).
 template <class T>
 class window_matrix {
  public:
@@ -93,7 +92,7 @@ class window_matrix {
   }
   T* zeros(T* to, std::int64_t taps) const { return std::fill_n(to, taps * p_.inputs, T(0)); }
 
-  /// Taps [k, k + count) of the last dimension.
+  /// Copies taps [k, k + count) of the last dimension.
   T* copy_line(const T* line, std::int64_t o, std::int64_t k, std::int64_t count, T* to) const {
     const window_dim& w = p_.window[p_.spatial - 1];
     const std::int64_t n = p_.from[p_.spatial - 1];
@@ -114,11 +113,11 @@ class window_matrix {
   }
 };
 
-/// Elements of the window matrix that are made at a time, and its columns as far as possible: it
-/// stays in the second-level cache, and the weights, which are packed for each part, do too.
+/// The number of elements and columns of the window matrix computed at a time: it stays in the
+/// second-level cache, and so do the weights, which are packed for each part.
 inline constexpr std::int64_t window_block = std::int64_t{1} << 17, window_depth = 640;
 
-/// One group: a product of matrices, in blocks of windows and of taps.
+/// Computes one group as a matrix product, in blocks of windows and of taps.
 template <class T>
 void convolve_group(const conv_plan& p, const T* x, const T* weights, T* out, std::int64_t rows,
                     std::int64_t columns, scratch& memory) {
@@ -145,7 +144,7 @@ void convolve_group(const conv_plan& p, const T* x, const T* weights, T* out, st
   }
 }
 
-/// One input and one output feature per group (depthwise): products of rows of features.
+/// Computes groups of one input and one output feature (depthwise): products of rows of features.
 template <class T>
 void convolve_depthwise(const conv_plan& p, const T* x, const T* weights, T* out) {
   conv_plan one = p;  // all features of a tap are copied
@@ -206,7 +205,7 @@ inline void convolution_kernel(const kernel_context& c) {
   const std::byte* x = in_order(wide.type, ls, lhs, nullptr, wide.operand<std::byte>(0), c.memory);
   const std::byte* w = in_order(wide.type, rs, rhs, reversed, wide.operand<std::byte>(1), c.memory);
   shape sorted;
-  int back[max_rank] = {};  // where each dimension of the result lies in the sorted one
+  int back[max_rank] = {};  // position of each dimension of the result in the sorted one
   bool same = true;
   for (int i = 0; i < to.rank; ++i) {
     sorted.push_back(to[result[i]]);

@@ -1,4 +1,4 @@
-/// cumsum: running sums, products, ...
+/// The kernel of cumsum: running sums, products, ...
 #pragma once
 
 #include <partita/op/cumsum.hpp>
@@ -7,7 +7,7 @@
 
 namespace partita::run_detail {
 
-/// (outer, n, inner), along n; in a wider type, each result rounded once.
+/// Scans (outer, n, inner) along n in a wider type; each result is rounded once.
 template <class f, class T>
 void cumsum_middle(const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner, bool reverse,
                    bool exclusive, T* out) {

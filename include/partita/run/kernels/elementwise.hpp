@@ -18,11 +18,11 @@
 
 namespace partita::run_detail {
 
-// What an op computes is a class with one of
+// An op's computation is a class with one of
 //   one(x, ...)       the result of one element,
 //   lanes(x, ...)     an Eigen expression of arrays,
 //   run(n, x, z)      n elements from x to z, n a multiple of `lanes`,
-// for the types that it takes; `on_booleans`, if it has it, takes its place for i1.
+// for the types that it supports; `on_booleans`, if present, replaces it for i1.
 
 // Sums, differences, products and quotients of floats are links of chains (chain.hpp), and so are
 // exp, logistic and tanh of binary32.
@@ -45,7 +45,7 @@ struct multiply_lanes : arithmetic_lanes<std::multiplies<>> {
   using on_booleans = and_lanes;
 };
 struct divide_lanes {
-  /// x / 0 is -1 (all bits), least / -1 wraps; StableHLO leaves both open.
+  /// x / 0 is -1 (all bits), and minimum / -1 wraps; StableHLO leaves both open.
   template <std::integral T>
   static T one(T x, T y) {
     if (y == 0) return static_cast<T>(-1);
@@ -73,13 +73,13 @@ struct negate_lanes {
     return subtract_lanes::one(T(0), x);
   }
 };
-/// The bits of a float, as an unsigned integer.
+/// Returns the bits of a float as an unsigned integer.
 template <std::floating_point T>
 auto float_bits(T x) {
   return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(x);
 }
-/// IEEE 754 (2019) maximum and minimum: a NaN in either operand is the result (of two, the first),
-/// and -0 is less than +0, so that the result does not depend on the order of the operands.
+/// IEEE 754 (2019) maximum and minimum. If an operand is NaN, it is the result (of two, the first).
+/// -0 is less than +0, so that the result does not depend on the order of the operands.
 template <bool Maximum>
 struct extreme_lanes {
   template <std::integral T>
@@ -140,7 +140,7 @@ concept has_run = std::is_floating_point_v<T> && requires(const T* x, T* z) {
   F::run(std::int64_t(0), x, z);
 };
 
-/// An op with the operands I...
+/// Computes an op with the operands I...
 template <class F, class T, int... I>
 void map_block(std::int64_t n, const void* const* in, void* out) {
   const T* const x[] = {static_cast<const T*>(in[I])...};
@@ -179,8 +179,8 @@ constexpr block_function map_of(std::integer_sequence<int, I...>) {
   else
     return nullptr;
 }
-/// An op with `Operands` operands of type `t`; null if it does not take that type, or if it is a
-/// link of a chain for it.
+/// Returns the function of an op with `Operands` operands of type `t`; null if it does not support
+/// that type, or if it is a link of a chain for it.
 template <class F, int Operands, bool LinksFloats = false>
 constexpr block_function map_function(dtype t) {
   constexpr std::make_integer_sequence<int, Operands> operands;

@@ -1,4 +1,4 @@
-/// fold: a function of scalars, step by step on many lines at once.
+/// The kernel of fold: a function of scalars, evaluated step by step on many lines at once.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace partita::run_detail {
 
-/// The steps of a fold's function on so many elements at once. 16-bit floats lie in binary32, and
-/// are rounded where the function converts to them.
+/// The steps of a fold's function on `count` elements at once. 16-bit floats are stored in
+/// binary32, and are rounded where the function converts to them.
 class fold_function {
  public:
   fold_function(const kernel_context& c, const op::fold::parts& parts, std::int64_t count)
@@ -30,14 +30,14 @@ class fold_function {
     }
   }
 
-  /// Elements of operand i that stand before (0) or behind (1).
+  /// Returns the elements of operand i on the left (side 0) or right (side 1).
   std::byte* input(std::size_t i, int side) const {
     return values_[i + (side == 0 ? 0 : c_.types.size())].data;
   }
   void fill_with_identity(std::size_t i) const {
     fill(values_[i], parts_.identities.subspan(i, 1));
   }
-  /// What both sides give stands before.
+  /// Combines both sides; the results become the left side.
   void combine() {
     for (const compiled& each : steps_) {
       const register_type& to = values_[each.made];
@@ -56,13 +56,13 @@ class fold_function {
  private:
   struct register_type {
     std::byte* data;
-    dtype type, declared;  ///< it is computed in, it is said to be
+    dtype type, declared;  ///< the type it is computed in, and its declared type
   };
   struct compiled {
     op::scalar_function::step s;
     block_function block;
     link as_link;
-    std::size_t made;  ///< place of what it makes
+    std::size_t made;  ///< index of the register that it writes
   };
   const kernel_context& c_;
   const op::fold::parts& parts_;
@@ -124,7 +124,7 @@ class fold_function {
     narrow_function(x.declared)(lanes_of(), wide, rounded.data());
     widen_function(x.declared)(lanes_of(), narrow, x.data);
   }
-  /// The chain of one link that computes `to` from one operand or two.
+  /// Runs a chain of one link that computes `to` from one or two operands.
   void run_link(link what, const register_type& to, void* const* in) const {
     const chain_link links[] = {
         {link::load, in[0], 1, 0}, {what, in[1], 1, 0}, {link::store, to.data, 1, 0}};
@@ -132,9 +132,10 @@ class fold_function {
   }
 };
 
-/// Lines of elements that are combined to one row: `rows_` rows of `columns_` elements, of each
-/// operand. Few columns are cut into parts of so many rows, next to each other, which are combined
-/// at once and then with each other: always in order, so that the function need not commute.
+/// Reduces the rows of each operand: `rows_` rows of `columns_` elements to one row. With few
+/// columns, the rows are divided into consecutive parts, placed next to each other. These are
+/// combined at once and then with each other: always in order, so that the function need not
+/// commute.
 class fold_lines {
  public:
   explicit fold_lines(const kernel_context& c)
@@ -177,7 +178,7 @@ class fold_lines {
     return list;
   }
 
-  /// An operand, its reduced dimensions first; 16-bit floats in binary32.
+  /// Returns an operand with its reduced dimensions first; 16-bit floats in binary32.
   const std::byte* packed(std::size_t i) const {
     const auto& [element, from] = c_.types[i];
     int order[max_rank], at = 0;
@@ -195,7 +196,8 @@ class fold_lines {
       std::memcpy(c_.outs[i], x, static_cast<std::size_t>(columns_ * size_of(t)));
   }
 
-  /// Rows become `count` rows, each of which combines a part of them, and those that are left.
+  /// Reduces the rows to `count` rows, each the combination of a part of them, plus the remaining
+  /// rows.
   void halve(std::int64_t count) {
     const std::int64_t each = rows_ / count, left = rows_ - each * count;
     const std::vector<std::byte*> to = reserve((count + left) * columns_);
@@ -215,8 +217,8 @@ class fold_lines {
     data_.assign(to.begin(), to.end());
     rows_ = count + left;
   }
-  /// Combines rows of `stride` elements, of each the `width` elements from `from` on, into what
-  /// stands at `at` of `to`.
+  /// Combines rows that are `stride` elements apart, each with `width` elements from `from` on, and
+  /// writes the result to `at` in `to`.
   void reduce(fold_function& f, const std::vector<const std::byte*>& data, std::int64_t rows,
               std::int64_t stride, std::int64_t from, std::int64_t width,
               const std::vector<std::byte*>& to, std::int64_t at) const {

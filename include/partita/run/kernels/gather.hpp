@@ -1,4 +1,4 @@
-/// gather and scatter: windows at computed places.
+/// The kernels of gather and scatter: windows at computed positions.
 #pragma once
 
 #include <partita/op/registry.hpp>
@@ -8,9 +8,9 @@
 
 namespace partita::run_detail {
 
-/// The windows of a gather or scatter: one per index vector, in row-major order of them. Offsets
-/// are in elements; `tensor` is the operand (input), `parts` the result (updates). Starts out of
-/// range are clamped, or leave their window out.
+/// The windows of a gather or scatter: one for each index vector, in row-major order. Offsets are
+/// in elements; `tensor` is the operand (input), `parts` the result (updates). If a start is out of
+/// bounds, it is clamped, or its window is skipped.
 template <bool Clamps>
 class windows {
  public:
@@ -40,7 +40,7 @@ class windows {
   const box& gathered() const { return gathered_; }    ///< one window, from tensor to parts
   const box& scattered() const { return scattered_; }  ///< one window, from parts to tensor
 
-  /// Calls f(offset in the tensor, offset in the parts) for every window that is not left out.
+  /// Calls f(offset in the tensor, offset in the parts) for every window that is not skipped.
   template <class F>
   void for_each(const std::byte* indices, F f) const {
     if (index_type_ == dtype::i32)
@@ -55,7 +55,7 @@ class windows {
 
  private:
   struct start {
-    std::int64_t last, stride;  ///< greatest start, stride in the tensor
+    std::int64_t last, stride;  ///< maximum start, stride in the tensor
   };
   /// A loop over index vectors: its extent and its strides.
   struct level {
@@ -74,14 +74,14 @@ class windows {
     }
     levels_.push_back(next);
   }
-  /// Moves or checks a start; false if its window is left out.
+  /// Clamps or checks a start; returns false if its window is skipped.
   static bool place(std::int64_t& at, const start& s) {
     if constexpr (Clamps) at = std::clamp<std::int64_t>(at, 0, s.last);
     return Clamps || (at >= 0 && at <= s.last);
   }
   template <class Index, class F>
   void row(const level l, const Index* index, std::int64_t tensor, std::int64_t parts, F f) const {
-    if (starts_.size() == 1) {  // rows of a table: nothing but this loop
+    if (starts_.size() == 1) {  // rows of a table need only this loop
       const start s = starts_[0];
       for (std::int64_t i = 0; i < l.extent; ++i) {
         std::int64_t at = index[i * l.index];
@@ -119,7 +119,7 @@ class windows {
 
 inline void gather_kernel(const kernel_context& c) {
   if (c.result.shape.elements() == 0) return;
-  if (c.types[0].shape.elements() == 0) {  // nothing to take
+  if (c.types[0].shape.elements() == 0) {  // an empty operand
     std::memset(c.out, 0, static_cast<std::size_t>(c.result.bytes()));
     return;
   }
@@ -138,7 +138,7 @@ inline void gather_kernel(const kernel_context& c) {
   });
 }
 
-/// `out` already holds the input, if there is one.
+/// Combines updates; `out` already holds the input if the op has one.
 template <class F, class T>
 void combine_windows(const windows<false>& w, const std::byte* indices, bool has_input,
                      const T* updates, T* out, std::int64_t n) {
@@ -160,7 +160,7 @@ void combine_windows(const windows<false>& w, const std::byte* indices, bool has
   });
 }
 
-/// In the order of the windows; 16-bit floats are combined in binary32 and rounded once.
+/// Combines in the order of the windows; 16-bit floats are combined in binary32 and rounded once.
 inline void scatter_kernel(const kernel_context& c) {
   const bool has_input = c.operands.size() == 3;
   const std::size_t indices = c.operands.size() - 2;

@@ -49,7 +49,7 @@ struct count_leading_zeros_lanes {
   }
 };
 
-/// Does a shift by this number move every bit out?
+/// True if a shift by this number moves every bit out.
 template <std::integral T>
 bool shifts_out(T by) {
   return static_cast<std::make_unsigned_t<T>>(by) >= 8 * sizeof(T);
@@ -74,7 +74,7 @@ struct shift_right_logical_lanes {
   }
 };
 
-/// By repeated squaring; see op::power for negative exponents.
+/// Computes a power by repeated squaring; see op::power for negative exponents.
 template <std::integral T>
 T integer_power(T x, T y) {
   if constexpr (std::is_signed_v<T>)

@@ -28,8 +28,8 @@ void in_computed_type(const kernel_context& c, const F& f) {
   wide.store();
 }
 
-/// Matrices are copied to where they are aligned, so that a result does not depend on the position
-/// in the batch.
+/// Copies matrices to aligned memory, so that a result does not depend on the position in the
+/// batch.
 inline void cholesky_kernel(const kernel_context& c) {
   const shape& s = c.result.shape;
   const std::int64_t n = s[s.rank - 1];
@@ -56,7 +56,7 @@ inline void cholesky_kernel(const kernel_context& c) {
   });
 }
 
-/// op(a) x = b as it is, x op(a) = b as op(a)^T x^T = b^T.
+/// Solves op(a) x = b directly, and x op(a) = b as op(a)^T x^T = b^T.
 inline void triangular_solve_kernel(const kernel_context& c) {
   const auto o = op::triangular_solve::options(c.attrs.data());
   const shape& s = c.result.shape;

@@ -1,4 +1,4 @@
-/// What chains of arithmetic are made of; see kernels/chain.hpp.
+/// The links of chains of arithmetic; see kernels/chain.hpp.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace partita::run_detail {
 
-/// What a link does with the running value x; y is its operand.
+/// The effect of a link on the running value x; y is its operand.
 enum class link : std::uint8_t {
   none,
-  load,           ///< y becomes x
-  store,          ///< x is written to y, and goes on
+  load,           ///< x = y
+  store,          ///< writes x to y, and keeps x
   add,            ///< x + y
   subtract,       ///< x - y
   subtract_from,  ///< y - x
@@ -23,7 +23,7 @@ enum class link : std::uint8_t {
   logistic,
   tanh,
 };
-/// The link that does the same if the running value is the other operand.
+/// Returns the link with the same effect if the running value is the other operand.
 constexpr link flipped(link l) {
   switch (l) {
     case link::subtract:
@@ -40,14 +40,14 @@ constexpr link flipped(link l) {
 struct chain_link {
   link what;
   void* operand;
-  std::int64_t by_element;  ///< 1, or 0 if all elements of a row have the same
+  std::int64_t by_element;  ///< 1, or 0 if all elements of a row share one value
   std::int64_t by_row;
 };
 
-/// Can chains hold elements of this computed type?
+/// True if chains support elements of this computed type.
 constexpr bool links_up(dtype t) { return t == dtype::f32 || t == dtype::f64; }
 
-/// The link that an op is, on elements of a computed type.
+/// Returns the link that computes an op on elements of a computed type.
 constexpr link link_of(const op_def* op, dtype t) {
   if (!links_up(t)) return link::none;
   if (op == &def<op::add>) return link::add;

@@ -1,9 +1,9 @@
 /// Functions of floating-point elements.
 ///
-/// Within 4 units in the last place of the exact values, but in binary32 within 8 (tanh) and 9
-/// (erf). exp, logistic and tanh of binary32 are links of chains (chain.hpp). Eigen's fast
-/// functions are inexact at the ends of their range (NaN, infinities, subnormals): elements there
-/// are libm's. So are the functions that Eigen lacks.
+/// Errors are within 4 units in the last place of the exact values; in binary32 within 8 (tanh) and
+///        9 (erf). exp, logistic and tanh of binary32 are links of chains (chain.hpp). Eigen's fast
+///        functions are inexact at the ends of their range (NaN, infinities, subnormals): libm
+///        computes elements there. It also computes the functions that Eigen lacks.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using lane_map = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>, Eigen::Aligned64
 template <class T>
 using const_lane_map = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>, Eigen::Aligned64>;
 
-/// Puts right, once z = f(x) is computed, the elements whose x is not in [low, high].
+/// Corrects the elements of z = f(x) whose x is not in [low, high].
 template <class T, class Exact>
 void outside(T low, T high, std::int64_t n, const T* __restrict x, T* __restrict z, Exact exact) {
   wrapping<T> found[lanes] = {};
@@ -35,7 +35,7 @@ void outside(T low, T high, std::int64_t n, const T* __restrict x, T* __restrict
   for (std::int64_t i = 0; i < n; ++i)
     if (!(x[i] >= low && x[i] <= high)) z[i] = exact(x[i]);
 }
-/// The same, of a NaN.
+/// Corrects NaN elements.
 template <class T>
 void keep_nan(std::int64_t n, const T* x, T* z) {
   constexpr T inf = std::numeric_limits<T>::infinity();
@@ -101,14 +101,14 @@ struct cosine_lanes {
   static auto lanes(const auto& x) { return x.cos(); }
 };
 
-/// Correctly rounded; Eigen's own approximates on some machines.
+/// Correctly rounded; Eigen's version approximates on some machines.
 struct sqrt_lanes {
   static auto one(std::floating_point auto x) { return std::sqrt(x); }
 };
 struct rsqrt_lanes {
   static auto one(std::floating_point auto x) { return 1 / std::sqrt(x); }
 };
-/// Eigen's own loses the sign of a zero on some machines.
+/// Eigen's version loses the sign of a zero on some machines.
 struct floor_lanes {
   static auto one(std::floating_point auto x) { return std::floor(x); }
 };

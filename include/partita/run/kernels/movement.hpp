@@ -1,4 +1,4 @@
-/// Kernels that make elements or move them in boxes: constant, literal, iota, broadcast_in_dim,
+/// Kernels that create elements or move them in boxes: constant, literal, iota, broadcast_in_dim,
 /// bitcast_convert, transpose, slice, reverse, roll, pad, dynamic_slice, dynamic_update_slice,
 /// concatenate.
 #pragma once
@@ -18,7 +18,8 @@ inline void literal_kernel(const kernel_context& c) {
       c.output<T>()[i] = element_of_bits<T>(c.attrs[i]);
   });
 }
-/// The bytes stay, as the lowest ones stand first on the machines that we run on.
+/// Copies the bytes unchanged: supported machines are little-endian, so the lowest byte comes
+/// first.
 inline void bitcast_convert_kernel(const kernel_context& c) {
   std::memcpy(c.out, c.operands[0], static_cast<std::size_t>(c.result.bytes()));
 }
@@ -35,7 +36,8 @@ inline void iota_kernel(const kernel_context& c) {
   });
 }
 
-/// Element (i0, i1, ...) of the result is element `first` + i0 * from[0] + ... of the operand.
+/// Copies an operand: element (i0, i1, ...) of the result is its element `first` + i0 * from[0] +
+/// ...
 inline void copy_strided(const kernel_context& c, const strides& from, std::int64_t first = 0) {
   const shape& to = c.result.shape;
   if (to.elements() == 0) return;
@@ -92,7 +94,7 @@ inline void roll_kernel(const kernel_context& c) {
   const int dim = static_cast<int>(c.attrs[0]);
   const std::int64_t size = size_of(c.result.element);
   const std::int64_t split = s[dim] - op::roll::places(c.attrs[1], s[dim]);
-  for (bool back : {false, true}) {  // what comes in in front was at the back
+  for (bool back : {false, true}) {  // elements that enter at the front were at the back
     shape part = s;
     part[dim] = back ? split : s[dim] - split;
     std::int64_t from[max_rank] = {}, to[max_rank] = {};
@@ -126,7 +128,7 @@ inline void pad_kernel(const kernel_context& c) {
   if (copied > 0) inside.copy(size, c.operands[0] + from_offset * size, c.out + to_offset * size);
 }
 
-/// Where the box of dynamic_slice or dynamic_update_slice begins.
+/// Reads the start of the box of dynamic_slice or dynamic_update_slice.
 inline void read_starts(const kernel_context& c, std::size_t first, const shape& box_shape,
                         std::int64_t* start) {
   const shape& x = c.types[0].shape;

@@ -1,4 +1,4 @@
-/// Matrix products on strided views, by element type: what dot_general consists of.
+/// Matrix products on strided views, by element type: the parts of dot_general.
 #pragma once
 
 #include <algorithm>
@@ -49,10 +49,10 @@ struct dot_dims {
 /// An operand as a matrix: element (row, column) at row * row_stride + column * column_stride.
 struct matrix_view {
   std::int64_t rows = 1, columns = 1, row_stride = 1, column_stride = 1;
-  bool packed = false;  ///< copied first, to row-major
+  bool packed = false;  ///< true if copied to row-major order first
 };
 
-/// How a product runs: batch offsets, and one matrix product for each.
+/// The plan of a product: batch offsets, and one matrix product for each.
 struct dot_plan {
   dot_dims batch, m, n, k_left, k_right;
   matrix_view left, right;
@@ -89,7 +89,8 @@ struct dot_plan {
     right = view(k_right, n);
   }
 
-  /// Rows and columns that are one strided dimension each, one of them with stride 1, need no copy.
+  /// Returns a view that needs no copy if rows and columns are one strided dimension each, one with
+  /// stride 1.
   static constexpr matrix_view view(const dot_dims& r, const dot_dims& c) {
     matrix_view v;
     v.rows = r.extent();
@@ -119,8 +120,8 @@ struct dot_plan {
   }
 };
 
-/// Eigen's product kernel for one pair of storage orders, as `out += l r`. Its expressions would
-/// compile four further algorithms for each pair.
+/// Calls Eigen's product kernel for one pair of storage orders, as `out += l r`. Eigen's
+/// expressions would compile four more algorithms for each pair.
 template <class T, int Left, int Right>
 void eigen_product(const T* a, const matrix_view& l, const T* b, const matrix_view& r, T* out,
                    std::int64_t out_stride) {
@@ -135,7 +136,8 @@ void eigen_product(const T* a, const matrix_view& l, const T* b, const matrix_vi
       nullptr);
 }
 
-/// Matrix times vector, as `out += m v`; `RowMajor`: true if the columns of m lie side by side.
+/// Multiplies a matrix by a vector, as `out += m v`. `RowMajor`: true if the elements of a row of m
+/// are contiguous.
 template <class T, bool RowMajor>
 void eigen_vector_product(const T* m, const matrix_view& l, const T* v, std::int64_t stride, T* out,
                           std::int64_t out_stride) {
@@ -159,7 +161,7 @@ void eigen_vector_product(const T* m, const matrix_view& l, const T* v, std::int
     eigen_vector_product<T, false>(m, l, v, stride, out, out_stride);
 }
 
-/// `out += l r`, a row of out every `out_stride` elements.
+/// Computes `out += l r`, with rows of out `out_stride` elements apart.
 template <class T>
 void multiply_matrices(const T* a, const matrix_view& l, const T* b, const matrix_view& r, T* out,
                        std::int64_t out_stride) {
@@ -170,7 +172,7 @@ void multiply_matrices(const T* a, const matrix_view& l, const T* b, const matri
       return eigen_vector_product(b, t, a, l.column_stride, out, 1);
     }
     constexpr int row = Eigen::RowMajor, column = Eigen::ColMajor;
-    const bool left = l.column_stride == 1, right = r.column_stride == 1;  // row-major?
+    const bool left = l.column_stride == 1, right = r.column_stride == 1;  // true if row-major
     if (left && right)
       eigen_product<T, row, row>(a, l, b, r, out, out_stride);
     else if (left)

@@ -10,7 +10,7 @@
 
 namespace partita::run_detail {
 
-/// An operand of reduce as (outer, reduced, inner), copied into this order where it lies otherwise.
+/// An operand of reduce as (outer, reduced, inner), copied if it is stored in another order.
 class reduction {
  public:
   explicit reduction(const kernel_context& c) : c_(c), from_(c.types[0].shape) {
@@ -52,7 +52,7 @@ class reduction {
   }
 };
 
-/// Which of the elements along the reduced dimensions is extreme, for each (outer, inner).
+/// Finds the position of the extreme element along the reduced dimensions, for each (outer, inner).
 template <class T, class Prefer>
 void find_extremes(const reduction& r, const T* x, const Prefer& prefer, std::int64_t* best) {
   std::fill_n(best, r.outer * r.inner, 0);
@@ -65,7 +65,7 @@ void find_extremes(const reduction& r, const T* x, const Prefer& prefer, std::in
       }
 }
 
-/// argmax and argmin.
+/// The kernel of argmax and argmin.
 inline void extreme_kernel(const kernel_context& c) {
   const std::int64_t count = c.result.shape.elements();
   if (count == 0) return;

@@ -8,7 +8,8 @@
 
 namespace partita::run_detail {
 
-/// Rounds numbers with so many exponent and mantissa bits, kept in `Bits`, as stored.
+/// Rounds numbers to the exponent and mantissa bits of the attributes. `Bits` is the stored integer
+/// type.
 ///
 /// Source    XLA's EmitReducePrecisionIR
 template <class Bits>
@@ -18,7 +19,7 @@ void reduce_precision_of(const kernel_context& c, int exponent, int mantissa) {
   const auto to_mantissa = static_cast<int>(std::min<std::int64_t>(c.attrs[1], mantissa));
   const Bits sign = bit(exponent + mantissa), last = bit(mantissa - to_mantissa);
   const auto infinite = static_cast<Bits>(sign - bit(mantissa));
-  // Of normal numbers of the format the exponent is above the least and not above the greatest.
+  // The exponent of normal numbers of the format is above the minimum and at most the maximum.
   const int bias = (1 << (exponent - 1)) - 1, range = (1 << (to_exponent - 1)) - 1;
   const auto least = static_cast<Bits>(static_cast<Bits>(bias - range) << mantissa);
   const auto greatest = static_cast<Bits>(static_cast<Bits>(bias + range) << mantissa);

@@ -1,4 +1,4 @@
-/// Reductions of rows and columns, by combiner and element type: what reduce consists of.
+/// Reductions of rows and columns, by combiner and element type: the parts of reduce.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace partita::run_detail {
 
-/// A contiguous row of integers.
+/// Reduces a contiguous row of integers.
 template <class f, class T>
 T reduce_row(const T* x, std::int64_t n) {
   constexpr std::int64_t width = 2 * lanes;
@@ -36,7 +36,7 @@ void reduce_rows(std::int64_t rows, std::int64_t row, const void* in, void* out)
   }
 }
 
-/// (rows, columns) -> (columns), column tile by column tile.
+/// Reduces (rows, columns) -> (columns), column tile by column tile.
 template <class f, class T>
 void reduce_columns(const T* x, std::int64_t rows, std::int64_t columns, T* out) {
   constexpr std::int64_t width = 256, height = 32;
@@ -59,7 +59,7 @@ void reduce_columns(const T* x, std::int64_t rows, std::int64_t columns, T* out)
   }
 }
 
-/// (outer, reduced, inner) -> (outer, inner).
+/// Reduces (outer, reduced, inner) -> (outer, inner).
 template <class f, class T>
 void reduce_middle(const T* x, std::int64_t outer, std::int64_t reduced, std::int64_t inner,
                    T* out) {

@@ -21,7 +21,7 @@ double wide(T v) {
     return static_cast<double>(float(v));
 }
 
-/// Negative, zero, positive as a comes before, with or after b; NaN last.
+/// Returns a negative, zero or positive number if a comes before, with or after b; NaN comes last.
 template <class T>
 int order_of(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
@@ -33,8 +33,8 @@ int order_of(T a, T b) {
   }
 }
 
-/// The same in the total order of IEEE 754: -NaN, -inf, ..., -0, +0, ..., inf, NaN. (The bits of a
-/// float without its sign are in order.)
+/// Does the same in the total order of IEEE 754: -NaN, -inf, ..., -0, +0, ..., inf, NaN. The bits
+/// of a float without its sign are in that order.
 template <class T>
 int total_order_of(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
@@ -63,7 +63,7 @@ order_function order_function_of(dtype t) {
   });
 }
 
-/// Lines along `dim`: how many, and where each begins.
+/// The lines along `dim`: their number, and where each begins.
 struct line_walk {
   std::int64_t length, stride, inner, count;
   line_walk(const shape& s, int dim) : length(s[dim]), stride(1), inner(1), count(1) {
@@ -85,7 +85,7 @@ inline void sort_kernel(const kernel_context& c) {
   const std::size_t n = c.operands.size();
   std::vector<std::int64_t> position(static_cast<std::size_t>(lines.length));
   std::vector<order_function> order;
-  std::vector<std::vector<std::byte>> line(n);  // of each operand, in one piece
+  std::vector<std::vector<std::byte>> line(n);  // of each operand, contiguous
   for (std::size_t i = 0; i < n; ++i) {
     line[i].resize(static_cast<std::size_t>(lines.length * size_of(c.types[i].element)));
     order.push_back(order_function_of(c.types[i].element));

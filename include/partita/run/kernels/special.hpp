@@ -1,7 +1,7 @@
 /// Special functions of floating-point elements, one element at a time.
 ///
-/// Within 4 units in the last place of the exact values; lgamma and digamma where their magnitudes
-/// are below 1 within 4 and 10 epsilon.
+/// Errors are within 4 units in the last place of the exact values; lgamma and digamma, where their
+///        magnitudes are below 1, are within 4 and 10 epsilon.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ struct erfc_lanes {
 };
 
 /// Source    Giles, "Approximating the erfinv function", GPU Computing Gems 2, 2011, table 5, in
-///           binary64 and with steps of Halley's method behind it
+///           binary64 and refined by steps of Halley's method
 struct erf_inv_lanes {
   template <std::floating_point T>
   static T one(T x) {
@@ -63,7 +63,7 @@ struct lgamma_lanes {
   }
 
  private:
-  /// std::lgamma of glibc writes a global variable, which threads must not do together.
+  /// std::lgamma of glibc writes a global variable, which is a data race between threads.
   static double logarithm(double x) {
 #if defined(__GLIBC__) || defined(__APPLE__)
     int sign = 0;
@@ -74,7 +74,7 @@ struct lgamma_lanes {
   }
 };
 
-/// By psi(1 - x) below 0, psi(x + 1) up to 10, and then its asymptotic series.
+/// Uses psi(1 - x) below 0, psi(x + 1) up to 10, and then the asymptotic series.
 struct digamma_lanes {
   template <std::floating_point T>
   static T one(T x) {

@@ -1,5 +1,5 @@
-/// Copying boxes between strided layouts: what transpose, slice, broadcast, concatenate, packing
-/// and most collectives come down to.
+/// Copies of boxes between strided layouts: the basis of transpose, slice, broadcast, concatenate,
+/// packing and most collectives.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace partita::run_detail {
 
-/// Calls `f(std::type_identity<T>{})` for the unsigned integer T of so many bytes.
+/// Calls `f(std::type_identity<T>{})` for the unsigned integer T of `bytes` bytes.
 template <class F>
 constexpr decltype(auto) with_bits(std::int64_t bytes, F&& f) {
   if (bytes == 1) return f(std::type_identity<std::uint8_t>{});
@@ -33,7 +33,7 @@ struct strides {
   constexpr std::int64_t& operator[](int d) { return at[d]; }
 };
 
-/// A box of elements with one stride per dimension on both sides.
+/// A box of elements with one stride for each dimension on both sides.
 class box {
  public:
   /// Adds a dimension, major to minor; dimensions that are contiguous on both sides are merged.
@@ -50,13 +50,13 @@ class box {
     to_[rank_] = to;
     ++rank_;
   }
-  /// Copies the box; `size` is that of an element, in bytes.
+  /// Copies the box; `size` is the size of an element in bytes.
   void copy(std::int64_t size, const void* from, void* to) const {
     with_bits(size, [&]<class T>(std::type_identity<T>) {
       run(static_cast<const T*>(from), static_cast<T*>(to), 0);
     });
   }
-  /// Number of elements if they are contiguous on both sides, else -1.
+  /// Returns the number of elements if they are contiguous on both sides, else -1.
   std::int64_t contiguous() const {
     if (rank_ == 0) return 1;
     return rank_ == 1 && from_[0] == 1 && to_[0] == 1 ? extent_[0] : -1;
@@ -91,7 +91,7 @@ class box {
       for (std::int64_t i = 0; i < n; ++i) to[i * t] = from[i * f];
     }
   }
-  /// The last two dimensions, in tiles that fit the first-level cache.
+  /// Copies the last two dimensions in tiles that fit the first-level cache.
   template <class T>
   void transpose(const T* from, T* to, int d) const {
     constexpr std::int64_t tile = 16;

@@ -1,4 +1,4 @@
-/// Which kernel computes which op.
+/// The table of kernels by op.
 #pragma once
 
 #include <span>
@@ -21,8 +21,8 @@
 
 namespace partita::run_detail {
 
-/// Kernels of the ops that are no functions of blocks (see find_block) nor collectives, and that do
-/// more than to pass on their operands.
+/// Kernels of the ops that are neither block functions (see find_block) nor collectives, and that
+/// do more than pass on their operands.
 inline constexpr kernel_entry kernel_table[] = {
     {&def<op::constant>, &constant_kernel},
     {&def<op::literal>, &literal_kernel},
@@ -123,7 +123,7 @@ PARTITA_LINKAGE block_function find_block(const op_def* op, std::span<const std:
 
 PARTITA_LINKAGE block_function find_combine(combiner c, dtype t) {
   return with_computed_type(t, [c]<class T>(std::type_identity<T>) -> block_function {
-    // Lanes past the last element need not hold a bool.
+    // Lanes past the last element need not hold a valid bool.
     using stored_as = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
     return with_combiner<T>(
         c, [](auto f) -> block_function { return &combine_block<decltype(f), stored_as>; });

@@ -8,7 +8,7 @@
 
 namespace partita::run_detail {
 
-/// (outer, n, inner) -> (outer, positions, inner), for one dimension with its window.
+/// Reduces (outer, n, inner) -> (outer, positions, inner), for one dimension with its window.
 template <class f, class T>
 void reduce_window_dim(const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner,
                        const window_dim& w, T* out) {
@@ -26,15 +26,15 @@ void reduce_window_dim(const T* x, std::int64_t outer, std::int64_t n, std::int6
     }
 }
 
-/// A window is the window of its rows, then of its columns, ...: dimension after dimension, so the
-/// cost is the sum of their sizes. (Of one element, too, the sum begins with 0: that of -0 is 0.)
-/// 16-bit floats are combined in binary32 and rounded once.
+/// Reduces dimension by dimension (a window is the window of its rows, then of its columns, ...),
+/// so the cost is the sum of the window's sizes. Even a sum of one element begins with 0: that of
+/// -0 is 0. 16-bit floats are combined in binary32 and rounded once.
 inline void reduce_window_kernel(const kernel_context& c) {
   if (c.result.shape.elements() == 0) return;
   const op::windows w(c.attrs.data() + 1, c.result.shape.rank);
   const auto combine_by = static_cast<combiner>(c.attrs[0]);
   const computed_operands wide(c);
-  int last = 0;  // the last dimension that is not left as it is
+  int last = 0;  // the last dimension that the window reduces
   for (int d = 0; d < w.rank; ++d)
     if (!w.at[d].trivial()) last = d;
   with_computed_type(wide.type, [&]<class T>(std::type_identity<T>) {
@@ -58,7 +58,7 @@ inline void reduce_window_kernel(const kernel_context& c) {
   wide.store();
 }
 
-/// Lanes where `x` takes the place of the selected element become those of tap `k`.
+/// Selects tap `k` in lanes where `x` replaces the selected element.
 template <class T>
 void select_lanes(std::int64_t n, const T* __restrict x, bool greatest, std::int32_t k,
                   T* __restrict best, std::int32_t* __restrict selected) {
@@ -70,7 +70,8 @@ void select_lanes(std::int64_t n, const T* __restrict x, bool greatest, std::int
 }
 
 /// Calls `f(position, element)` with the flat indices of each window and of its selected element,
-/// or -1. The last dimensions that windows leave as they are form rows, whose windows go together.
+/// or -1. The last dimensions, if windows do not reduce them, form rows whose windows are processed
+/// together.
 template <class T, class F>
 void for_selected(const T* x, const shape& from, const shape& to, const op::windows& w,
                   bool greatest, F f) {
@@ -84,7 +85,7 @@ void for_selected(const T* x, const shape& from, const shape& to, const op::wind
   std::vector<T> best_lanes(static_cast<std::size_t>(inner));
   std::vector<std::int32_t> selected(static_cast<std::size_t>(inner));
   T* best = best_lanes.data();
-  std::vector<std::int64_t> met;  // where the taps that lie on elements begin
+  std::vector<std::int64_t> met;  // the offsets of the taps that are in bounds
   const auto next = [&](std::int64_t* at, auto extent) {
     for (int d = sliding; d-- > 0 && ++at[d] == extent(d);) at[d] = 0;
   };
@@ -116,7 +117,7 @@ void for_selected(const T* x, const shape& from, const shape& to, const op::wind
   }
 }
 
-/// In the order of the windows; 16-bit floats are summed in binary32 and rounded once.
+/// Adds in the order of the windows; 16-bit floats are summed in binary32 and rounded once.
 inline void select_and_scatter_kernel(const kernel_context& c) {
   const op::windows w(c.attrs.data() + 1, c.result.shape.rank);
   const computed_operands wide(c);

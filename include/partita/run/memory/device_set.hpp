@@ -1,17 +1,17 @@
-/// The devices whose shards a process holds, and the copies of a value that it keeps for them.
+/// The devices whose shards a process holds, and the copies of a value that it stores for them.
 #pragma once
 
 #include <cstdint>
 
-#include <partita/run/memory/varying.hpp>
+#include <partita/run/memory/coordinates.hpp>
 
 namespace partita::run_detail {
 
-/// A box of devices of a mesh: all of them in an emulator, one in a process per device.
+/// A box of devices of a mesh: all of them in an emulator, one in a process for each device.
 ///
-/// A process keeps one copy of a value per distinct coordinate, inside its box, over the axes that
-/// the value varies over: what is replicated is computed once. The boxes of all processes have the
-/// same extents and tile the mesh, so the processes form a grid.
+/// A process stores one copy of a value for each distinct coordinate, inside its box, over the axes
+/// along which the value varies: replicated values are computed once. The boxes of all processes
+/// have the same extents and tile the mesh, so the processes form a grid.
 class device_set {
  public:
   static device_set all(const mesh& m) {
@@ -19,9 +19,9 @@ class device_set {
     for (int a = 0; a < m.rank; ++a) s.extent_[a] = m.size(a);
     return s;
   }
-  /// Block `process` of `count` blocks of consecutive device numbers.
+  /// Returns block `process` of `count` blocks of consecutive device numbers.
   ///
-  /// Errors    R016 the blocks are no boxes of the mesh
+  /// Errors    R016 the blocks are not boxes of the mesh
   static device_set block(const mesh& m, std::int64_t process, std::int64_t count) {
     device_set s(m);
     std::int64_t left = count;  // processes that the minor axes still have to be divided among
@@ -47,21 +47,21 @@ class device_set {
   }
 
   const partita::mesh& mesh() const { return *mesh_; }
-  /// The number of copies held of a value that varies over these axes.
+  /// Returns the number of copies of a value that varies over these axes.
   std::int64_t copies(axis_set axes) const {
     std::int64_t n = 1;
     for (int a = 0; a < mesh_->rank; ++a)
       if (axes.contains(a)) n *= extent_[a];
     return n;
   }
-  /// The copy that the device at `c` has; the device must be in the set.
+  /// Returns the copy of the device at `c`, which must be in the set.
   std::int64_t copy_at(axis_set axes, const coordinates& c) const {
     std::int64_t n = 0;
     for (int a = 0; a < mesh_->rank; ++a)
       if (axes.contains(a)) n = n * extent_[a] + c.at[a] - first_.at[a];
     return n;
   }
-  /// Coordinates of a device of the set that has this copy.
+  /// Returns the coordinates of a device of the set that has this copy.
   coordinates coordinates_of(axis_set axes, std::int64_t copy) const {
     coordinates c = first_;
     for (int a = mesh_->rank; a-- > 0;)
@@ -74,14 +74,15 @@ class device_set {
 
   // ---- The grid of processes -------------------------------------------------------------------
 
-  /// The number of processes that differ along these axes only: this one's group.
+  /// Returns the size of this process's group: the processes that differ along these axes only.
   std::int64_t processes(axis_set along) const {
     std::int64_t n = 1;
     for (int a = 0; a < mesh_->rank; ++a)
       if (along.contains(a)) n *= mesh_->size(a) / extent_[a];
     return n;
   }
-  /// The number of the process that holds the device at `c`, in the order of device numbers.
+  /// Returns the number of the process that holds the device at `c`, in the order of device
+  /// numbers.
   std::int64_t process_of(const coordinates& c) const {
     std::int64_t n = 0;
     for (int i = 0; i < mesh_->rank; ++i) {
@@ -91,7 +92,8 @@ class device_set {
     return n;
   }
   std::int64_t this_process() const { return process_of(first_); }
-  /// The devices of member `i` of this process's group along these axes, counted row-major.
+  /// Returns the devices of member `i` of this process's group along these axes, numbered
+  /// row-major.
   device_set member(axis_set along, std::int64_t i) const {
     device_set s = *this;
     for (int a = mesh_->rank; a-- > 0;)

@@ -1,4 +1,5 @@
-/// Where values live: in slots of the workspace, by live range, or in arrays that are handed out.
+/// The memory of values: slots of the workspace, assigned by live range, or arrays that are
+/// returned.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +12,11 @@
 
 namespace partita::run_detail {
 
-/// Places of so many bytes each, some of them free.
+/// Slots with sizes in bytes, some of them free.
 class slot_pool {
  public:
-  /// The smallest free place that is large enough and not too large, or a new one. Of equal ones,
-  /// the last one freed, which is the likeliest to be in a cache.
+  /// Returns the smallest free slot that is large enough and at most twice as large, or a new one.
+  /// Among equal ones it prefers the last one freed, which is most likely in a cache.
   int take(std::int64_t bytes) {
     auto best = free_.end();
     for (auto i = free_.begin(); i != free_.end(); ++i)
@@ -31,7 +32,7 @@ class slot_pool {
     return slot;
   }
   void give_back(int slot) { free_.push_back(slot); }
-  /// Of each place.
+  /// Returns the size of each slot in bytes.
   const std::vector<std::int64_t>& bytes() const { return bytes_; }
 
  private:
@@ -41,10 +42,13 @@ class slot_pool {
   std::vector<int> free_;
 };
 
-/// Law: a value lies in its slot from the step that writes it to the last step that reads it.
+/// Assigns memory to values.
+///
+/// Law       a value stays in its slot from the step that writes it to the last step that reads it
 class memory_plan {
  public:
-  /// `axes`: over which each value varies; `outermost`: may outputs be handed out as arrays?
+  /// `axes`: the axes over which each value varies; `outermost`: true if outputs may be returned as
+  /// arrays.
   memory_plan(const program& p, const fusion_rules& rules, const grouping& groups,
               const device_set& devices, const vec<axis_set>& axes, bool outermost)
       : p_(p),
@@ -56,18 +60,18 @@ class memory_plan {
     place(groups, last_reads(rules, groups), outermost);
   }
 
-  /// Bytes of the slots.
+  /// Returns the sizes of the slots in bytes.
   const std::vector<std::int64_t>& slots() const { return slots_.bytes(); }
-  /// Where a root value lies, or `no_slot`.
+  /// Returns the slot of a root value, or `no_slot`.
   int slot(value_id v) const { return slot_[at(v)]; }
   static constexpr int no_slot = -1;
-  /// Does the memory of a root value become an output array?
+  /// True if the memory of a root value becomes an output array.
   bool handed_out(value_id v) const { return handed_out_[at(v)] != 0; }
-  /// Does a run keep memory for a root value?
+  /// True if a run allocates memory for a root value.
   bool holds(value_id v) const { return slot(v) != no_slot || handed_out(v); }
 
   std::int64_t copies(value_id v) const { return devices_.copies(axes_[at(v)]); }
-  /// Bytes of all copies.
+  /// Returns the bytes of all copies.
   std::int64_t bytes(value_id v) const {
     return saturating_multiply(copies(v), padded_bytes(p_.type(v)));
   }
@@ -82,7 +86,7 @@ class memory_plan {
         handed_out_[at(v)] = 1;
     }
   }
-  /// By root value: the last step that reads it, or -1.
+  /// Returns, by root value, the last step that reads it, or -1.
   std::vector<int> last_reads(const fusion_rules& rules, const grouping& groups) const {
     std::vector<int> last(at(p_.value_count()), -1);
     for (std::size_t k = 0; k < groups.steps.size(); ++k)

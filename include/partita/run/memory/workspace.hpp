@@ -1,4 +1,4 @@
-/// The memory of runs.
+/// The memory of a run.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace partita::run_detail {
 
-/// Memory of one run of a program, kept for the next.
+/// The memory of one run of a program, kept for the next run.
 struct workspace {
   std::vector<buffer> slots;
-  std::vector<buffer> handed_out;      // by value; used again once the user has dropped the array
+  std::vector<buffer> handed_out;      // by value; reused once the user has dropped the array
   std::vector<const std::byte*> base;  // by root value: copy 0
   std::vector<scratch> memory;         // by thread
-  scratch messages;                    // what collectives send and receive
+  scratch messages;                    // messages that collectives send and receive
   std::vector<std::unique_ptr<workspace>> nested;  // by nested program
   std::vector<buffer> carried;                     // by wire of the ops with nested programs
 };

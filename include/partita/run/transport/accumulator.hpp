@@ -1,4 +1,4 @@
-/// Reductions of blocks, in a fixed order: what makes every transport give the same bits.
+/// Reductions of blocks in a fixed order, so that every transport produces the same bits.
 #pragma once
 
 #include <cstring>
@@ -11,7 +11,7 @@
 namespace partita::run_detail {
 
 /// Combines blocks in the order of the calls. 16-bit floats are accumulated in binary32. Blocks are
-/// read in whole groups of lanes.
+/// read in full groups of lanes.
 class accumulator {
  public:
   /// `combine`: what find_combine returns for the combiner and the element type.
@@ -36,7 +36,7 @@ class accumulator {
     combine_(n_, in, sum_[1]);
     std::swap(sum_[0], sum_[1]);
   }
-  /// Writes whole groups of lanes.
+  /// Writes the result in full groups of lanes.
   void store(std::byte* out) {
     if (is_half(type_)) {
       const void* in[] = {sum_[0]};
@@ -59,7 +59,7 @@ inline void fill_with_identity(combiner c, const tensor_type& t, std::byte* out)
   fill(t.element, identity_bits(c, t.element), t.shape.elements(), out);
 }
 
-/// True if a value combined with itself is the value.
+/// True if combining a value with itself leaves it unchanged.
 constexpr bool idempotent(combiner c) { return c != combiner::add && c != combiner::multiply; }
 
 }  // namespace partita::run_detail

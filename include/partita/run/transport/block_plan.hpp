@@ -1,4 +1,4 @@
-/// Which blocks a process sends to which, and where it finds those that it receives.
+/// The blocks that a process sends to each peer, and the positions of those that it receives.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace partita::run_detail {
 
-/// A tensor that is exchanged: its type in memory, and the memory of its copies on this process.
+/// A tensor that is exchanged: its type in memory, and its copies on this process.
 struct block_memory {
   tensor_type type;
   const std::byte* first = nullptr;
@@ -25,12 +25,12 @@ struct block {
   shape box;
 };
 
-/// One round of messages, planned once: blocks for the same peer travel together, packed.
+/// One round of messages, planned once. Blocks for the same peer are packed into one message.
 ///
-/// Law: both sides add the blocks of a message in the same order.
+/// Law       both sides add the blocks of a message in the same order
 class block_plan {
  public:
-  /// A received block: its message, or -1 if it is not received, and its first byte in that.
+  /// A received block: its message, or -1 if it is local, and its first byte in the message.
   struct received {
     std::int64_t message = -1, offset = 0;
   };
@@ -48,28 +48,28 @@ class block_plan {
     m.bytes += elements * element_bytes;
     return at;
   }
-  /// Places the messages in the receive buffer; after the last block.
+  /// Assigns the messages to the receive buffer; call it after the last block.
   void settle() {
     std::int64_t end = 0;
     for (incoming& m : receives_) {
       m.begin = end;
       end += round_up(m.bytes, alignment);
     }
-    buffer_bytes_ = end + alignment + lanes * 8;  // whole groups of lanes are read
+    buffer_bytes_ = end + alignment + lanes * 8;  // kernels read full groups of lanes
   }
-  /// A received block in the buffer that `start` or `run` returned.
+  /// Returns a received block in the buffer that `start` or `run` returned.
   const std::byte* find(const std::byte* buffer, const received& b) const {
     return buffer + receives_[static_cast<std::size_t>(b.message)].begin + b.offset;
   }
   bool empty() const { return sends_.empty() && receives_.empty(); }
   bool receives() const { return !receives_.empty(); }
 
-  /// Messages on their way.
+  /// Messages in flight.
   struct started {
     transport::ticket ticket = -1;
     const std::byte* received = nullptr;  ///< the receive buffer, complete once finished
   };
-  /// Packs and begins the exchange; `memory` and the tensors stay as they are until it is finished.
+  /// Packs and begins the exchange; `memory` and the tensors must not change until it is finished.
   started start(transport& t, std::span<const block_memory> tensors, scratch& memory) const {
     std::vector<message> out, in;
     for (const outgoing& m : sends_) {
@@ -114,7 +114,8 @@ class block_plan {
     list.push_back({peer});
     return list.back();
   }
-  /// The bytes of a message in place, if it is one block whose elements are contiguous; else null.
+  /// Returns the bytes of a message in place, if it is one block whose elements are contiguous;
+  /// else null.
   static std::byte* whole(const outgoing& m, std::span<const block_memory> tensors) {
     if (m.blocks.size() != 1) return nullptr;
     const block& b = m.blocks[0].what;

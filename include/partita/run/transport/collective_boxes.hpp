@@ -1,12 +1,12 @@
-/// Collectives as boxes: which part of a sender's operand is which part of a receiver's result.
+/// Collectives as boxes: maps a box of a sender's operand to a box of a receiver's result.
 #pragma once
 
 #include <partita/ir/collective.hpp>
-#include <partita/run/memory/varying.hpp>
+#include <partita/run/memory/coordinates.hpp>
 
 namespace partita::run_detail {
 
-/// The six collectives in one form. The result of a device is made of boxes of equal extents, one
+/// The six collectives in one form. The result of a device consists of boxes of equal extents, one
 /// from each sender: placed side by side, or combined in the order of the members.
 class collective_boxes {
  public:
@@ -18,26 +18,26 @@ class collective_boxes {
   }
 
   const shape& box() const { return box_; }
-  /// Where the box for a receiver begins in the operand of a sender.
+  /// Returns the position of the receiver's box in the operand of a sender.
   position begin_in_operand(const coordinates& receiver) const {
     const bool cuts = what_.kind != collective::all_gather &&
                       what_.kind != collective::all_reduce && what_.kind != collective::permute;
     return cuts ? start_of(*mesh_, what_.axes, box_, receiver) : position{};
   }
-  /// Where the box of a sender begins in the result.
+  /// Returns the position of the sender's box in the result.
   position begin_in_result(const coordinates& sender) const {
     if (what_.kind == collective::all_gather) return start_of(*mesh_, what_.axes, from_, sender);
     if (what_.kind == collective::all_to_all)
       return start_of(*mesh_, what_.gathers(), from_, sender);
     return {};
   }
-  /// The number of senders, at most one for a slice and a permute.
+  /// Returns the number of senders, at most one for a slice and a permute.
   std::int64_t senders(const coordinates& receiver) const {
     if (what_.kind == collective::all_slice) return 1;
     if (what_.kind == collective::permute) return sender(receiver) == device_map::nobody ? 0 : 1;
     return members_;
   }
-  /// Sender `i`, in the order in which reductions combine.
+  /// Returns sender `i`, in the order in which reductions combine.
   coordinates sender(const coordinates& receiver, std::int64_t i) const {
     if (what_.kind == collective::all_slice) return receiver;
     if (what_.kind == collective::permute) i = sender(receiver);

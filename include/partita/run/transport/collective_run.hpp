@@ -13,15 +13,15 @@ namespace partita::run_detail {
 
 /// One operand of a collective, and its result.
 struct collective_operand {
-  tensor_type from, to;         ///< on a device
-  axis_set from_axes, to_axes;  ///< over which they vary
+  tensor_type from, to;         ///< on each device
+  axis_set from_axes, to_axes;  ///< axes over which they vary
 };
 
-/// A collective of one or more tensors, planned once for a process: what it sends, and where it
-/// finds the blocks of each of its results. All tensors travel in the same messages.
+/// A collective of one or more tensors, planned once for a process: the blocks that it sends, and
+/// the positions of the blocks of its results. All tensors share the same messages.
 ///
 /// A large all_reduce is a reduce-scatter of its elements among the processes and an all-gather of
-/// the sums, each (n - 1)/n of the bytes. In a small one every process combines all operands.
+/// the sums, each with (n - 1)/n of the bytes. In a small one, every process combines all operands.
 ///
 /// Results are combined in the order of the members, axes major to minor, so they depend neither on
 /// the transport nor on the number of threads.
@@ -42,7 +42,8 @@ class collective_run {
     gathers_ = can_gather();
   }
 
-  /// `from`, `to`: the memory of the copies, by operand; `messages`: memory for what is sent.
+  /// Runs the collective. `from` and `to` are the copies by operand; `messages` is memory for
+  /// messages.
   void run(transport& t, std::span<const std::byte* const> from, std::span<std::byte* const> to,
            thread_pool& threads, std::span<scratch> memory, scratch& messages) const {
     if (!alone_ && is_native(t)) {
@@ -61,14 +62,14 @@ class collective_run {
   }
 
  private:
-  /// All members combine all operands of an all_reduce up to this size: one message is then faster
+  /// Size up to which all members combine all operands of an all_reduce: one message is then faster
   /// than two.
   static constexpr std::int64_t small_bytes = 4096;
 
   // ---- Planning --------------------------------------------------------------------------------
 
-  /// The device whose operand a result takes: a sender differs from the receiver only along axes
-  /// that the operand varies over, so that what is equal is not sent.
+  /// Returns the device whose operand sender `i` provides. A sender differs from the receiver only
+  /// along axes over which the operand varies, so that equal copies are not sent.
   coordinates source_of(std::size_t k, const coordinates& here, std::int64_t i) const {
     const coordinates there = boxes_[k].sender(here, i);
     coordinates c = here;
@@ -76,8 +77,8 @@ class collective_run {
       if (operands_[k].from_axes.contains(e.axis)) c.at[e.axis] = there.at[e.axis];
     return c;
   }
-  /// Finds the blocks that this process sends and receives; of a reduction in parts, the part of
-  /// each operand that the receiver sums.
+  /// Finds the blocks that this process sends and receives. In a reduction in parts, these are the
+  /// parts of each operand that the receiver sums.
   void plan() {
     const std::int64_t me = devices_.this_process();
     first_block_.resize(operands_.size());
@@ -126,7 +127,7 @@ class collective_run {
       if (devices_.mesh().size(a) == 1) s.insert(a);
     return s;
   }
-  /// Elements [begin, end) of a tensor, of which a process computes the sum.
+  /// Elements [begin, end) of a tensor, whose sum one process computes.
   struct part {
     std::int64_t begin = 0, end = 0;
   };
@@ -141,7 +142,7 @@ class collective_run {
     b.begin.at[0] = p.begin;
     return b;
   }
-  /// The second round of a reduction in parts: the sums go to all.
+  /// Plans the second round of a reduction in parts: the sums go to all members.
   void plan_sums() {
     for (std::int64_t q = 0; q < processes(); ++q) {
       const std::int64_t other = devices_.member(what_.along(), q).this_process();
@@ -156,12 +157,13 @@ class collective_run {
     }
     second_.settle();
   }
-  /// One operand with one copy, all of which goes to every member: the transport's gather.
+  /// True if the transport's gather applies: one operand with one copy, which goes completely to
+  /// every member.
   bool can_gather() const {
     const bool all = what_.kind == collective::all_gather || what_.kind == collective::all_reduce;
     return operands_.size() == 1 && !in_parts_ && !first_.empty() && all && is_simple(operands_[0]);
   }
-  /// True if each process holds one copy, which differs from those of the others.
+  /// True if each process holds one copy, different from those of the others.
   bool is_simple(const collective_operand& x) const {
     return devices_.copies(x.from_axes) == 1 && devices_.copies(x.to_axes) == 1 &&
            (what_.along() - x.from_axes - ones()).empty() && devices_.copies(what_.along()) == 1;
@@ -184,21 +186,21 @@ class collective_run {
     }
     return list;
   }
-  /// The blocks of other processes, or null if there are none.
+  /// Receives the blocks of other processes; returns null if this process needs none.
   const std::byte* receive(transport& t, std::span<const std::byte* const> from,
                            scratch& messages) const {
     messages.reset();
     if (gathers_) return gather(t, from[0], messages);
     return first_.empty() ? nullptr : first_.run(t, memory_of(from), messages);
   }
-  /// All operands in the order of the group's members.
+  /// Gathers all operands in the order of the group's members.
   const std::byte* gather(transport& t, const std::byte* mine, scratch& memory) const {
     const std::int64_t bytes = operands_[0].from.bytes();
     std::byte* all = memory.take(bytes * processes() + alignment + lanes * 8);
     t.gather(what_.along(), mine, bytes, all);
     return all;
   }
-  /// A block: its first element, and the shape of the tensor around it.
+  /// A block: its first element, and the shape of the enclosing tensor.
   struct found_block {
     const std::byte* first;
     const shape* around;
@@ -236,14 +238,14 @@ class collective_run {
                boxes_[k].begin_in_result(boxes_[k].sender(here, i)).at, out);
     }
   }
-  /// The elements that this process reduces.
+  /// Returns the elements that this process reduces.
   part summed(std::size_t k) const {
     return in_parts_ ? part_of(k, number_) : part{0, operands_[k].to.shape.elements()};
   }
   void reduce(std::size_t k, std::int64_t j, const coordinates& here, const std::byte* from,
               const std::byte* received, std::byte* out, scratch& memory) const {
     const collective_operand& x = operands_[k];
-    // All members hold the same copy, and equal values combine to the value.
+    // All members hold the same copy, and combining equal values leaves them unchanged.
     const bool one_is_all =
         idempotent(what_.combine) && (axes_of(devices_.mesh(), what_.axes) & x.from_axes).empty();
     const part mine = summed(k);
@@ -263,7 +265,7 @@ class collective_run {
     }
     sum.store(out + mine.begin * size_of(x.to.element));
   }
-  /// The sums of the other processes.
+  /// Exchanges the sums with the other processes.
   void finish_parts(transport& t, std::span<std::byte* const> to, scratch& messages) const {
     std::vector<block_memory> sums;
     for (std::size_t k = 0; k < operands_.size(); ++k)

@@ -1,5 +1,5 @@
-/// From one layout to another, on the same mesh or on two: each process sends the blocks that both
-/// have in common.
+/// Converts one layout to another, on the same mesh or on two: each process sends the blocks that
+/// both have in common.
 #pragma once
 
 #include <algorithm>
@@ -11,18 +11,18 @@
 
 namespace partita::run_detail {
 
-/// All axes of a mesh.
+/// Returns all axes of a mesh.
 inline axis_set all_axes(const mesh& m) {
   axis_set all;
   for (int a = 0; a < m.rank; ++a) all.insert(a);
   return all;
 }
 
-/// Where the shards of a tensor are.
+/// The location of the shards of a tensor.
 struct placement {
-  device_set devices;  ///< of one process of the mesh: of this one, if it holds any
+  device_set devices;  ///< of this process, or, if it holds none, of another process of the mesh
   layout sharding;
-  axis_set varies;         ///< over which the shards vary: the layout's axes, and perhaps more
+  axis_set varies;         ///< axes over which shards vary: those of the layout, and possibly more
   tensor_type local;       ///< of a shard, padding included
   std::int64_t first = 0;  ///< number of the mesh's first process
   bool here = true;        ///< this process holds devices of the mesh
@@ -31,9 +31,9 @@ struct placement {
   device_set process(std::int64_t i) const { return devices.member(all_axes(devices.mesh()), i); }
 };
 
-/// The blocks that a process sends, receives and copies to turn shards of one placement into those
-/// of another. Of replicas the one at the receiver's own coordinates is taken, as far as the meshes
-/// have them in common. Elements that only the new shards have are zero.
+/// The blocks that a process sends, receives and copies to convert shards of one placement into
+/// those of another. Among replicas, the sender is the one at the receiver's own coordinates, as
+/// far as the meshes have them in common. Elements that only the new shards have are zero.
 class relayout {
  public:
   relayout(const placement& from, const placement& to, std::int64_t this_process)
@@ -42,7 +42,7 @@ class relayout {
     messages_.settle();
   }
 
-  /// A move on its way: what it reads and writes.
+  /// A move in flight, with the arrays that it reads and writes.
   struct started {
     std::vector<array> sources, targets;
     std::unique_ptr<scratch> memory = std::make_unique<scratch>();
@@ -62,7 +62,7 @@ class relayout {
     s.messages = messages_.start(t, sources, *s.memory);
     return s;
   }
-  /// The new shards; none on a process that holds none.
+  /// Returns the new shards; empty on a process that holds none.
   std::vector<array> finish(transport& t, started s) const {
     if (s.messages.ticket >= 0) t.finish(s.messages.ticket);
     for (const incoming_block& b : received_)
@@ -74,7 +74,7 @@ class relayout {
   std::vector<array> run(transport& t, std::vector<array> shards) const {
     return finish(t, start(t, std::move(shards)));
   }
-  /// False on a process that only sends: it can go on before the message has arrived.
+  /// False on a process that only sends: it can continue before the message has arrived.
   bool receives() const { return messages_.receives(); }
 
  private:
@@ -97,7 +97,7 @@ class relayout {
       plan_dimension(receiver, j, here, piece, 0);
     }
   }
-  /// Visits all old shards that the new one has elements of.
+  /// Visits all old shards that have elements of the new one.
   void plan_dimension(const device_set& receiver, std::int64_t j, const coordinates& here,
                       position& piece, int d) {
     if (d == to_.local.shape.rank) return plan_block(receiver, j, here, piece);
@@ -135,7 +135,7 @@ class relayout {
     else
       received_.push_back({messages_.receive(owner, box.elements(), size), j, to, box});
   }
-  /// A device that holds a piece.
+  /// Returns a device that holds a shard.
   coordinates holder_of(const position& piece, const coordinates& receiver) const {
     const mesh& m = from_.devices.mesh();
     coordinates c;

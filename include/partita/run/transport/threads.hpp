@@ -1,5 +1,5 @@
-/// A transport between threads of one process: a device per thread, none of which reads the memory
-/// of another one but in messages.
+/// A transport between threads of one process, with one device for each thread. Threads read each
+/// other's memory through messages only.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@
 
 namespace partita::run_detail {
 
-/// What the threads share: the messages on their way, by sender and receiver.
+/// The state that threads share: messages in flight, by sender and receiver.
 class thread_mailbox {
  public:
   void send(std::int64_t from, std::int64_t to, const std::byte* data, std::int64_t bytes) {
@@ -22,7 +22,9 @@ class thread_mailbox {
     boxes_[{from, to}].emplace_back(data, data + bytes);
     arrived_.notify_all();
   }
-  /// Errors    the other thread sent another number of bytes, or close() was called
+  /// Receives the next message of a thread.
+  ///
+  /// Errors    R017 the sender has ended (close() was called); internal error: the sizes differ
   void receive(std::int64_t from, std::int64_t to, std::byte* data, std::int64_t bytes) {
     std::unique_lock lock(mutex_);
     auto& box = boxes_[{from, to}];
@@ -37,7 +39,7 @@ class thread_mailbox {
                          from, ", which sent ", got.size(), "; please report it"));
     if (bytes > 0) std::memcpy(data, got.data(), got.size());
   }
-  /// Nobody sends any more: who waits gets an error.
+  /// Ends all communication: threads that wait for a message get an error.
   void close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
@@ -51,7 +53,7 @@ class thread_mailbox {
   bool closed_ = false;
 };
 
-/// One thread's end.
+/// The transport of one thread.
 class thread_transport final : public transport {
  public:
   thread_transport(const device_set& devices, thread_mailbox& shared)

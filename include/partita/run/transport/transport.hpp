@@ -1,7 +1,7 @@
-/// How processes that hold the devices of a mesh exchange blocks of bytes: the only part of a run
-/// that sees more than one process's memory.
+/// The exchange of blocks of bytes between the processes that hold the devices of a mesh: the only
+/// part of a run that uses the memory of more than one process.
 ///
-/// The collectives are written on it once, see collective_run.hpp.
+/// Collectives are implemented once on top of it, see collective_run.hpp.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace partita::run_detail {
 
-/// A block that goes to a process or comes from one.
+/// A block that is sent to a process or received from one.
 struct message {
   std::int64_t peer = 0;  ///< process number, see device_set::process_of
   std::byte* data = nullptr;
@@ -29,12 +29,12 @@ struct transport_use {
 };
 
 /// Moves blocks among the processes of a mesh. A group is the processes that differ along a set of
-/// axes only; its members are numbered as device_set::member does.
+/// axes only; its members are numbered as in device_set::member.
 ///
-/// Law: all processes of a group start the same transfers in the same order. Conditions of loops
-/// and indices of branches are equal on all devices, so programs keep it.
+/// Law       all processes of a group start the same transfers in the same order; programs keep it,
+///           because conditions of loops and indices of branches are equal on all devices
 ///
-/// Each primitive is started and finished later: what lies between may compute, but not touch the
+/// Each primitive has a start and a finish. In between, the caller may compute, but not touch the
 /// blocks. Bytes are neither read nor converted.
 class transport {
  public:
@@ -45,13 +45,13 @@ class transport {
   transport& operator=(const transport&) = delete;
   virtual ~transport() = default;
 
-  /// The devices of this process.
+  /// Returns the devices of this process.
   const device_set& devices() const { return devices_; }
 
-  /// Every member of the group gets the blocks of all, in the order of members: all + i * bytes.
-  /// Here by messages.
+  /// Gathers the blocks of all members of the group on every member, in the order of members: all +
+  /// i * bytes. The default sends messages.
   ///
-  /// Errors    whatever it throws ends the run
+  /// Errors    any exception ends the run
   virtual ticket start_gather(axis_set along, const std::byte* mine, std::int64_t bytes,
                               std::byte* all) {
     std::vector<message> out, in;
@@ -66,8 +66,8 @@ class transport {
     }
     return start_exchange(out, in);
   }
-  /// Sends to and receives from any processes, at most one message in each direction per peer.
-  /// Both sides agree on the bytes.
+  /// Sends to and receives from any processes, at most one message in each direction for each peer.
+  /// Both sides must agree on the number of bytes.
   virtual ticket start_exchange(std::span<const message> sends,
                                 std::span<const message> receives) = 0;
   virtual void finish(ticket t) = 0;
@@ -78,18 +78,18 @@ class transport {
   void exchange(std::span<const message> sends, std::span<const message> receives) {
     finish(start_exchange(sends, receives));
   }
-  /// True if the engine below reduces blocks of this type by itself: the bits may then differ.
+  /// True if the underlying engine reduces blocks of this type itself; the bits may then differ.
   virtual bool reduces(combiner, dtype) const { return false; }
-  /// Every member of the group gets the combination of the blocks of all.
+  /// Combines the blocks of all members of the group on every member.
   virtual void reduce(axis_set, combiner, const tensor_type&, const std::byte*, std::byte*) {}
 
-  transport_use now;  ///< set by whoever communicates, for error messages
+  transport_use now;  ///< set by the caller, for error messages
 
  private:
   device_set devices_;
 };
 
-/// The blocks of all members of a group, in a vector.
+/// Gathers the blocks of all members of a group in a vector.
 inline std::vector<std::byte> gathered(transport& t, axis_set along, const std::byte* mine,
                                        std::size_t bytes) {
   std::vector<std::byte> all(static_cast<std::size_t>(t.devices().processes(along)) * bytes);
@@ -97,7 +97,7 @@ inline std::vector<std::byte> gathered(transport& t, axis_set along, const std::
   return all;
 }
 
-/// One process that holds all devices: nothing is ever sent.
+/// The transport of a process that holds all devices: it never sends.
 class in_process final : public transport {
  public:
   explicit in_process(const mesh& m) : transport(device_set::all(m)) {}

@@ -1,5 +1,5 @@
-/// Lookups, and their updates, whose rows and whose batch are cut along the same axes: indices
-/// move, the table stays.
+/// Gathers of rows, and scatters into rows, whose rows and batch are sharded along the same axes:
+/// the indices are sent and the table stays in place.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,26 @@
 
 namespace partita::spmd_detail {
 
-/// How a lookup is done where the axes that cut the rows of its table cut its indices and its
-/// result, too, so that no loop of the op is over the rows.
+/// The plan for a gather whose table rows are sharded along the same axes as its indices and its
+/// result, so that no loop of the op is over the rows.
 ///
 /// gather(all_gather(t), i) => reduce_scatter(gather of own rows(t, all_gather(i)))
 ///
-/// Of n devices each sends (n - 1) times its pieces of i and of the result in place of (n - 1)
-/// times its piece of t: taken where that is less.
+/// Each of n devices sends (n - 1) times its shards of i and of the result instead of (n - 1) times
+/// its shard of t. Used if that is less.
 struct row_lookup {
-  int factor = -1;        ///< over the rows; -1: the lookup is none of these
+  int factor = -1;        ///< over the rows; -1: not applicable
   collective indices;     ///< gathers the indices
-  collective result;      ///< scatters the sum of what devices have looked up
-  layout indices_lie;     ///< before
-  layout made;            ///< how what they have looked up lies
+  collective result;      ///< reduce-scatters the gathered rows
+  layout indices_layout;  ///< layout of the indices before
+  layout op_layout;       ///< layout of the gathered rows before the sum
   std::int64_t rows = 0;  ///< of the table
 
   constexpr explicit operator bool() const { return factor >= 0; }
 };
 
-/// The dimension of `l` that the axes of `along` cut, all of one, behind those of `rest`; or
-/// no_dim.
-constexpr int dim_behind(const layout& l, const layout& along, layout& rest) {
+/// The dimension of `l` that all axes of `along` slice, after those of `rest`, or no_dim.
+constexpr int dim_of_innermost(const layout& l, const layout& along, layout& rest) {
   const int d = l.dim_of(along[0].axis);
   layout all;
   for (const auto& e : l)
@@ -41,14 +40,14 @@ constexpr int dim_behind(const layout& l, const layout& along, layout& rest) {
   return d >= 0 && all == l ? d : int{no_dim};
 }
 
-/// `have`: how the operands lie.
+/// Plans a gather with a stationary table. `have(v)` returns the layout of an operand.
 template <class Have>
-constexpr row_lookup looked_up(const core_program& c, op_id o, const local_layouts& layouts,
-                               const Have& have) {
+constexpr row_lookup find_row_lookup(const core_program& c, op_id o, const local_layouts& layouts,
+                                     const Have& have) {
   const op_node& n = c.p.ops[o];
   if (n.def->id != def<op::gather>.id || !layouts.keeps_rows()) return {};
-  const layout want = layouts.sums.required({o, 0}), table = have(c.p.operand(o, 0)),
-               made = layouts.sums.made(n.result);
+  const layout want = layouts.sums.required_layout({o, 0}), table = have(c.p.operand(o, 0)),
+               made = layouts.sums.produced_layout(n.result);
   if (table.count <= want.count || !layouts.finished(n.result) || !c.located_of(o).empty())
     return {};
   row_lookup found;
@@ -56,15 +55,15 @@ constexpr row_lookup looked_up(const core_program& c, op_id o, const local_layou
   for (const auto& e : table)
     (want.dim_of(e.axis) == e.dim ? kept : along).push_back(e.axis, e.dim);
   layout rest;
-  const int d = dim_behind(table, along, rest);
+  const int d = dim_of_innermost(table, along, rest);
   if (!(kept == want) || d == no_dim || want.pieces(c.mesh, d) > 1 ||
       c.true_shape(c.p.operand(o, 0))[d] != c.p.type(c.p.operand(o, 0)).shape[d])
     return {};
-  found.indices_lie = layouts.sums.required({o, 1});
+  found.indices_layout = layouts.sums.required_layout({o, 1});
   layout gathered;
-  const int i = dim_behind(found.indices_lie, along, gathered),
-            r = dim_behind(made, along, found.made);
-  if (i == no_dim || r == no_dim || !(have(c.p.operand(o, 1)) == found.indices_lie)) return {};
+  const int i = dim_of_innermost(found.indices_layout, along, gathered),
+            r = dim_of_innermost(made, along, found.op_layout);
+  if (i == no_dim || r == no_dim || !(have(c.p.operand(o, 1)) == found.indices_layout)) return {};
   const factor* const factors = c.map.factors_of(o);
   bool batch = false;
   for (int f = 0; f < c.map.ops[o].count; ++f) {
@@ -76,7 +75,7 @@ constexpr row_lookup looked_up(const core_program& c, op_id o, const local_layou
     return tensor_type{c.p.type(v).element, l.local(c.p.type(v).shape, c.mesh)}.bytes();
   };
   if (!batch || found.factor < 0 ||
-      saturating_add(bytes(c.p.operand(o, 1), found.indices_lie), bytes(n.result, made)) >=
+      saturating_add(bytes(c.p.operand(o, 1), found.indices_layout), bytes(n.result, made)) >=
           bytes(c.p.operand(o, 0), table))
     return {};
   found.rows = factors[found.factor].size;
@@ -90,24 +89,25 @@ constexpr row_lookup looked_up(const core_program& c, op_id o, const local_layou
   return found;
 }
 
-/// How updates of rows are done where what they sum up would be scattered over rows along the axes
-/// that cut the updates.
+/// The plan for a scatter into rows whose sum would be scattered over the rows along the axes that
+/// shard the updates.
 ///
 /// reduce_scatter(scatter(i, u)) => scatter to own rows(all_gather(i), all_gather(u))
 ///
-/// Of n devices each sends (n - 1) times its pieces of i and u in place of (n - 1) times its piece
-/// of the rows: taken where that is less.
+/// Each of n devices sends (n - 1) times its shards of i and u instead of (n - 1) times its shard
+/// of the rows. Used if that is less.
 struct row_update {
-  int factor = -1;         ///< over the rows; -1: the op is none of these
-  collective operands[2];  ///< gather indices and updates
-  layout lie[2];           ///< how they lie then
-  layout made;             ///< how the result lies
-  std::int64_t rows = 0;   ///< of the result
+  int factor = -1;            ///< over the rows; -1: not applicable
+  collective operands[2];     ///< gather indices and updates
+  layout operand_layouts[2];  ///< their layouts after the gathers
+  layout op_layout;           ///< layout of the result
+  std::int64_t rows = 0;      ///< of the result
 
   constexpr explicit operator bool() const { return factor >= 0; }
 };
 
-constexpr row_update updated(const core_program& c, op_id o, const local_layouts& layouts) {
+/// Plans a scatter with stationary rows.
+constexpr row_update find_row_update(const core_program& c, op_id o, const local_layouts& layouts) {
   const op_node& n = c.p.ops[o];
   if (n.def->id != def<op::scatter>.id || n.operand_count != 2 || !layouts.keeps_rows() ||
       c.p.operand(o, 0) == c.p.operand(o, 1) || layouts.finished(n.result) ||
@@ -116,22 +116,23 @@ constexpr row_update updated(const core_program& c, op_id o, const local_layouts
   row_update found;
   collective sum;
   int steps = 0;
-  found.made = layouts.finish(n.result, layouts.sums.made(n.result),
-                              [&](const collective& what, const layout&) {
-                                sum = what;
-                                ++steps;
-                              });
+  found.op_layout = layouts.finish(n.result, layouts.sums.produced_layout(n.result),
+                                   [&](const collective& what, const layout&) {
+                                     sum = what;
+                                     ++steps;
+                                   });
   if (steps != 1 || sum.kind != collective::reduce_scatter) return {};
   const layout& along = sum.axes;
   const int d = along[0].dim;
   layout rest;
-  if (dim_behind(found.made, along, rest) != d || rest.pieces(c.mesh, d) > 1 ||
+  if (dim_of_innermost(found.op_layout, along, rest) != d || rest.pieces(c.mesh, d) > 1 ||
       c.true_shape(n.result)[d] != c.p.type(n.result).shape[d])
     return {};
   const factor* const factors = c.map.factors_of(o);
   int dims[2] = {};
   for (int k = 0; k < 2; ++k) {
-    dims[k] = dim_behind(layouts.sums.required({o, k}), along, found.lie[k]);
+    dims[k] =
+        dim_of_innermost(layouts.sums.required_layout({o, k}), along, found.operand_layouts[k]);
     if (dims[k] == no_dim) return {};
     found.operands[k].kind = collective::all_gather;
     for (const auto& e : along) found.operands[k].axes.push_back(e.axis, dims[k]);
@@ -147,9 +148,9 @@ constexpr row_update updated(const core_program& c, op_id o, const local_layouts
     return tensor_type{c.p.type(v).element, l.local(c.p.type(v).shape, c.mesh)}.bytes();
   };
   if (!batch || found.factor < 0 ||
-      saturating_add(bytes(c.p.operand(o, 0), layouts.sums.required({o, 0})),
-                     bytes(c.p.operand(o, 1), layouts.sums.required({o, 1}))) >=
-          bytes(n.result, found.made))
+      saturating_add(bytes(c.p.operand(o, 0), layouts.sums.required_layout({o, 0})),
+                     bytes(c.p.operand(o, 1), layouts.sums.required_layout({o, 1}))) >=
+          bytes(n.result, found.op_layout))
     return {};
   found.rows = factors[found.factor].size;
   return found;

@@ -1,4 +1,4 @@
-/// Indices into a tensor of which an iteration has a piece: what the `locate` functions share.
+/// Indices relative to a shard of a tensor, shared by the `locate` functions.
 #pragma once
 
 #include <partita/ir/locate.hpp>
@@ -11,39 +11,41 @@
 
 namespace partita::op {
 
-/// The type in which indices into so many positions are counted from the start of a piece.
-constexpr dtype own_index_type(dtype t, std::int64_t size) {
+/// Returns the index type for positions relative to a shard of a dimension with `size` positions.
+constexpr dtype local_index_type(dtype t, std::int64_t size) {
   const bool narrow = size <= greatest_integer(dtype::i32);
   return narrow && t != dtype::i64 && t != dtype::u32 && t != dtype::u64 ? dtype::i32 : dtype::i64;
 }
-/// Indices moved to where there are positions, [0, last].
+/// Clamps indices to [0, last].
 constexpr value_id clamped_index(builder& b, value_id index, std::int64_t last) {
   const dtype t = b.type(index).element;
   if (last > greatest_integer(t)) last = greatest_integer(t);
   const value_id low = ops::integer(b, t, 0), high = ops::integer(b, t, last);
   return ops::clamp(b, low, index, high);
 }
-/// Indices counted from where piece number `i` starts.
-constexpr value_id own_index(locate_context& c, int i, value_id index) {
+/// Makes indices relative to the start of shard number `i`.
+constexpr value_id local_index(locate_context& c, int i, value_id index) {
   const dtype given = c.b.type(index).element;
-  const dtype t = own_index_type(given, c.pieces[static_cast<std::size_t>(i)].size);
+  const dtype t = local_index_type(given, c.pieces[static_cast<std::size_t>(i)].size);
   if (t != given) index = ops::convert(c.b, index, t);
   return ops::subtract(c.b, index, c.start(i, t));
 }
-/// Do indices that are counted so lie in the piece?
-constexpr value_id is_own_index(locate_context& c, int i, value_id own) {
+/// Returns a mask that is true where relative indices are within the shard.
+constexpr value_id is_local_index(locate_context& c, int i, value_id own) {
   const dtype t = c.b.type(own).element;
   const std::int64_t block = c.pieces[static_cast<std::size_t>(i)].block;
   const value_id low = ops::compare(c.b, ops::direction::ge, own, ops::integer(c.b, t, 0));
   const value_id high = ops::compare(c.b, ops::direction::lt, own, ops::integer(c.b, t, block));
   return ops::logical_and(c.b, low, high);
 }
-/// What is of one piece and nothing elsewhere is put together so: the numbers, added up.
-constexpr combiner joins_pieces(dtype t) {
+/// Returns the combiner that joins the contributions of all shards: one has the value and the
+/// others have absent_value.
+constexpr combiner shard_combiner(dtype t) {
   return t == dtype::boolean ? combiner::logical_or : combiner::add;
 }
-/// What stands for nothing then. (Of real numbers -0, which leaves 0 and -0 as they are.)
-constexpr value_id nothing(builder& b, dtype t) {
+/// Returns the identity of shard_combiner. (-0 for floating-point types, so that adding it
+/// preserves 0 and -0.)
+constexpr value_id absent_value(builder& b, dtype t) {
   return ops::scalar(b, t, is_floating(t) ? -0.0 : 0.0);
 }
 

@@ -1,4 +1,4 @@
-/// What a piece lacks of those before it, where an op runs along a dimension that is cut.
+/// The contribution of preceding shards to an op that accumulates along a sharded dimension.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace partita::spmd_detail {
 
-/// Appends to a device-local program what completes `y`, which the op `like` makes of its piece x;
-/// gives the result. `what` gathers along the dimension of the factor `f`, `note(bytes)` is told of
-/// what it is given.
+/// Appends to a device-local program the ops that complete `y`, which op `like` computes from its
+/// shard `x`, and returns the result. `what` gathers along the result dimension of factor `f`;
+/// `note(bytes)` receives the operand size of the gather.
 ///
 /// totals = all_gather(last position of the running combination)
 /// y => y (combined with) all_slice(exclusive running combination of totals)
 template <class Note>
-constexpr value_id append_carry(program& out, const op_node& like, const factor& f,
-                                const collective& what, const mesh& m, value_id x, value_id y,
-                                const Note& note) {
+constexpr value_id append_shard_prefix(program& out, const op_node& like, const factor& f,
+                                       const collective& what, const mesh& m, value_id x,
+                                       value_id y, const Note& note) {
   const int dim = f.result_dim;
   const tensor_type piece = out.type(y);
   const auto rank = static_cast<std::size_t>(piece.shape.rank);
