@@ -36,7 +36,7 @@ inline int compare(const std::string& folder, int number, const char* name,
   const std::string path = folder + "/" + std::to_string(number);
   const auto inputs = pt::code::inputs_of(code, (path + ".in").c_str());
   double seconds = 0;
-  // (Twice: nothing of a step may be left in the next.)
+  // (Twice: a step must not depend on the memory that the previous one left.)
 #if defined(PARTITA_CODE_MPI)
   static pt::mpi::world world(argc, argv);
   const auto outputs = pt::code::run_ranks(code, world, inputs, 2, seconds);

@@ -97,7 +97,7 @@ class block_writer {
     const partita::text s = concat(t);
     return std::string(s.view());
   }
-  /// A line, broken behind commas where it is longer than 100 characters.
+  /// Writes a line; one of more than 100 characters is broken after commas.
   void line(std::string s) {
     auto indent = static_cast<std::size_t>(2 * depth_);
     while (indent + s.size() > 100 && s.compare(0, 2, "//") != 0) {

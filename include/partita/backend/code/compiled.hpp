@@ -86,7 +86,7 @@ struct compiled_steps {
 
   // ---- Loops -----------------------------------------------------------------------------------
 
-  /// The members of a loop from number `M` on; `made`: what the ones before it made.
+  /// The members of a loop from number `M` on; `made`: the results of the ones before it.
   template <int First, int Count, int M, class... Made>
   EIGEN_ALWAYS_INLINE static void members(const compiled_state& s, std::int64_t c, std::int64_t i,
                                           const Made&... made) {
@@ -122,7 +122,7 @@ struct compiled_steps {
     else
       return code::load(read<Operand>(s, c), i);
   }
-  /// What a loop reads: its source may have another shape than the operand.
+  /// The memory that a loop reads for an operand: the source may have another shape.
   template <int Operand>
   EIGEN_ALWAYS_INLINE static auto read(const compiled_state& s, std::int64_t c) {
     constexpr frozen_operand x = f.operands[Operand];
@@ -389,9 +389,10 @@ class compiled {
  private:
   static void check(std::size_t i, const tensor_type& have) {
     if (have == f.inputs[i].global) return;
-    run_detail::need_input_type("array", f.inputs[i].name, have, f.inputs[i].global);
+    run_detail::need_input_type("array", {f.inputs[i].name, f.inputs[i].name_size}, have,
+                                f.inputs[i].global);
   }
-  /// An array for an output that nobody uses: one of two, or a new one.
+  /// An unused array for an output: one of two, or a new one.
   array room(std::size_t i) {
     for (auto& b : rooms_[i]) {
       if (!b || b.use_count() == 1) {

@@ -85,7 +85,7 @@ class control_writer {
     to_.line("auto* const " + name + " = d.memory<" + block_writer::cpp(w.type) + ">(" +
              number(w.at) + ");  // " + block_writer::printed(w.type));
   }
-  /// True if every nested program returns what it is given.
+  /// True if every nested program returns the value unchanged.
   bool passes_through(const code_wire& w) {
     for (const auto& out : w.outputs) {
       const value_id root = control_.nested[out.region].roots[output(out)];

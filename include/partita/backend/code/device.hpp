@@ -1,5 +1,4 @@
-/// What a file of device code runs on: a device with its memory, which exchanges blocks with
-/// others.
+/// The device that a file of device code runs on: it has memory, and exchanges blocks with others.
 #pragma once
 
 #include <cstdint>

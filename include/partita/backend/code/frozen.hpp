@@ -35,6 +35,7 @@ struct frozen_argument {
   layout sharding;
   code_place place;    ///< of an output: where its value is
   char name[48] = {};  ///< its first characters
+  std::size_t name_size = 0;
 };
 
 /// Arrays of a fixed size, so that one evaluation fills them. A structure for the compiler alone:
@@ -98,13 +99,14 @@ struct frozen_program {
     }
     for (int i = 0; i < p.input_count(); ++i) {
       frozen_argument& x = inputs[input_count++];
-      x = {d.input_types[i], p.input_type(i), d.inputs[i], {}, {}};
+      x = {d.input_types[i], p.input_type(i), d.inputs[i], {}, {}, 0};
       const std::string_view name = p.input_name(i);
-      for (std::size_t k = 0; k < name.size() && k + 1 < sizeof x.name; ++k) x.name[k] = name[k];
+      for (; x.name_size < name.size() && x.name_size < sizeof x.name; ++x.name_size)
+        x.name[x.name_size] = name[x.name_size];
     }
     for (int i = 0; i < p.output_count(); ++i)
       outputs[output_count++] = {
-          d.output_types[i], p.output_type(i), d.outputs[i], plan.place(p.outputs[i].value), {}};
+          d.output_types[i], p.output_type(i), d.outputs[i], plan.place(p.outputs[i].value), {}, 0};
   }
   constexpr void add(const program& p, const code_plan& plan, const code_step& s, op_id o) {
     const op_node& n = p.op(o);

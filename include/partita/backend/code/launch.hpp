@@ -226,7 +226,8 @@ inline int run_all(const device_code& code, int argc, char** argv) {
   return 0;
 }
 
-/// What `main` returns: 0, or 1 after an error, or 2 after a wrong number of arguments.
+/// Returns the exit status of `main`: 0, or 1 after an error, or 2 after a wrong number of
+/// arguments.
 inline int launch(const device_code& code, int argc, char** argv) {
   if (argc != 1 && argc != 3) {
     std::fprintf(stderr, "usage: %s [INPUTS OUTPUTS]\n", argv[0]);

@@ -1,5 +1,5 @@
-/// What the code of a program consists of: steps in order, loops over elements, and one block of
-/// memory. The text (write_cpp.hpp) prints this plan, `compiled` (compiled.hpp) instantiates it.
+/// The parts of a program's code: steps in order, loops over elements, and one block of memory. The
+/// text (write_cpp.hpp) prints this plan, `compiled` (compiled.hpp) instantiates it.
 ///
 /// The executor has a plan of its own (run/device/plan.hpp), made of kernels that exist already;
 /// this one is constexpr and knows that a compiler will read what comes of it.
@@ -86,8 +86,8 @@ template <class Op>
 constexpr bool is_op(const op_node& n) {
   return n.def->id == def<Op>.id;
 }
-/// True if this is an op of the library, whose kernel code can name. (Collectives and shard_start,
-/// which are none of the registry's, have code of their own.)
+/// True if code can name the kernel of an op: an op of the library. (Collectives and shard_start
+/// are not in the registry, and have code of their own.)
 constexpr bool has_code(const op_def& d) {
   if (d.collective || d.id == def<op::shard_start>.id) return true;
   for (const op_def* each : registry)
@@ -369,7 +369,7 @@ class code_planner {
       w.at = take(bytes(w.type), k);
       if (w.carried()) w.spare = take(bytes(w.type), k);
     }
-    // Nested programs use what lies after all that is in use now, one after the other.
+    // The memory of nested programs begins where the memory in use ends.
     std::int64_t from = start_;
     for (const auto& r : rooms_)
       if (r.end > from) from = r.end;
