@@ -56,7 +56,9 @@ class cpp_writer {
  private:
   std::string head() const {
     const text mesh = concat(d_.mesh);
-    std::string s = "// What each device of the mesh " + std::string(mesh.view()) +
+    const std::string who =
+        d_.mesh.rank == 0 ? "one device" : "each device of the mesh " + std::string(mesh.view());
+    std::string s = "// What " + who +
                     " runs, as Partita wrote it.\n//\n"
                     "//   g++ -std=c++20 -O2 -I PARTITA/include -isystem EIGEN FILE.cpp -pthread\n"
                     "//   mpicxx ... -DPARTITA_CODE_MPI    (one rank per device, not one thread)\n"
