@@ -40,6 +40,16 @@ struct compiled_state {
 template <auto Thunk, bool SameBits>
 struct compiled_steps {
   static constexpr const frozen_program& f = frozen<Thunk>;
+  // Constants of their own, so that the binary has these and not all of the frozen program.
+  static constexpr partita::mesh mesh = f.mesh;
+  template <std::size_t Count>
+  static constexpr auto first_of(const frozen_argument* all) {
+    std::array<frozen_argument, Count> list;
+    for (std::size_t i = 0; i < Count; ++i) list[i] = all[i];
+    return list;
+  }
+  static constexpr auto inputs = first_of<static_cast<std::size_t>(f.input_count)>(f.inputs);
+  static constexpr auto outputs = first_of<static_cast<std::size_t>(f.output_count)>(f.outputs);
 
   /// Where device `c` has a value.
   template <code_place Place, tensor_type Type>
@@ -240,14 +250,14 @@ struct compiled_steps {
     const run_detail::coordinates here = devices().coordinates_of(all_axes(), c);
     const span<const std::int64_t> list{attributes<Op>.data(), attributes<Op>.size()};
     std::int64_t n = 0;
-    for (int a : op::shard_start::axes(list)) n = n * f.mesh.size(a) + here.at[a];
+    for (int a : op::shard_start::axes(list)) n = n * mesh.size(a) + here.at[a];
     using type = cpp_type<f.results[o.result].type.element>;
     *result<o.result>(s, c) = static_cast<type>(n * op::shard_start::distance(list));
   }
-  static run_detail::device_set devices() { return run_detail::device_set::all(f.mesh); }
+  static run_detail::device_set devices() { return run_detail::device_set::all(mesh); }
   static axis_set all_axes() {
     axis_set all;
-    for (int a = 0; a < f.mesh.rank; ++a) all |= one_axis(f.mesh, a);
+    for (int a = 0; a < mesh.rank; ++a) all |= one_axis(mesh, a);
     return all;
   }
   /// The number of a collective among the steps.
@@ -272,18 +282,22 @@ struct compiled_steps {
   }
   static std::vector<run_detail::collective_run> make_collectives() {
     std::vector<run_detail::collective_run> list;
-    for (int k = 0; k < f.step_count; ++k) {
-      if (f.steps[k].what != code_step::kind::collective) continue;
-      const frozen_op& o = f.ops[f.steps[k].op];
+    [&]<int... K>(std::integer_sequence<int, K...>) { (make_collective<K>(list), ...); }
+    (std::make_integer_sequence<int, f.step_count>{});
+    return list;
+  }
+  template <int Step>
+  static void make_collective([[maybe_unused]] std::vector<run_detail::collective_run>& list) {
+    constexpr frozen_step step = f.steps[Step];
+    if constexpr (step.what == code_step::kind::collective) {
+      const auto& t = types<step.op>;
       std::vector<run_detail::collective_operand> operands;
-      for (int r = 0; r < o.results; ++r)
-        operands.push_back(
-            {f.operands[o.operand + r].type, f.results[o.result + r].type, all_axes(), all_axes()});
+      for (std::size_t r = 0; r < static_cast<std::size_t>(t.o.results); ++r)
+        operands.push_back({t.operands[r], t.results[r], all_axes(), all_axes()});
       list.emplace_back(devices(),
-                        describe(o.id, {f.attrs + o.attr, static_cast<std::size_t>(o.attrs)}),
+                        describe(t.o.id, {attributes<step.op>.data(), attributes<step.op>.size()}),
                         std::move(operands), &run_detail::find_combine);
     }
-    return list;
   }
   static collective describe(std::uint64_t id, span<const std::int64_t> attrs) {
     for (const op_def* d : {&def<op::all_gather>, &def<op::all_reduce>, &def<op::reduce_scatter>,
@@ -338,13 +352,15 @@ class compiled {
 
   compiled()
       : memory_(run_detail::allocate(f.memory_bytes)),
-        transport_(f.mesh),
+        transport_(steps::mesh),
         collectives_(steps::make_collectives()) {
     if constexpr (f.copies > 1) {
       for (std::size_t i = 0; i < inputs; ++i)
-        shards_[i] = run_detail::allocate(f.copies * run_detail::padded_bytes(f.inputs[i].local));
+        shards_[i] =
+            run_detail::allocate(f.copies * run_detail::padded_bytes(steps::inputs[i].local));
       for (std::size_t i = 0; i < outputs; ++i)
-        made_[i] = run_detail::allocate(f.copies * run_detail::padded_bytes(f.outputs[i].local));
+        made_[i] =
+            run_detail::allocate(f.copies * run_detail::padded_bytes(steps::outputs[i].local));
     }
   }
   compiled(const compiled&) = delete;
@@ -388,25 +404,25 @@ class compiled {
 
  private:
   static void check(std::size_t i, const tensor_type& have) {
-    if (have == f.inputs[i].global) return;
-    run_detail::need_input_type("array", {f.inputs[i].name, f.inputs[i].name_size}, have,
-                                f.inputs[i].global);
+    if (have == steps::inputs[i].global) return;
+    run_detail::need_input_type("array", {steps::inputs[i].name, steps::inputs[i].name_size}, have,
+                                steps::inputs[i].global);
   }
   /// An unused array for an output: one of two, or a new one.
   array room(std::size_t i) {
     for (auto& b : rooms_[i]) {
       if (!b || b.use_count() == 1) {
-        if (!b) b = run_detail::allocate(run_detail::padded_bytes(f.outputs[i].global));
-        return array(f.outputs[i].global, b);
+        if (!b) b = run_detail::allocate(run_detail::padded_bytes(steps::outputs[i].global));
+        return array(steps::outputs[i].global, b);
       }
     }
     rooms_[i][1] = std::exchange(
-        rooms_[i][0], run_detail::allocate(run_detail::padded_bytes(f.outputs[i].global)));
-    return array(f.outputs[i].global, rooms_[i][0]);
+        rooms_[i][0], run_detail::allocate(run_detail::padded_bytes(steps::outputs[i].global)));
+    return array(steps::outputs[i].global, rooms_[i][0]);
   }
   const std::byte* cut(std::size_t i, const array& global) {
-    const auto& x = f.inputs[i];
-    const array whole = run_detail::resized(global, x.sharding.global(x.local.shape, f.mesh));
+    const auto& x = steps::inputs[i];
+    const array whole = run_detail::resized(global, x.sharding.global(x.local.shape, steps::mesh));
     copy_shards(x, whole.shape(), [&](const std::int64_t* start, std::int64_t shard) {
       run_detail::copy_box(size_of(x.local.element), x.local.shape, whole.shape(), start,
                            whole.bytes(), x.local.shape, nullptr, shards_[i].get() + shard);
@@ -414,8 +430,8 @@ class compiled {
     return shards_[i].get();
   }
   void join(std::size_t i, array& global) {
-    const auto& x = f.outputs[i];
-    const shape all = x.sharding.global(x.local.shape, f.mesh);
+    const auto& x = steps::outputs[i];
+    const shape all = x.sharding.global(x.local.shape, steps::mesh);
     array padded = all == x.global.shape ? global : array(tensor_type{x.local.element, all});
     copy_shards(x, all, [&](const std::int64_t* start, std::int64_t shard) {
       run_detail::copy_box(size_of(x.local.element), x.local.shape, x.local.shape, nullptr,
@@ -429,7 +445,7 @@ class compiled {
   static void copy_shards(const backend_detail::frozen_argument& x, const shape&, F each) {
     const run_detail::device_set devices = steps::devices();
     for (std::int64_t c = 0; c < f.copies; ++c)
-      each(run_detail::start_of(f.mesh, x.sharding, x.local.shape,
+      each(run_detail::start_of(steps::mesh, x.sharding, x.local.shape,
                                 devices.coordinates_of(steps::all_axes(), c))
                .at,
            c * run_detail::padded_bytes(x.local));
