@@ -175,7 +175,7 @@ class emulated_sum {
     what_.axes.push_back(0, pt::no_dim);
     std::fill_n(reinterpret_cast<float*>(from_.get()), devices * elements, 0.5f);
     const pt::run_detail::collective_operand x{type_, type_, pt::axis_set::of(0), {}};
-    run_.emplace(here_.devices(), what_, std::vector{x});
+    run_.emplace(here_.devices(), what_, std::vector{x}, &pt::run_detail::find_combine);
   }
   void operator()() {
     const std::byte* from[] = {from_.get()};

@@ -150,7 +150,7 @@ inline memory run_one(const random_exchange& e, run_detail::transport& t) {
   }
   run_detail::thread_pool alone(1);
   scratch mine, messages;
-  const run_detail::collective_run run(devices, e.what, e.operands);
+  const run_detail::collective_run run(devices, e.what, e.operands, &run_detail::find_combine);
   for (int again = 0; again < 2; ++again)
     run.run(t, from, to, alone, std::span(&mine, 1), messages);
   return out;

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include <partita/backend/code/write_cpp.hpp>
 #include <partita/cpu.hpp>
 #include <partita/partita.hpp>
 #include <partita/report/html.hpp>
@@ -147,10 +148,11 @@ pt::text text_in_form(const pt::partitioned& r, const std::string& form) {
   if (form == "core") return pt::print_core(r.core);
   if (form == "text") return pt::print(r.source);
   if (form == "device") return device_text(r);
+  if (form == "cpp") return pt::text(pt::write_cpp(r.device));
   throw usage_error(
       "option --emit: \"" + form +
-      "\" is for systems of several meshes; give local, annotated, source, core, text "
-      "or device");
+      "\" is for systems of several meshes; give local, annotated, source, core, text, "
+      "device or cpp");
 }
 
 int run_source(const options& o, const pt::program& p) {
@@ -169,6 +171,8 @@ int run_source(const options& o, const pt::program& p) {
     emit(o, pt::print(p));
   } else if (o.emit == "source") {
     emit(o, pt::write_stablehlo(p));
+  } else if (o.emit == "cpp") {
+    emit(o, pt::text(pt::write_cpp(p)));
   } else if (!o.emit.empty()) {
     throw usage_error("option --emit " + o.emit + " needs a specification and a system");
   } else {

@@ -48,13 +48,14 @@ inline constexpr std::array entries{
           "                  calls of a runtime (calls.json) and a module for each function\n"
           "                  (calls/0.mlir, ...)",
           &options::dump},
-    entry{"--emit", "FORM",
-          "write the program: as StableHLO of one device (local; for a pipeline a module for\n"
-          "                  each function, in one), global with shardings (annotated) or without\n"
-          "                  (source); or as Partita prints it: text, core (loops), device; for a\n"
-          "                  pipeline also the list of calls (calls), or as JSON for a runtime "
-          "(json)",
-          &options::emit},
+    entry{
+        "--emit", "FORM",
+        "write the program: as StableHLO of one device (local; for a pipeline a module for\n"
+        "                  each function, in one), global with shardings (annotated) or without\n"
+        "                  (source); as C++ that each device runs (cpp); or as Partita prints\n"
+        "                  it: text, core (loops), device; for a pipeline also the list of calls\n"
+        "                  (calls), or as JSON for a runtime (json)",
+        &options::emit},
     entry{"--environment", "",
           "serve the search: reads requests from standard input and answers on standard output,\n"
           "                  as lines of JSON; see environment.hpp and examples/jax/partita_gym.py",
@@ -120,8 +121,8 @@ inline constexpr std::array entries{
 };
 
 inline void check_form(const std::string& form) {
-  constexpr std::string_view known[] = {"local", "annotated", "source", "core",
-                                        "text",  "device",    "calls",  "json"};
+  constexpr std::string_view known[] = {"local",  "annotated", "source", "core", "text",
+                                        "device", "calls",     "json",   "cpp"};
   if (form.empty() || std::find(std::begin(known), std::end(known), form) != std::end(known))
     return;
   throw usage_error("option --emit: form \"" + form + "\" is unknown; " +

@@ -10,7 +10,7 @@
 
 #include <partita/partita.hpp>
 
-namespace partita::compiled {
+namespace partita::separate {
 
 value_id emit(builder& b, const op_def& def, span<const value_id> operands,
               span<const std::int64_t> attrs, const tensor_type& declared, vec<program>&& regions) {
@@ -58,6 +58,6 @@ text diff(const partitioned& a, const partitioned& b, int limit) {
   return report_detail::diff_text(a, b, limit);
 }
 
-}  // namespace partita::compiled
+}  // namespace partita::separate
 
 #endif

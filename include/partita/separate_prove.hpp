@@ -6,7 +6,7 @@
 #include <partita/mpmd/prove_pipeline.hpp>
 #include <partita/prove/prove.hpp>
 
-namespace partita::compiled {
+namespace partita::separate {
 
 verdict prove(const program& source, const device_program& local, const prove_options& options) {
   return prove_detail::prove(source, local, options);
@@ -27,5 +27,5 @@ void prove_by_default(pipelined& p) {
   p.proved = v.proved;
 }
 
-}  // namespace partita::compiled
+}  // namespace partita::separate
 #endif

@@ -6,7 +6,7 @@
 ///
 /// The reader knows the style of this library, not all of C++. It expands macros of a header that
 /// make functions and drops bodies. It skips private names (a namespace whose name ends in "detail"
-/// or is "compiled", members after `private:`) and functions whose body begins with a static error.
+/// or is "separate", members after `private:`) and functions whose body begins with a static error.
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
@@ -290,7 +290,7 @@ class reader {
       name = name.substr(9);
     else if (name == "partita")
       name.clear();
-    const bool is_private = name.empty() ? false : name.ends_with("detail") || name == "compiled";
+    const bool is_private = name.empty() ? false : name.ends_with("detail") || name == "separate";
     scope(name.empty() ? prefix : prefix + name + "::", hidden || is_private);
   }
 
@@ -522,6 +522,9 @@ constexpr std::string_view listed[] = {"dsl",
                                        "files.hpp",
                                        "run/file/load.hpp",
                                        "run/file/named_array.hpp",
+                                       "code.hpp",
+                                       "backend/code/write_cpp.hpp",
+                                       "backend/code/compiled.hpp",
                                        "mpi.hpp",
                                        "emulated.hpp",
                                        "xla.hpp",

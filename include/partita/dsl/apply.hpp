@@ -76,7 +76,7 @@ constexpr value_id captured_from(builder& b, const builder* from, value_id v) {
 
 }  // namespace partita::dsl_detail
 
-namespace partita::compiled {
+namespace partita::separate {
 value_id captured_from(builder& b, const builder* from, value_id v);
 }
 
@@ -85,7 +85,7 @@ namespace partita::dsl_detail {
 template <class X>
 constexpr value_id captured(builder& b, const X& x) {
   PARTITA_RETURN(captured_from(b, x.context(), x.id()),
-                 compiled::captured_from(b, x.context(), x.id()));
+                 separate::captured_from(b, x.context(), x.id()));
 }
 
 /// Applies an emitter to tensors. `Emit` is a captureless callable (builder, operand ids, extents).

@@ -48,13 +48,13 @@ constexpr vec<value_id> gradients(builder& b, value_id of, const vec<value_id>& 
 
 }  // namespace dsl_detail
 
-namespace compiled {
+namespace separate {
 vec<value_id> gradients(builder& b, value_id of, const vec<value_id>& wanted);
 }
 
 namespace dsl_detail {
 constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wanted) {
-  PARTITA_RETURN(gradients(b, of, wanted), compiled::gradients(b, of, wanted));
+  PARTITA_RETURN(gradients(b, of, wanted), separate::gradients(b, of, wanted));
 }
 }  // namespace dsl_detail
 

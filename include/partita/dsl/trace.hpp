@@ -140,18 +140,18 @@ constexpr void add_output(builder& b, std::string_view path, const builder* of, 
 
 }  // namespace dsl_detail
 
-namespace compiled {
+namespace separate {
 value_id add_input(builder& b, std::string_view path, const tensor_type& type);
 void add_output(builder& b, std::string_view path, const builder* of, value_id v);
-}  // namespace compiled
+}  // namespace separate
 
 namespace dsl_detail {
 
 constexpr value_id input(builder& b, std::string_view path, const tensor_type& type) {
-  PARTITA_RETURN(add_input(b, path, type), compiled::add_input(b, path, type));
+  PARTITA_RETURN(add_input(b, path, type), separate::add_input(b, path, type));
 }
 constexpr void output(builder& b, std::string_view path, const builder* of, value_id v) {
-  PARTITA_RETURN(add_output(b, path, of, v), compiled::add_output(b, path, of, v));
+  PARTITA_RETURN(add_output(b, path, of, v), separate::add_output(b, path, of, v));
 }
 
 template <class Spec>
@@ -188,7 +188,7 @@ constexpr program traced(builder& b) {
 
 }  // namespace dsl_detail
 
-namespace compiled {
+namespace separate {
 program traced(builder& b);
 }
 
@@ -210,7 +210,7 @@ constexpr program trace_model(const Model& model, const input_spec<Specs>&... in
   } else {
     add_outputs(b, "result", result);
   }
-  PARTITA_RETURN(traced(b), compiled::traced(b));
+  PARTITA_RETURN(traced(b), separate::traced(b));
 }
 
 }  // namespace dsl_detail

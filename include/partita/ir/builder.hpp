@@ -11,13 +11,13 @@
 
 namespace partita {
 
-namespace compiled {
+namespace separate {
 value_id emit(builder& b, const op_def& def, span<const value_id> operands,
               span<const std::int64_t> attrs, const tensor_type& declared, vec<program>&& regions);
 value_id scalar(builder& b, const op_def& constant, dtype t, std::int64_t bits);
 value_id take(builder& b, const builder* from, const op_def& parameter, value_id v);
 void destroy(builder& b);
-}  // namespace compiled
+}  // namespace separate
 
 /// Builds a program op by op.
 ///
@@ -58,7 +58,7 @@ class builder {
                           span<const std::int64_t> attrs, const tensor_type& declared = {},
                           vec<program>&& regions = {}) {
     PARTITA_RETURN(append(def, operands, attrs, declared, static_cast<vec<program>&&>(regions)),
-                   compiled::emit(*this, def, operands, attrs, declared,
+                   separate::emit(*this, def, operands, attrs, declared,
                                   static_cast<vec<program>&&>(regions)));
   }
   /// Implements `emit`.

@@ -214,14 +214,14 @@ constexpr text printed(const program& p, const mesh* m) {
 }
 }  // namespace ir_detail
 
-namespace compiled {
+namespace separate {
 text print(const program& p, const mesh* m);
 }
 
 /// Returns the program as the paper's listings show it. The mesh, if given, is printed in the
 /// header and names the axes of collectives.
 constexpr text print(const program& p, const mesh* m = nullptr) {
-  PARTITA_RETURN(ir_detail::printed(p, m), compiled::print(p, m));
+  PARTITA_RETURN(ir_detail::printed(p, m), separate::print(p, m));
 }
 
 }  // namespace partita

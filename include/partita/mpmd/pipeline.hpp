@@ -136,7 +136,7 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics, const staged
 }
 
 }  // namespace mpmd_detail
-namespace compiled {
+namespace separate {
 void prove_by_default(pipelined& p);
 }
 namespace mpmd_detail {
@@ -157,7 +157,7 @@ constexpr void prove_as_asked(Pipelined& p, const partition_options& options) {
   if (p.error || options.prove == &no_proof) return;
   if (options.prove == nullptr) {
 #if defined(PARTITA_SEPARATE) && !defined(NDEBUG)
-    if (!std::is_constant_evaluated()) compiled::prove_by_default(p);
+    if (!std::is_constant_evaluated()) separate::prove_by_default(p);
 #endif
   } else if constexpr (KnowsProofs)
     prove_when_asked(p, options.prove);

@@ -483,9 +483,9 @@ constexpr verdict prove(const program& source, const pipelined& p, const prove_o
 
 }  // namespace mpmd_detail
 
-namespace compiled {
+namespace separate {
 verdict prove(const program& source, const pipelined& p, const prove_options& options);
-}  // namespace compiled
+}  // namespace separate
 
 /// Proves that a pipeline computes the source for all inputs, up to the order of sums.
 ///
@@ -496,7 +496,7 @@ verdict prove(const program& source, const pipelined& p, const prove_options& op
 ///           call differs from its parts
 constexpr verdict prove(const program& source, const pipelined& p,
                         const prove_options& options = {}) {
-  PARTITA_RETURN(mpmd_detail::prove(source, p, options), compiled::prove(source, p, options));
+  PARTITA_RETURN(mpmd_detail::prove(source, p, options), separate::prove(source, p, options));
 }
 /// Proves a pipeline against the step that it was made from.
 constexpr verdict prove(const pipelined& p, const prove_options& options = {}) {

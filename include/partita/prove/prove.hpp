@@ -229,9 +229,9 @@ constexpr verdict prove(const program& source, const device_program& local,
 
 }  // namespace prove_detail
 
-namespace compiled {
+namespace separate {
 verdict prove(const program& source, const device_program& local, const prove_options& options);
-}  // namespace compiled
+}  // namespace separate
 
 /// Proves that a device-local program computes its source for all inputs, up to the order of sums.
 ///
@@ -248,7 +248,7 @@ verdict prove(const program& source, const device_program& local, const prove_op
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options = {}) {
   PARTITA_RETURN(prove_detail::prove(source, local, options),
-                 compiled::prove(source, local, options));
+                 separate::prove(source, local, options));
 }
 
 /// The result of `partition`: a program, and the program of a device.

@@ -137,7 +137,7 @@ constexpr text diff_text(const partitioned& a, const partitioned& b, int limit) 
 }
 }  // namespace report_detail
 
-namespace compiled {
+namespace separate {
 text diff(const partitioned& a, const partitioned& b, int limit);
 }
 
@@ -146,7 +146,7 @@ text diff(const partitioned& a, const partitioned& b, int limit);
 /// the common prefix and the common suffix. It prints at most `limit` inputs, outputs and
 /// collectives of each program and counts the rest. Equal programs give "no difference".
 constexpr text diff(const partitioned& a, const partitioned& b, int limit = 8) {
-  PARTITA_RETURN(report_detail::diff_text(a, b, limit), compiled::diff(a, b, limit));
+  PARTITA_RETURN(report_detail::diff_text(a, b, limit), separate::diff(a, b, limit));
 }
 
 namespace report_detail {

@@ -88,7 +88,7 @@ constexpr text explained_text(const partitioned& p) {
 }
 }  // namespace report_detail
 
-namespace compiled {
+namespace separate {
 text explain(const partitioned& p);
 }
 
@@ -104,7 +104,7 @@ text explain(const partitioned& p);
 ///
 /// Errors    those of the program, as the text "error: " and the message
 constexpr text explain(const partitioned& p) {
-  PARTITA_RETURN(report_detail::explained_text(p), compiled::explain(p));
+  PARTITA_RETURN(report_detail::explained_text(p), separate::explain(p));
 }
 
 /// Prints the device-local program in the paper's notation; for a program with an error, "error: "
@@ -157,7 +157,7 @@ constexpr text replicated_text(const partitioned& p, int limit) {
 }
 }  // namespace report_detail
 
-namespace compiled {
+namespace separate {
 text print_replicated(const partitioned& p, int limit);
 }
 
@@ -165,7 +165,7 @@ text print_replicated(const partitioned& p, int limit);
 /// device times copies, the value, its op and type, the axes. At most `limit` lines; the rest is
 /// counted and summed.
 constexpr text print_replicated(const partitioned& p, int limit = 20) {
-  PARTITA_RETURN(report_detail::replicated_text(p, limit), compiled::print_replicated(p, limit));
+  PARTITA_RETURN(report_detail::replicated_text(p, limit), separate::print_replicated(p, limit));
 }
 
 namespace report_detail {

@@ -234,7 +234,7 @@ constexpr text reported(const partitioned& p, int limit) {
 }
 }  // namespace report_detail
 
-namespace compiled {
+namespace separate {
 text report(const partitioned& p, int limit);
 }
 
@@ -249,7 +249,7 @@ text report(const partitioned& p, int limit);
 ///
 /// Cost      linear in ops, actions and the length of the report
 constexpr text report(const partitioned& p, int limit = 12) {
-  PARTITA_RETURN(report_detail::reported(p, limit), compiled::report(p, limit));
+  PARTITA_RETURN(report_detail::reported(p, limit), separate::report(p, limit));
 }
 
 }  // namespace partita

@@ -207,13 +207,13 @@ struct manual_actions {
 
 }  // namespace schedule_detail
 
-namespace compiled {
+namespace separate {
 void apply(const schedule_detail::manual_actions& p, tactic_context& c);
 }
 
 namespace schedule_detail {
 constexpr void manual_actions::apply(tactic_context& c) const {
-  PARTITA_RETURN(place_all(c), compiled::apply(*this, c));
+  PARTITA_RETURN(place_all(c), separate::apply(*this, c));
 }
 }  // namespace schedule_detail
 

@@ -157,14 +157,14 @@ constexpr Partitioned not_partitioned(Partitioned r) {
 
 }  // namespace schedule_detail
 
-namespace compiled {
+namespace separate {
 partitioned partition(program&& source, const mesh& m,
                       const vec<schedule_detail::any_tactic>& tactics,
                       const partition_options& options);
 partitioned extend(partitioned&& r, const vec<schedule_detail::any_tactic>& tactics,
                    const partition_options& options);
 partitioned after(const partitioned& p, int tactic);
-}  // namespace compiled
+}  // namespace separate
 
 /// Applies a schedule to a program on a mesh. The schedule is the result of `schedule(...)` or, if
 /// it is known only at run time, a range of tactics of one type.
@@ -188,7 +188,7 @@ constexpr Partitioned partition(program source, const mesh& m, const Schedule& t
   } else {
     PARTITA_RETURN(schedule_detail::partition(static_cast<program&&>(source), m, tactics, options,
                                               Partitioned()),
-                   compiled::partition(static_cast<program&&>(source), m,
+                   separate::partition(static_cast<program&&>(source), m,
                                        schedule_detail::type_erased(tactics), options));
   }
 }
@@ -224,7 +224,7 @@ constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
     return schedule_detail::not_partitioned(Partitioned());
   } else {
     PARTITA_RETURN(schedule_detail::extend(static_cast<Partitioned&&>(r), tactics, options),
-                   compiled::extend(static_cast<Partitioned&&>(r),
+                   separate::extend(static_cast<Partitioned&&>(r),
                                     schedule_detail::type_erased(tactics), options));
   }
 }
@@ -237,7 +237,7 @@ constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
 /// Errors    P007 no such tactic
 template <std::same_as<partitioned> Partitioned = partitioned>
 constexpr Partitioned after(const Partitioned& p, int tactic) {
-  PARTITA_RETURN(schedule_detail::after(p, tactic, Partitioned()), compiled::after(p, tactic));
+  PARTITA_RETURN(schedule_detail::after(p, tactic, Partitioned()), separate::after(p, tactic));
 }
 
 }  // namespace partita

@@ -132,7 +132,7 @@ constexpr probed_program probed(const Partitioned& p, const vec<text>& wanted) {
 
 }  // namespace schedule_detail
 
-namespace compiled {
+namespace separate {
 probed_program with_probes(const partitioned& p, const vec<text>& wanted);
 }
 
@@ -141,7 +141,7 @@ probed_program with_probes(const partitioned& p, const vec<text>& wanted);
 /// empty.
 template <std::same_as<partitioned> Partitioned>
 constexpr probed_program with_probes(const Partitioned& p, const vec<text>& wanted) {
-  PARTITA_RETURN(schedule_detail::probed(p, wanted), compiled::with_probes(p, wanted));
+  PARTITA_RETURN(schedule_detail::probed(p, wanted), separate::with_probes(p, wanted));
 }
 
 }  // namespace partita

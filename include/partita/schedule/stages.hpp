@@ -15,11 +15,11 @@
 #include <partita/support/name_table.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::compiled {
+namespace partita::separate {
 /// Errors    Q... the program does not compute its source. Returns no error if the proof would take
 ///           too long.
 bool prove_by_default(const program& source, const device_program& made, failure& f);
-}  // namespace partita::compiled
+}  // namespace partita::separate
 
 namespace partita::schedule_detail {
 
@@ -233,7 +233,7 @@ constexpr void apply_again(partitioned& r, const partitioned& from, int last) {
 template <class Partitioned, class Proof>
 constexpr void prove_made(Partitioned& r, Proof* asked) {
 #if defined(PARTITA_SEPARATE_ENGINE) && !defined(NDEBUG)
-  if (asked == nullptr) asked = &compiled::prove_by_default;
+  if (asked == nullptr) asked = &separate::prove_by_default;
 #endif
   if (asked != nullptr && !r.error) r.proved = asked(r.given(), r.device, r.error);
 }

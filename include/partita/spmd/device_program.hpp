@@ -19,6 +19,17 @@ struct device_program {
   vec<layout> inputs, outputs;  ///< the layouts of arguments and results on the mesh
 };
 
+/// Returns a program on one device: a mesh without axes, on which nothing is sharded.
+constexpr device_program on_one_device(const program& p) {
+  device_program d;
+  d.local = p;
+  for (int i = 0; i < p.input_count(); ++i) d.input_types.push_back(p.input_type(i));
+  for (int i = 0; i < p.output_count(); ++i) d.output_types.push_back(p.output_type(i));
+  d.inputs.resize(p.inputs.size(), layout{});
+  d.outputs.resize(p.outputs.size(), layout{});
+  return d;
+}
+
 /// Returns the device-local program as text, with its mesh.
 constexpr text print(const device_program& d) { return print(d.local, &d.mesh); }
 

@@ -7,11 +7,11 @@
 /// one implementation. A function that the library contains is written as
 /// ```cpp
 /// constexpr text print(const program& p) {
-///   PARTITA_RETURN(ir_detail::printed(p), compiled::print(p));
+///   PARTITA_RETURN(ir_detail::printed(p), separate::print(p));
 /// }
 /// ```
 ///
-/// where `printed` does the work and `compiled::print`, in the library, calls it.
+/// where `printed` does the work and `separate::print`, in the library, calls it.
 #pragma once
 
 // In a constant condition, both compilers drop the untaken branch before they collect the functions

@@ -223,7 +223,7 @@ class frame {
       const value_id x = p_.operand(o, r), v = p_.op(o).result + r;
       operands.push_back({p_.type(x), p_.type(v), plan_.axes(x), plan_.axes(v)});
     }
-    return {devices(), p_.collective_of(o), std::move(operands)};
+    return {devices(), p_.collective_of(o), std::move(operands), &find_combine};
   }
   void run_collective(op_id o, const collective_run& what, workspace& w,
                       thread_pool& threads) const {

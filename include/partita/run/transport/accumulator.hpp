@@ -5,7 +5,8 @@
 
 #include <partita/op/combine.hpp>
 #include <partita/op/registry.hpp>
-#include <partita/run/kernels/library.hpp>
+#include <partita/run/kernels/context.hpp>
+#include <partita/run/kernels/convert.hpp>
 
 namespace partita::run_detail {
 
@@ -13,9 +14,9 @@ namespace partita::run_detail {
 /// read in full groups of lanes.
 class accumulator {
  public:
-  accumulator(combiner c, dtype t, std::int64_t elements, scratch& memory)
-      : type_(t), n_(round_up(elements, lanes)) {
-    combine_ = find_combine(c, t);
+  /// `combine`: what find_combine returns for the combiner and the element type.
+  accumulator(block_function combine, dtype t, std::int64_t elements, scratch& memory)
+      : type_(t), n_(round_up(elements, lanes)), combine_(combine) {
     size_ = size_of(computed(t));
     for (auto& s : sum_) s = memory.take(n_ * size_ + alignment);
     if (is_half(t)) wide_ = memory.take(n_ * size_ + alignment);

@@ -27,9 +27,11 @@ struct collective_operand {
 /// the transport nor on the number of threads.
 class collective_run {
  public:
+  /// `find`: how elements are combined, as find_combine of kernels/library.hpp.
   collective_run(const device_set& devices, const collective& what,
-                 std::vector<collective_operand> operands)
-      : devices_(devices), what_(what), operands_(std::move(operands)) {
+                 std::vector<collective_operand> operands,
+                 block_function (*find)(combiner, dtype))
+      : devices_(devices), what_(what), operands_(std::move(operands)), find_(find) {
     for (const auto& each : operands_)
       boxes_.emplace_back(devices_.mesh(), what_, each.from.shape, each.to.shape);
     alone_ = processes() == 1;
@@ -248,7 +250,7 @@ class collective_run {
         idempotent(what_.combine) && (axes_of(devices_.mesh(), what_.axes) & x.from_axes).empty();
     const part mine = summed(k);
     if (mine.begin == mine.end) return;
-    accumulator sum(what_.combine, x.to.element, mine.end - mine.begin, memory);
+    accumulator sum(find_(what_.combine, x.to.element), x.to.element, mine.end - mine.begin, memory);
     std::byte* cut = nullptr;
     for (std::int64_t i = 0; i < (one_is_all ? 1 : boxes_[k].senders(here)); ++i) {
       const found_block b = find(k, j, here, i, from, received);
@@ -290,6 +292,7 @@ class collective_run {
   device_set devices_;
   collective what_;
   std::vector<collective_operand> operands_;
+  block_function (*find_)(combiner, dtype);
   std::vector<collective_boxes> boxes_;
   bool alone_ = true, in_parts_ = false, gathers_ = false;
   std::int64_t number_ = 0;  // of this process in its group
