@@ -117,12 +117,12 @@ TEST_CASE("links follow nodes, or the link that is given for an axis") {
 }
 
 namespace {
-pt::device_program on_one_device(const pt::program& p) {
+pt::device_program unsharded(const pt::program& p) {
   return pt::partition(p, pt::mesh{{"B", 1}}, pt::schedule()).device;
 }
 /// Returns the peak memory that arguments do not occupy, in bytes.
 std::int64_t temporaries(const pt::program& p) {
-  return pt::live_bytes(on_one_device(p).local).beyond_arguments();
+  return pt::live_bytes(unsharded(p).local).beyond_arguments();
 }
 }  // namespace
 
@@ -182,7 +182,7 @@ TEST_CASE("the next state is stored in the memory of the old state") {
 
 TEST_CASE("times of kernels: the roofline") {
   const auto run = [](const pt::program& p, const pt::device& on) {
-    return pt::simulate(on_one_device(p), on);
+    return pt::simulate(unsharded(p), on);
   };
   const auto product =
       pt::trace([](auto a, auto b) { return matmul(a, b); }, pt::input<float, 512, 1024>("a"),
@@ -244,7 +244,7 @@ TEST_CASE("an update costs the elements that it changes") {
       },
       pt::input<float, 4096, 64>("cache"), pt::input<float, 1, 64>("row"),
       pt::input<std::int32_t>("i"));
-  CHECK(pt::simulate(on_one_device(p), ideal).bytes == 2 * 64 * 4);
+  CHECK(pt::simulate(unsharded(p), ideal).bytes == 2 * 64 * 4);
   CHECK(temporaries(p) == 0);
 }
 
