@@ -150,4 +150,5 @@ int main() {
   measure<4, 8, 16>(5000);
   measure<32, 16, 32>(2000);
   measure<32, 64, 128>(300);
+  return 0;
 }
