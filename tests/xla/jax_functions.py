@@ -348,8 +348,8 @@ def test_mistakes():
         check(said and all(part in said for part in parts), repr(schedule), "says", repr(said))
     check("16 devices" in message(lambda: partita_jit.jit(f, "", {"B": 16})), "too few devices")
     g = partita_jit.jit(f, "", MESH)
-    check("inside of jit" in message(lambda: jax.jit(g)(x)), message(lambda: jax.jit(g)(x)))
-    check("inside of jit" in message(lambda: jax.grad(lambda x: g(x).sum())(x)), "grad")
+    check("inside jit" in message(lambda: jax.jit(g)(x)), message(lambda: jax.jit(g)(x)))
+    check("inside jit" in message(lambda: jax.grad(lambda x: g(x).sum())(x)), "grad")
 
 
 def test_the_example():

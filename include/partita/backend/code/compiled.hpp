@@ -339,7 +339,7 @@ struct compiled_steps {
 ///           with nested programs; (run time) R001 number of arrays, R002 shape, R003 element type
 template <auto Thunk, bool SameBits = false>
 class compiled {
-  static_assert(report_static_error<backend_detail::frozen_error<Thunk>>());
+  static constexpr bool compiles = report_static_error<backend_detail::frozen_error<Thunk>>();
   using steps = backend_detail::compiled_steps<Thunk, SameBits>;
   static constexpr const backend_detail::frozen_program& f = backend_detail::frozen<Thunk>;
   static constexpr auto inputs = static_cast<std::size_t>(f.input_count);
