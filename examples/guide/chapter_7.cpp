@@ -124,14 +124,14 @@ int main(int argc, char** argv) {
             << open.error.message.view() << '\n';
 
   page.shows(
-      R"(not proved: Q003 prove: %x4 = dot_general(%x1, %v): the source has no such op with these operands; %x1 is the source's
-        exp [{}, {"M"}]; %v is "v" [{"M"}, {}]; formulas first differ at element [0, 0] of output "y" on device
-        {"M": 0}: it is (... * "v"[0, 0] + ... * "v"[1, 0] + ... * "v"[2, 0] + ... * "v"[3, 0] + ... (4 more)) *
-        divide(1, exp("s"[0, 0]) + exp("s"[0, 1]) + exp("s"[0, 2]) + exp("s"[0, 3]) + ... (4 more)) here and
-        exp("s"[0, 0] - ...) * divide(1, ... + ... + ... + ... + ... (4 more)) * "v"[0, 0] + exp("s"[0, 1] - ...) *
-        divide(1, ... + ... + ... + ... + ... (4 more)) * "v"[1, 0] + exp("s"[0, 2] - ...) * divide(1, ... + ... +
-        ... + ... + ... (4 more)) * "v"[2, 0] + exp("s"[0, 3] - ...) * divide(1, ... + ... + ... + ... + ... (4
-        more)) * "v"[3, 0] + ... (4 more) in the source
+      R"(not proved: Q003 prove: %x4 = dot_general(%x1, %v): the source has no such op with these operands; %x1 is the
+        source's exp [{}, {"M"}]; %v is "v" [{"M"}, {}]; formulas first differ at element [0, 0] of output "y" on
+        device {"M": 0}: it is (... * "v"[0, 0] + ... * "v"[1, 0] + ... * "v"[2, 0] + ... * "v"[3, 0] + ... (4
+        more)) * divide(1, exp("s"[0, 0]) + exp("s"[0, 1]) + exp("s"[0, 2]) + exp("s"[0, 3]) + ... (4 more)) here
+        and exp("s"[0, 0] - ...) * divide(1, ... + ... + ... + ... + ... (4 more)) * "v"[0, 0] + exp("s"[0, 1] -
+        ...) * divide(1, ... + ... + ... + ... + ... (4 more)) * "v"[1, 0] + exp("s"[0, 2] - ...) * divide(1, ... +
+        ... + ... + ... + ... (4 more)) * "v"[2, 0] + exp("s"[0, 3] - ...) * divide(1, ... + ... + ... + ... + ...
+        (4 more)) * "v"[3, 0] + ... (4 more) in the source
 )");
   const pt::device_program d = read(source, by_hand);
   page.picture("7_s.svg",
