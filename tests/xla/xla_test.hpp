@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -39,6 +40,15 @@ inline void scale_down(std::vector<pt::array>& x) {
     }
 }
 
+inline pt::array reversed(const pt::array& a) {
+  pt::array out(a.type());
+  const auto size = static_cast<std::size_t>(pt::size_of(a.element()));
+  const auto count = static_cast<std::size_t>(a.size());
+  for (std::size_t i = 0; i < count; ++i)
+    std::memcpy(out.mutable_bytes() + i * size, a.bytes() + (count - 1 - i) * size, size);
+  return out;
+}
+
 class xla_test {
  public:
   /// `scale`: real inputs are divided by 8.
@@ -64,8 +74,11 @@ class xla_test {
       for (int step = 0; step < steps; ++step) {
         std::vector<pt::array> others;  // that no output is the next value of
         for (int i = 0; i < p.source.input_count(); ++i)
-          if (std::find(inputs.begin(), inputs.end(), i) == inputs.end())
-            others.push_back(x[static_cast<std::size_t>(i)]);
+          if (std::find(inputs.begin(), inputs.end(), i) == inputs.end()) {
+            pt::array& each = x[static_cast<std::size_t>(i)];
+            if (step > 0) each = reversed(each);  // each step has another batch
+            others.push_back(each);
+          }
         state = step == 0 ? run(x) : run(state.next(), others);
         const pt::results want = pt::emulate(p, x);
         for (int o = 0; o < want.size(); ++o) {

@@ -264,6 +264,7 @@ class xla_pipeline_part final : public xla_part {
   }
   std::vector<xla::sharded_array> run(const std::vector<xla::sharded_array>& inputs) override {
     held_.assign(list_.buffers.size(), {});
+    cut_.clear();
     for (std::size_t i = 0; i < inputs.size(); ++i)
       held_[at(list_.inputs[static_cast<int>(i)])] = {inputs[i].shards};
     for (int k = 0; k < static_cast<int>(list_.steps.size()); ++k) {
@@ -282,6 +283,7 @@ class xla_pipeline_part final : public xla_part {
       out.back().shards = all_of(list_.outputs[i]);
     }
     held_.clear();
+    cut_.clear();
     return out;
   }
 
@@ -296,7 +298,9 @@ class xla_pipeline_part final : public xla_part {
   /// With axes split as the pipeline needs them.
   const mesh& mesh_of(int m) const { return p_.meshes[m]; }
   void drop(int buffer, int step) {
-    if (buffer >= 0 && list_.buffers[buffer].last == step) held_[at(buffer)] = {};
+    if (buffer < 0 || list_.buffers[buffer].last != step) return;
+    held_[at(buffer)] = {};
+    cut_.erase(buffer);
   }
 
   void call_unit(const pipeline_step& s) {
@@ -356,10 +360,10 @@ class xla_pipeline_part final : public xla_part {
     if (held.empty() && b.accumulates) return identity(b);
     if (x.slice < 0) return all_of(x.buffer);
     if (held.size() > 1 || (held.size() == 1 && b.stacks)) return held[at(x.slice)];
-    // A stack that came as one array is cut once.
+    // A stack that came as one array is cut once in a run.
     tensor_type slice{b.local.element, {}};
     for (int d = 1; d < b.local.shape.rank; ++d) slice.shape.push_back(b.local.shape[d]);
-    auto& slices = cut_[{x.buffer, held[0][0].get()}];
+    auto& slices = cut_[x.buffer];
     if (slices.empty()) slices = slices_of(held[0], b, slice);
     return slices[at(x.slice)];
   }
@@ -443,7 +447,7 @@ class xla_pipeline_part final : public xla_part {
   std::map<std::pair<int, int>, std::unique_ptr<pjrt_executable>> functions_;  // function, mesh
   std::vector<held_value> held_;                                               // by buffer
   std::map<std::pair<int, int>, xla::device_buffers> numbers_;                 // number, mesh
-  std::map<std::pair<int, const void*>, std::vector<xla::device_buffers>> cut_;
+  std::map<int, std::vector<xla::device_buffers>> cut_;  // by buffer: the slices of its stack
 };
 
 }  // namespace partita::backend_detail

@@ -35,7 +35,7 @@ Args pjrt_args() {
 class pjrt_plugin {
  public:
   /// Oldest minor version of the API that is accepted, with major version 0.
-  static constexpr int oldest = 54;
+  static constexpr int oldest = 81;
 
   /// Returns the plugin of a file, or of $PARTITA_PJRT_PLUGIN if `path` is empty; loads it once.
   ///
@@ -113,7 +113,7 @@ class pjrt_plugin {
                          "\" is not a PJRT plugin: it has no function GetPjrtApi"));
     }
     const PJRT_Api_Version& v = api->pjrt_api_version;
-    // The functions that are called here were all there at the oldest version.
+    // Older plugins were not tried.
     if (v.major_version != PJRT_API_MAJOR || v.minor_version < oldest)
       throw error(concat("E003 xla: plugin \"", std::string_view(path_), "\" has version ",
                          v.major_version, '.', v.minor_version, " of the PJRT C API; ",
