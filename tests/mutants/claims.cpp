@@ -35,7 +35,7 @@ constexpr int mutants_of_each = 12, most_ops = 200;
 constexpr double largest_integer = 0x1p53;
 
 struct counts {
-  long programs = 0, claims = 0, unknown = 0, elements = 0, strange = 0, wrong = 0;
+  long programs = 0, blocks = 0, claims = 0, unknown = 0, elements = 0, strange = 0, wrong = 0;
 } seen;
 
 /// The numbers of an array.
@@ -168,6 +168,11 @@ class claims_of {
     for (pt::value_id v = 0; v < static_cast<pt::value_id>(d_.local.types.size()); ++v)
       if (const std::string w = wrong_of(of_local_, v, d_.local, of_devices_, d_.mesh); !w.empty())
         return w;
+    claimed::claim_kernel kernel(source_, d_);
+    kernel.run();
+    for (pt::value_id v = 0; v < static_cast<pt::value_id>(d_.local.types.size()); ++v)
+      if (const std::string w = wrong_block(kernel.claims()[v], v); !w.empty())
+        return "kernel: " + w;
     return "";
   }
 
@@ -407,6 +412,50 @@ class claims_of {
     seen.unknown += seen.elements == before;
     return wrong;
   }
+  /// Compares a local value with the block of the source value that a claim of the kernel states.
+  std::string wrong_block(const claimed::shard_claim& c, pt::value_id v) {
+    const numbers& mine = of_devices_[static_cast<std::size_t>(v)];
+    if (!c.known() || mine.all.empty()) return "";
+    const numbers& whole = of_source_[static_cast<std::size_t>(c.of)];
+    if (whole.all.empty()) return "";
+    ++seen.blocks;
+    const pt::shape &s = mine.type.shape, &all = whole.type.shape;
+    claimed::pending sums;
+    for (int a = 0; a < d_.mesh.rank; ++a)
+      if (c.pending.contains(a)) sums.add(1u << a, c.combine);
+    const double greatest = greatest_of(mine);
+    std::vector<std::int64_t> device, i;
+    std::string wrong;
+    pt::shape devices;
+    for (int a = 0; a < d_.mesh.rank; ++a) devices.push_back(d_.mesh.size(a));
+    each_index(devices, device, [&] {
+      for (int a = 0; a < d_.mesh.rank; ++a)
+        if (c.pending.contains(a) && device[static_cast<std::size_t>(a)] != 0) return true;
+      return each_index(s, i, [&] {
+        std::int64_t at[pt::max_rank];
+        for (int d = 0; d < s.rank; ++d) {
+          std::int64_t block = 0;
+          for (const auto& e : c.sharding)
+            if (e.dim == d)
+              block = block * d_.mesh.size(e.axis) + device[static_cast<std::size_t>(e.axis)];
+          at[d] = c.is_free(d) ? 0 : block * s[d] + i[static_cast<std::size_t>(d)];
+          if (at[d] >= all[d]) return true;  // padding
+        }
+        const double wanted = whole.all[static_cast<std::size_t>(place_of(all, at))];
+        if (is_large(whole.type.element, wanted)) return true;
+        ++seen.elements;
+        const where place{i.data(), &s, &device};
+        const double got = reduced_over(mine, false, place, sums, d_.mesh);
+        if (!is_apart(mine.type.element, got, wanted, greatest)) return true;
+        wrong = "value " + std::to_string(v) + ", made by " +
+                std::string(d_.local.op(d_.local.producer(v)).def->name) +
+                ", is claimed to be a block of value " + std::to_string(c.of) + "; it has " +
+                std::to_string(got) + " where that has " + std::to_string(wanted) + "\n";
+        return false;
+      });
+    });
+    return wrong;
+  }
   std::string words(const claimed::claim& c) const {
     pt::text said;
     claimed::print_claim(said, work_.all, c, d_.mesh);
@@ -539,10 +588,11 @@ TEST_CASE("claims about local values are true") {
   for (std::uint64_t seed = first; seed < first + static_cast<std::uint64_t>(cases); ++seed)
     looked_at(seed, false);
   std::cout << "claims: " << seen.programs << " programs, " << seen.claims << " claims ("
-            << seen.unknown << " of what has no value), " << seen.elements
-            << " elements, wrong: " << seen.wrong << "; " << seen.strange
+            << seen.unknown << " of what has no value) and " << seen.blocks << " of the kernel, "
+            << seen.elements << " elements, wrong: " << seen.wrong << "; " << seen.strange
             << " claims depend on what is pending\n";
   CHECK(seen.elements > 100 * seen.programs);
   CHECK(seen.unknown < seen.claims / 4);
   CHECK(seen.strange == 0);
+  CHECK(seen.blocks > 10 * seen.programs);
 }

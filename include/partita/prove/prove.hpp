@@ -6,6 +6,7 @@
 #include <partita/prove/by_elements.hpp>
 #include <partita/prove/given.hpp>
 #include <partita/prove/interface.hpp>
+#include <partita/prove/kernel/kernel.hpp>
 #include <partita/prove/live_part.hpp>
 #include <partita/support/separate.hpp>
 
@@ -58,8 +59,6 @@ class checker {
 
   constexpr verdict run() {
     verdict v;
-    v.error = given(source_, d_).check();
-    if (v.error) return v;
     work_.reserve(source_, d_.local);
     front_.enter();
     for (int i = 0; i < source_.input_count(); ++i)
@@ -217,10 +216,27 @@ constexpr bool proved_without_dead_code(const program& source, const device_prog
   return found.proved;
 }
 
+/// True if the kernel proves all outputs. It visits each op once.
+constexpr bool proved_by_kernel(const program& source, const device_program& local,
+                                const prove_options& options) {
+  const std::int64_t steps = saturating_add(source.op_count(), local.local.op_count());
+  if (options.most_steps >= 0 && options.most_steps < steps) return false;
+  claim_kernel claims(source, local);
+  claims.run();
+  return claims.open().empty();
+}
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options) {
+  verdict v;
+  v.error = given(source, local).check();
+  if (v.error) return v;
+  if (proved_by_kernel(source, local, options)) {
+    v.proved = true;
+    if (!std::is_constant_evaluated()) confirm(source, local, options.most_confirmed, v);
+    return v;
+  }
   checker claims(source, local, options.most_steps);
-  verdict v = claims.run();
+  v = claims.run();
   if (!v.proved && proved_without_dead_code(source, local, options, v)) return v;
   if (!v.proved) try_elements(source, local, claims, options, v);
   if (v.proved && !std::is_constant_evaluated()) confirm(source, local, options.most_confirmed, v);
