@@ -225,21 +225,7 @@ class claims_of {
       return shown(of.alias.term, work_.all.views[of.alias.view], {at, &of.shape, &nowhere}, {},
                    pt::combiner::stack);
     }
-    if (of.moved >= 0) return moved(work_.all.moved[of.moved], at);
     return std::nullopt;
-  }
-  maybe_number moved(const claimed::moved_piece& m, const std::int64_t* at) const {
-    const pt::shape& s = work_.all.terms[m.of].shape;
-    std::int64_t place[pt::max_rank];
-    for (int d = 0; d < s.rank; ++d) place[d] = at[d];
-    for (std::size_t i = 0; i < m.moves.size(); ++i) {
-      const auto& each = m.moves[i];
-      if (each.block > 0) return std::nullopt;
-      place[each.dim] += each.starts[static_cast<std::size_t>(at[s.rank + static_cast<int>(i)])];
-    }
-    for (int d = 0; d < s.rank; ++d)
-      if (place[d] < 0 || place[d] >= s[d]) return std::nullopt;
-    return element(m.of, place);
   }
   /// Returns the scalar that is out of bounds.
   maybe_number beyond(std::int64_t filling) const {

@@ -80,12 +80,6 @@ class law_operands {
   };
   span<const cut_rows> cuts;
 
-  /// By operand: its moved_piece if it is shards that start anywhere, or -1. Its view shows them as
-  /// if they were adjacent, in the order of the devices' numbers.
-  span<const int> moved;
-  /// The results are shards that start so, along dimensions of theirs.
-  vec<moved_piece::move> results_moved;
-
   /// If pending, the first operand is present on one device and the identity on others. Loops that
   /// see it more than once may then be split along these axes, and no others.
   pending input;

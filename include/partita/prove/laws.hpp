@@ -33,10 +33,6 @@ class op_law : public window_law {
       for (int i = 0; i < v.count; ++i)
         if (v.digits[i].owner < 0 && sums.contains(axis_of(v.digits[i])))
           return no("it holds different shards where it is to be reduced");
-    for (const auto& m : results_moved)
-      for (int i = 0; i < m.row.count; ++i)
-        if (sums.contains(m.row.axis[i]))
-          return no("it holds different shards where it is to be reduced");
     return true;
   }
   /// The same before the sum over plain loops: a view whose dimensions are those of the result and
@@ -46,7 +42,7 @@ class op_law : public window_law {
     for (int f = 0; f < count_; ++f)
       if (!is_summed(f) && !check(f, sums)) return false;
     vec<view> results;
-    if (!rest_is_whole() || !find_results(results) || results_moved.size() > 0) return false;
+    if (!rest_is_whole() || !find_results(results)) return false;
     const view& made = results[0];
     product = made;
     for (int f = 0; f < count_; ++f)
@@ -134,7 +130,6 @@ class op_law : public window_law {
       if (d == no_dim) continue;
       operands_[i].in_factor |= 1u << d;
       if (at(f).halo) continue;
-      if (is_moved(i, d) != nullptr) return no("dimension ", d, " of operand ", i, " is shifted");
       const piece& given = pieces_[i * max_rank + d];
       piece part;
       const bool alone = is_alone(f, i);

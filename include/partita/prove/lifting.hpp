@@ -4,8 +4,6 @@
 #include <partita/prove/blocks.hpp>
 #include <partita/prove/elementwise.hpp>
 #include <partita/prove/exchange.hpp>
-#include <partita/prove/joined_windows.hpp>
-#include <partita/prove/left_out.hpp>
 #include <partita/prove/located.hpp>
 #include <partita/prove/masks.hpp>
 #include <partita/prove/meeting.hpp>
@@ -337,7 +335,6 @@ constexpr void forget_starts(workspace& w, const program& p, op_id o) {
 constexpr bool lift_moving(workspace& w, const program& p, op_id o, claim_list& to) {
   forget_starts(w, p, o);
   unclamp_starts(w, p, o);
-  slices_by_device(w, p, o, to);
   if (p.op(o).operand_count > 0 && moves(w, p, o, to)) return true;
   return reduces_nothing(w, p, o, to) || reduces_same(w, p, o, to);
 }
@@ -345,11 +342,9 @@ constexpr bool lift_moving(workspace& w, const program& p, op_id o, claim_list& 
 constexpr void lift_local_elements(workspace& w, const program& p, op_id o, const site& at,
                                    claim_list& to) {
   const bool selects = at.as->id == def<op::select>.id;
-  counts_by_device(w, at, to);
   for_any_start(w, at, to);
   if (selects || at.as->id == def<op::multiply>.id) picks(w, p, o, to);
   if (selects) of_one_device(w, p, o, to);
-  if (selects) leaves_out_nothing(w, p, o, to);
   if (to.first[at.of->result] < 0) adds_shares(w, p, o, to);
 }
 /// Handles an op with one chosen claim for each operand. (Most laws concern a few kinds of ops and
@@ -438,8 +433,6 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   if (n.def->id == def<op::select>.id && (choose_known(w, p, o, to) || choose_equal(w, p, o, to)))
     return;
   if (writes_nothing(w, p, o, to)) return;
-  if (n.def->id == def<op::dynamic_slice>.id && to.first[p.operand(o, 0)] < 0)
-    return joined_window(w, p, o, to).lift();
   write_blocks(w, p, o, to);
   w.heads.resize(static_cast<std::size_t>(n.operand_count));
   const value_id* const operands = p.operand_list.data() + n.operand_begin;

@@ -5,7 +5,6 @@
 
 #include <partita/prove/again.hpp>
 #include <partita/prove/elementwise.hpp>
-#include <partita/prove/inside.hpp>
 #include <partita/prove/partial.hpp>
 #include <partita/prove/running.hpp>
 #include <partita/prove/starts.hpp>
@@ -87,29 +86,8 @@ constexpr bool take(workspace& w, const site& at, const question& asked, const a
   return known.good;
 }
 
-/// True if the source's op t sees all of each dimension along which shards are shifted.
-constexpr bool sees_moved_whole(const workspace& w, int t, span<const int> moved) {
-  for (std::size_t i = 0; i < moved.size(); ++i) {
-    if (moved[i] < 0) continue;
-    const moved_piece& is = w.all.moved[moved[i]];
-    const view& whole = w.all.views[w.all.terms.operand(w.all.terms[t], static_cast<int>(i)).view];
-    for (const auto& m : is.moves) {
-      bool plain = false;
-      for (int d = 0; d < whole.rank; ++d) {
-        int first = 0;
-        if (!is_all_of_one(whole, d, w.all.terms[is.of].shape)) continue;
-        whole.find(d, first);
-        plain = plain || (whole.digits[first].dim == m.dim && whole.digits[first].stride == 1);
-      }
-      if (!plain || whole.start[m.dim] != 0) return false;
-    }
-  }
-  return true;
-}
-
-/// Finds the result of an op among the terms of the source. `moved`: see op_law.
-constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
-                    span<const int> moved = {}) {
+/// Finds the result of an op among the terms of the source.
+constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) {
   const tensor_type& type = at.result_type(0);
   bool met = false;
   int t = w.all.terms.first_candidate(at.def(), w.given);
@@ -117,7 +95,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
     w.explain(0, concat("the source has no such op with these operands"));
   for (; t >= 0 && w.step(); t = w.all.terms[t].next) {
     if (w.all.terms[t].element != type.element ||
-        w.all.terms[t].at.result_count() != at.result_count() || !sees_moved_whole(w, t, moved))
+        w.all.terms[t].at.result_count() != at.result_count())
       continue;
     if (!same_numerics(w.all.terms[t].at, at)) {
       text why = "it is computed with ";
@@ -133,7 +111,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
       w.explain(1, concat(an_operand_is_pending));
       continue;
     }
-    if (moved.size() == 0 && same_attributes(w.all.terms[t].at, at) && has_loops(at)) {
+    if (same_attributes(w.all.terms[t].at, at) && has_loops(at)) {
       bool contracted = false;
       const auto ask = [&](const repeat_shares& shares) {
         const answer made = contract(w, at, t, sums, shares);
@@ -161,50 +139,27 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
     asked.input = input;
     const auto apply = [&](const repeat_shares& shares) {
       asked.shares = shares.axes;
-      if (const answer* const known = moved.size() > 0 ? nullptr : w.answers.find(asked, w.given);
-          known != nullptr) {
+      if (const answer* const known = w.answers.find(asked, w.given); known != nullptr) {
         met = take(w, at, asked, *known, scale, to) || met;
         return known->needed;
       }
       op_law law(w.all, w.room, t, w.map(), at, w.given);
       law.shares = shares;
-      law.moved = moved;
       law.input = input;
       pending joined = sums;
       vec<view> results;
       const bool good = law.apply(results, joined);
       if (!good && shares.axes == 0) w.explain(law.near, law.reason);
-      const bool plain = moved.size() == 0 && law.results_moved.empty();
-      if (plain && good) remember(w, asked, results, {true, 0, joined});
-      if (plain && !good)
-        w.answers.add_failure(asked, w.given, law.reason, law.near, law.shares.needed);
+      if (good) remember(w, asked, results, {true, 0, joined});
+      if (!good) w.answers.add_failure(asked, w.given, law.reason, law.near, law.shares.needed);
       for (int r = 0; good && r < at.result_count(); ++r)
-        add_moved(w, to, at.result(r), t + r, results[r], law.results_moved, joined, scale);
+        w.add(to, at.result(r), t + r, results[r], joined, scale);
       met = met || good;
       return good ? std::int64_t{1} : law.shares.needed;
     };
     for_each_share(w, apply({}), apply);
-    if (!met && moved.size() == 0) met = convolve_partly(w, at, t, scale, to);
+    if (!met) met = convolve_partly(w, at, t, scale, to);
   }
-  return met;
-}
-
-/// The same for shards that start anywhere.
-constexpr bool meet_moved(workspace& w, const site& at, double scale, claim_list& to) {
-  vec<int> moved(w.given.size(), -1);
-  bool any = false;
-  const vec<operand_term> given = w.given;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const moved_piece* const is = moved_of(w, given[i].term);
-    if (is == nullptr) continue;
-    view v;
-    if (!next_to_each_other(w, *is, w.all.views[given[i].view], v)) return false;
-    moved[i] = w.all.terms[given[i].term].moved;
-    any = true;
-    w.given[i] = {is->of, w.number(v, is->of)};
-  }
-  const bool met = any && meet(w, at, scale, to, moved);
-  w.given = given;
   return met;
 }
 
@@ -268,7 +223,7 @@ constexpr void by_law(workspace& w, const site& at, claim_list& to) {
     if (counts_from(w)) meet(w, at, scale, to);
     return;
   }
-  if (meet(w, at, scale, to) || meet_moved(w, at, scale, to) || reduce_partly(w, at, scale, to) ||
+  if (meet(w, at, scale, to) || reduce_partly(w, at, scale, to) ||
       (scale == 1 && rows_law(w, at, to).apply()) || reduce_again(w, at, to) ||
       reduce_pieces(w, at, to) || run_totals(w, at, to) || run_pieces(w, at, to))
     return;

@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-#include <partita/prove/inside.hpp>
+#include <partita/prove/claims.hpp>
+#include <partita/prove/numbers.hpp>
 #include <partita/prove/positions.hpp>
 #include <partita/prove/starts.hpp>
 
@@ -43,24 +44,9 @@ constexpr bool find_device(const workspace& w, const claim& flag, bool holds, on
   }
   return count == 1;
 }
-/// Restricts a value to that device. False for shifted shards, which depend on other devices, too.
+/// Restricts a value to that device.
 constexpr bool stay_on(workspace& w, const one_device& here, claim& x) {
   view v = w.all.views[x.view];
-  if (const moved_piece* const is = moved_of(w, x.term); is != nullptr) {
-    view seen;
-    if (!without_moves(*is, v, w.all.terms[is->of].shape.rank, seen)) return false;
-    v = seen;
-    for (const auto& m : is->moves) {
-      std::int64_t device = 0;
-      for (int i = 0; i < m.row.count; ++i) {
-        if ((here.axes >> m.row.axis[i] & 1u) == 0) return false;
-        device += here.at[m.row.axis[i]] * m.row.step(i);
-      }
-      v.start[m.dim] += m.starts[static_cast<std::size_t>(device)];
-      if (m.block > 0) return false;
-    }
-    x.term = is->of;
-  }
   view r = v;
   r.count = 0;
   for (int i = 0; i < v.count; ++i) {

@@ -110,8 +110,6 @@ struct term {
   int pieces = -1;                ///< the first of its `piece_terms`
   int runs = -1;                  ///< the first of its `runs`
   int run = -1;                   ///< for a result of one of them: its number
-  int moved = -1;                 ///< see moved_piece
-  int listed = -1;                ///< the list of its known elements, see meanings::lists
 };
 
 class term_table : segmented_vec<term> {
@@ -343,25 +341,6 @@ struct device_row {
   }
 };
 
-/// A separate term for shards of another one whose starts differ between devices by unequal steps.
-/// It has one more dimension, the device number, for each dimension along which they are shifted.
-struct moved_piece {
-  struct move {
-    int dim = -1;              ///< of the tensor
-    device_row row;            ///< in the order of the shards
-    vec<std::int64_t> starts;  ///< by device
-    std::int64_t block = 0;    ///< only the block of the device's number is known; 0: all
-  };
-  int of = -1;  ///< the tensor
-  vec<move> moves;
-
-  constexpr int along(int dim) const {
-    for (std::size_t i = 0; i < moves.size(); ++i)
-      if (moves[i].dim == dim) return static_cast<int>(i);
-    return -1;
-  }
-};
-
 /// The terms, the views of values on them, and the scalars that pad tensors.
 struct meanings {
   view_table views;
@@ -413,10 +392,8 @@ struct meanings {
     std::uint32_t axes = 0;  ///< axes along which one device has it
   };
   segmented_vec<guard> guards;
-  segmented_vec<moved_piece> moved;
-  segmented_vec<vec<std::int64_t>> lists;  ///< the elements of terms of rank 1
-  vec<operand_term> room;                  ///< buffer of element_form
-  vec<vec<scaled_term>> spare;             ///< unused buffers
+  vec<operand_term> room;       ///< buffer of element_form
+  vec<vec<scaled_term>> spare;  ///< unused buffers
 
   /// True if the current op is the last one of its sum (or other commutative combination). The
   /// whole sum is then normalized, as long as this is linear in the visited ops.
