@@ -88,12 +88,7 @@ class law_operands {
   /// shards lack what precedes them. It receives the number of the shard, as digits of axes. (One
   /// loop only.)
   piece* joined = nullptr;
-  int joined_loop = -1;         ///< the factor of this sharded loop
-  bool same_attributes = true;  ///< true if they must be those of the source op
-
-  /// If set, the devices that each have a shard of a repeated value that continues.
-  const device_row* repeated = nullptr;
-  bool some_cut = false;  ///< true if it could be set
+  int joined_loop = -1;  ///< the factor of this sharded loop
 
   /// Axes whose devices share a reduction of a repeated value; each of them has that much less of
   /// it.

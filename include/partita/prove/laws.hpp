@@ -89,7 +89,7 @@ class op_law : public window_law {
     return true;
   }
   constexpr bool find_results(vec<view>& results) {
-    if (same_attributes && !same_elements(span<const std::int64_t>(attrs_), local_.attrs()))
+    if (!same_elements(span<const std::int64_t>(attrs_), local_.attrs()))
       return no("the attributes differ from those of its shard");
     results.clear();
     results.reserve(static_cast<std::size_t>(source_.result_count()));
@@ -186,20 +186,15 @@ class op_law : public window_law {
       if (dim_of(f, -1 - r) != no_dim) return true;
     return false;
   }
-  /// True if a shard of a repeated value is that of any device of the row, in order. (Excess
-  /// elements are padding. A running result on equal elements is not constant.)
-  constexpr bool is_one_of_row(int f) {
+  /// True if a repeated value has as many elements as in the source, or more. (Excess elements are
+  /// padding. A running result on equal elements is not constant.)
+  constexpr bool repeats_all(int f) {
     const int d = source_.operand_count() > 0 ? dim_of(f, 0) : no_dim;
     if (d == no_dim || at(f).carry == combiner::stack) return false;
     const std::int64_t here = local_extent(0, d);
-    some_cut = some_cut || (here > 0 && here < at(f).size);
-    if (here >= at(f).size ? at(f).backwards && here > at(f).size : repeated == nullptr)
-      return false;
-    piece& mine = of_factor_[f];
-    mine = piece();
-    mine.add(0, here, 1);
-    for (int i = 0; here < at(f).size && i < repeated->count; ++i)
-      mine.add(on_axis(repeated->axis[i]), repeated->extent[i], here * repeated->step(i));
+    if (here < at(f).size || (at(f).backwards && here > at(f).size)) return false;
+    of_factor_[f] = piece();
+    of_factor_[f].add(0, here, 1);
     return true;
   }
   /// True if the order of combination is irrelevant. (For extremes, a position decides between
@@ -215,7 +210,7 @@ class op_law : public window_law {
   constexpr bool is_joined(int f) {
     const piece& mine = of_factor_[f];
     const std::int64_t size = at(f).size;
-    if (mine.free && !is_one_of_row(f)) {
+    if (mine.free && !repeats_all(f)) {
       pending none;
       return free_is_whole(f, none) && !none.any();
     }

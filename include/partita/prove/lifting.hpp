@@ -8,9 +8,7 @@
 #include <partita/prove/masks.hpp>
 #include <partita/prove/meeting.hpp>
 #include <partita/prove/moving.hpp>
-#include <partita/prove/one_device.hpp>
 #include <partita/prove/positions.hpp>
-#include <partita/prove/running.hpp>
 #include <partita/prove/source_elements.hpp>
 #include <partita/prove/starts.hpp>
 #include <partita/spmd/collectives.hpp>
@@ -344,7 +342,6 @@ constexpr void lift_local_elements(workspace& w, const program& p, op_id o, cons
   const bool selects = at.as->id == def<op::select>.id;
   for_any_start(w, at, to);
   if (selects || at.as->id == def<op::multiply>.id) picks(w, p, o, to);
-  if (selects) of_one_device(w, p, o, to);
   if (to.first[at.of->result] < 0) adds_shares(w, p, o, to);
 }
 /// Handles an op with one chosen claim for each operand. (Most laws concern a few kinds of ops and
@@ -357,7 +354,7 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   if (n.operand_count == 0 && lift_number(w, p, o, to)) return;
   if (elements ? goes_around(w, p, o, to) || counts(w, p, o, to) : lift_moving(w, p, o, to)) return;
   const site at(p, o);
-  if (!w.defining && (join(w, p, o, to) || join_runs(w, at, to))) return;
+  if (!w.defining && join(w, p, o, to)) return;
   bool done = false;
   if (n.def->id == def<op::select>.id) {
     w.unscale();
@@ -378,6 +375,14 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
     by_law(w, at, to);
   }
   lift_local_elements(w, p, o, at, to);
+}
+
+/// Records that the result is one of the operands, or a scalar everywhere.
+constexpr void add_spread(workspace& w, const program& p, op_id o, claim c, claim_list& to) {
+  const value_id result = p.op(o).result;
+  if (c.view != open_view)
+    c.view = w.number(spread(w.all.views[c.view], p.type(result).shape.rank), c.term);
+  w.add(to, result, c);
 }
 
 /// Handles a select by a flag that is known everywhere: the result is the selected operand, and the

@@ -6,7 +6,6 @@
 #include <partita/prove/again.hpp>
 #include <partita/prove/elementwise.hpp>
 #include <partita/prove/partial.hpp>
-#include <partita/prove/running.hpp>
 #include <partita/prove/starts.hpp>
 
 namespace partita::prove_detail {
@@ -225,7 +224,7 @@ constexpr void by_law(workspace& w, const site& at, claim_list& to) {
   }
   if (meet(w, at, scale, to) || reduce_partly(w, at, scale, to) ||
       (scale == 1 && rows_law(w, at, to).apply()) || reduce_again(w, at, to) ||
-      reduce_pieces(w, at, to) || run_totals(w, at, to) || run_pieces(w, at, to))
+      reduce_pieces(w, at, to))
     return;
   if (!commutes(at.def()) && at.def().id != def<op::compare>.id &&
       at.def().id != def<op::dot_general>.id)

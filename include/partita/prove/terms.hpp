@@ -108,8 +108,6 @@ struct term {
   int guarded = -1;               ///< see meanings::guard
   int pieces_of = -1;             ///< see meanings::pieces_of
   int pieces = -1;                ///< the first of its `piece_terms`
-  int runs = -1;                  ///< the first of its `runs`
-  int run = -1;                   ///< for a result of one of them: its number
 };
 
 class term_table : segmented_vec<term> {
@@ -307,40 +305,6 @@ class term_table : segmented_vec<term> {
   }
 };
 
-/// Devices along some axes, numbered with the last axis as the minor part.
-struct device_row {
-  static constexpr std::int64_t most = 4096;
-  int count = 0;
-  int axis[max_axes] = {};
-  std::int64_t extent[max_axes] = {};
-  std::int64_t devices = 1;
-
-  constexpr void add(int of, std::int64_t n) {
-    for (int i = 0; i < count; ++i)
-      if (axis[i] == of) return;
-    axis[count] = of;
-    extent[count++] = n;
-    devices = saturating_multiply(devices, n);
-  }
-  /// The distance between neighbours along the i-th axis, in devices.
-  constexpr std::int64_t step(int i) const {
-    std::int64_t n = 1;
-    for (int k = i + 1; k < count; ++k) n *= extent[k];
-    return n;
-  }
-  /// The coordinate of a device along an axis; 0 along others.
-  constexpr std::int64_t coordinate(std::int64_t device, int of) const {
-    for (int i = 0; i < count; ++i)
-      if (axis[i] == of) return device / step(i) % extent[i];
-    return 0;
-  }
-  constexpr bool has(int of) const {
-    for (int i = 0; i < count; ++i)
-      if (axis[i] == of) return true;
-    return false;
-  }
-};
-
 /// The terms, the views of values on them, and the scalars that pad tensors.
 struct meanings {
   view_table views;
@@ -366,17 +330,6 @@ struct meanings {
     int next;  ///< another one of the same term
   };
   segmented_vec<piece_term> piece_terms;  ///< see pieces_of
-
-  /// A running sum along each shard of a dimension, where a term runs along all of it.
-  struct running {
-    int of, dim;
-    std::int64_t count, block;  ///< shards; positions of a shard
-    int with = -1;              ///< inclusive, along each shard
-    int without = -1;           ///< exclusive, along each shard
-    int before = -1;            ///< total of everything before a shard; one position for each shard
-    int next = -1;              ///< another one of the same term
-  };
-  segmented_vec<running> runs;
 
   /// A value that equals another one only if an index is in the device's shard; see starts.hpp.
   /// Another term describes it everywhere.
@@ -460,30 +413,6 @@ struct meanings {
     piece_terms.push_back({loop, count, first, terms[t].pieces});
     terms[t].pieces = static_cast<int>(piece_terms.size()) - 1;
     return first;
-  }
-  constexpr const running& running_of(int t, int dim, std::int64_t count, std::int64_t block) {
-    for (int i = terms[t].runs; i >= 0; i = runs[i].next)
-      if (runs[i].count == count && runs[i].block == block) return runs[i];
-    const int number = static_cast<int>(runs.size());
-    tensor_type type{terms[t].element, terms[t].shape};
-    running r{t, dim, count, block};
-    type.shape.extents[dim] = count * block;
-    r.with = terms.fresh(type);
-    r.without = terms.fresh(type);
-    type.shape.extents[dim] = count;
-    r.before = terms.fresh(type);
-    r.next = terms[t].runs;
-    terms[t].runs = terms[r.with].run = terms[r.without].run = terms[r.before].run = number;
-    runs.push_back(r);
-    return runs.back();
-  }
-  constexpr const running* running_with(int t) const {
-    const int run = terms[t].run;
-    return run >= 0 && runs[run].with == t ? &runs[run] : nullptr;
-  }
-  constexpr const running* running_before(int t) const {
-    const int run = terms[t].run;
-    return run >= 0 && runs[run].before == t ? &runs[run] : nullptr;
   }
   /// The code of a view for padding with this scalar.
   constexpr int beyond(const operand_term& scalar) {
