@@ -84,12 +84,6 @@ class law_operands {
   /// see it more than once may then be split along these axes, and no others.
   pending input;
 
-  /// If set, the loop over a factor may be sharded although its results are operands again or its
-  /// shards lack what precedes them. It receives the number of the shard, as digits of axes. (One
-  /// loop only.)
-  piece* joined = nullptr;
-  int joined_loop = -1;  ///< the factor of this sharded loop
-
   /// Axes whose devices share a reduction of a repeated value; each of them has that much less of
   /// it.
   repeat_shares shares;

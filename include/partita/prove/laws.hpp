@@ -20,7 +20,7 @@ class op_law : public window_law {
     if (!find_all_pieces()) return false;
     std::uint32_t split = 0;
     for (int f = 0; f < count_; ++f)
-      if (needs_others(f) ? !is_joined(f)
+      if (needs_others(f) ? !is_complete(f)
           : at(f).located ? !starts_once(f, split)
                           : !check(f, sums))
         return false;
@@ -205,9 +205,9 @@ class op_law : public window_law {
         .commutes;
   }
   constexpr bool needs_others(int f) const { return at(f).again || at(f).carry != combiner::stack; }
-  /// True if such a loop is complete here, or one shard of it is on each device. (Padding after the
-  /// end does not change a running result before it.)
-  constexpr bool is_joined(int f) {
+  /// True if such a loop is complete here. (Padding after the end does not change a running result
+  /// before it.)
+  constexpr bool is_complete(int f) {
     const piece& mine = of_factor_[f];
     const std::int64_t size = at(f).size;
     if (mine.free && !repeats_all(f)) {
@@ -223,17 +223,7 @@ class op_law : public window_law {
                       (end > size && carries && (!at(f).backwards || all_identity(f, at(f).carry)));
     bool cut = false;
     for (int i = 0; i < mine.count; ++i) cut = cut || mine.digits[i].owner < 0;
-    if (ends && !cut) return true;
-    if (joined == nullptr || joined->count > 0 || !ends) return no("an operand must be unsharded");
-    const std::int64_t block = mine.local_extent();
-    for (int i = 0; i < mine.count; ++i) {
-      const digit& each = mine.digits[i];
-      if (each.owner >= 0 ? each.stride >= block : each.stride % block != 0)
-        return no("an operand must be unsharded");
-      if (each.owner < 0) joined->add(each.owner, each.extent, each.stride / block);
-    }
-    joined_loop = f;
-    return true;
+    return (ends && !cut) || no("an operand must be unsharded");
   }
   /// True if a loop that sees the first operand more than once is valid.
   constexpr bool starts_once(int f, std::uint32_t& split) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include <partita/prove/again.hpp>
 #include <partita/prove/elementwise.hpp>
 #include <partita/prove/partial.hpp>
 #include <partita/prove/starts.hpp>
@@ -223,8 +222,7 @@ constexpr void by_law(workspace& w, const site& at, claim_list& to) {
     return;
   }
   if (meet(w, at, scale, to) || reduce_partly(w, at, scale, to) ||
-      (scale == 1 && rows_law(w, at, to).apply()) || reduce_again(w, at, to) ||
-      reduce_pieces(w, at, to))
+      (scale == 1 && rows_law(w, at, to).apply()))
     return;
   if (!commutes(at.def()) && at.def().id != def<op::compare>.id &&
       at.def().id != def<op::dot_general>.id)

@@ -106,8 +106,6 @@ struct term {
   int unsummed = -1;              ///< see meanings::unsummed
   int product_of = -1;            ///< the term that it is the products of, see meanings::product
   int guarded = -1;               ///< see meanings::guard
-  int pieces_of = -1;             ///< see meanings::pieces_of
-  int pieces = -1;                ///< the first of its `piece_terms`
 };
 
 class term_table : segmented_vec<term> {
@@ -323,14 +321,6 @@ struct meanings {
   };
   segmented_vec<reshaping> reshapings;
 
-  struct piece_term {
-    int loop;  ///< loop of the op that is sharded
-    std::int64_t count;
-    int first;
-    int next;  ///< another one of the same term
-  };
-  segmented_vec<piece_term> piece_terms;  ///< see pieces_of
-
   /// A value that equals another one only if an index is in the device's shard; see starts.hpp.
   /// Another term describes it everywhere.
   struct guard {
@@ -396,23 +386,6 @@ struct meanings {
     terms[made].product_of = t;
     terms[t].unsummed = made;
     return made;
-  }
-  /// The results of an op for each shard of one of the loops that it reduces: one term for each
-  /// result, with one more dimension for the shards.
-  constexpr int pieces_of(int t, int loop, std::int64_t count, int results) {
-    for (int i = terms[t].pieces; i >= 0; i = piece_terms[i].next)
-      if (piece_terms[i].count == count && piece_terms[i].loop == loop) return piece_terms[i].first;
-    int first = -1;
-    for (int r = 0; r < results; ++r) {
-      tensor_type type{terms[t + r].element, terms[t + r].shape};
-      type.shape.push_back(count);
-      const int made = terms.fresh(type);
-      terms[made].pieces_of = t + r;
-      if (r == 0) first = made;
-    }
-    piece_terms.push_back({loop, count, first, terms[t].pieces});
-    terms[t].pieces = static_cast<int>(piece_terms.size()) - 1;
-    return first;
   }
   /// The code of a view for padding with this scalar.
   constexpr int beyond(const operand_term& scalar) {
