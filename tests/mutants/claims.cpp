@@ -187,7 +187,7 @@ class claims_of {
     for (pt::value_id v = 0; v < static_cast<pt::value_id>(source_.types.size()); ++v)
       for (int c = front_.known().first[v]; c >= 0; c = work_.claims[c].next) {
         const claimed::claim& each = work_.claims[c];
-        if (each.view == claimed::open_view || each.sums.any() || each.scale != 1) continue;
+        if (each.sums.any() || each.scale != 1) continue;
         const pt::shape& s = all.terms[each.term].shape;
         if (all.terms.is_positions(each.term) || s != source_.type(v).shape) continue;
         claimed::view plain(s);
@@ -363,7 +363,6 @@ class claims_of {
   }
   std::string wrong_claim(const claimed::claim& c, pt::value_id v, const pt::program& p,
                           const numbers& mine, const pt::mesh& m) {
-    if (c.view == claimed::open_view) return "";
     const claimed::view& view = work_.all.views[c.view];
     for (int a = 0; a < m.rank; ++a)
       if (c.sums.contains(a) && view.depends_on(a)) return static_cast<void>(++seen.strange), "";

@@ -39,7 +39,6 @@ constexpr view without_beyond(view v) {
 /// The view of an operand that must not lose its padding, because the source sees it.
 constexpr int no_view = -2;
 constexpr int seen_alike(workspace& w, int given, int rank) {
-  if (given == open_view) return open_view;
   if (w.all.views.is_unfilled(given) && w.all.views[given].rank == rank) return given;
   const view v = spread(w.all.views[given], rank), seen = without_beyond(v);
   return w.defining && seen != v ? no_view : w.all.views.number(seen);
@@ -52,7 +51,6 @@ constexpr bool is_one_value(const workspace& w, const term& t) {
 }
 /// True if an operand is a scalar. (A tensor of one element sees all positions that exist.)
 constexpr bool repeats_one(const workspace& w, const claim& c, int rank) {
-  if (c.view == open_view) return false;
   const view& seen = w.all.views[c.view];
   if (seen.count > 0) return false;
   return rank == 0 || seen.dims == 0 || !is_one_element(w.all.terms[c.term].shape);
@@ -65,7 +63,7 @@ constexpr int padded_operand(const workspace& w, int rank) {
   int i = 0;
   for (const claim& each : w.chosen) {
     const int operand = i++;
-    if (each.view == open_view || each.sums.contains(bound_axis)) continue;
+    if (each.sums.contains(bound_axis)) continue;
     const shape& tensor = w.all.terms[each.term].shape;
     if (tensor == all_positions || !w.all.views.reaches_beyond(each.view, tensor)) continue;
     const view v = spread(w.all.views[each.view], rank);
@@ -78,7 +76,7 @@ constexpr int padded_operand(const workspace& w, int rank) {
 /// Gives an operand the leader's view if both agree wherever the leader shows elements of its
 /// tensor, or if the operand is a scalar. The result is unknown elsewhere.
 constexpr void agree(workspace& w, claim& mine, const claim& leader, int rank) {
-  if (mine.view == open_view || leader.view == open_view || mine.sums.contains(bound_axis)) return;
+  if (mine.sums.contains(bound_axis)) return;
   const shape& tensor = w.all.terms[leader.term].shape;
   const view inside = spread(w.all.views[leader.view], rank);
   view v = without_beyond(spread(w.all.views[mine.view], rank)), all = without_beyond(inside);
@@ -168,14 +166,14 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   double scale = 1;
   operand_term made = form.make(inside, scale);
   // (For positions and a shaped term, an equal term of another shape has more elements.)
-  if (made.view == operand_term::by_element && leader != no_view && leader != open_view &&
+  if (made.view == operand_term::by_element && leader != no_view &&
       w.all.terms[made.term].shape != inside.shape &&
       w.all.views.reaches_beyond(leader, space.shape))
     return false;
   const bool all = w.defining ? leader != no_view || type.shape.rank == 0 : w.is_source(made.term);
   if (scalars ? repeated
               : made.view != operand_term::by_element && leader != no_view &&
-                    (leader == open_view || !sees_inside(w.all.views[leader], space.shape))) {
+                    !sees_inside(w.all.views[leader], space.shape)) {
     const view one = made.view < 0 ? view(0, 0) : w.all.views[made.view];
     const int seen = w.all.views.number(spread(one, all_shape.rank));
     made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, seen, all_shape));
@@ -191,7 +189,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, shape_of, space.shape));
   const int seen = leader == no_view ? w.number(view(type.shape.rank, 0), made.term) : leader;
   w.add(to, at.result(0), {made.term, seen, sums, scale});
-  if (w.defining && seen != open_view && !w.all.views[seen].is_whole(space.shape))
+  if (w.defining && !w.all.views[seen].is_whole(space.shape))
     w.reshape(made.term, seen, type.shape);
   return all;
 }

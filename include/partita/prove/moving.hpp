@@ -163,7 +163,7 @@ constexpr void move_reshaped(workspace& w, const claim& known, const shape& loca
 constexpr bool see_as(workspace& w, claim& mine, const claim& other, const shape& local) {
   if (mine.term == other.term) return true;
   const operand_term alias = w.all.terms[other.term].alias;
-  if (alias.term != mine.term || mine.view == open_view) return false;
+  if (alias.term != mine.term) return false;
   const int i = w.all.reshaping_of(alias.term, alias.view, w.all.terms[other.term].shape);
   view v;
   if (!see_reshaped(w, mine, i, local, v)) return false;
@@ -500,7 +500,7 @@ class joining_padded {
   }
   constexpr operand_term scalar(int i) const {
     const claim& c = given_[static_cast<std::size_t>(i)];
-    const bool known = c.view != open_view && !c.sums.any() && c.scale == 1;
+    const bool known = !c.sums.any() && c.scale == 1;
     return known ? w_.all.scalar(c.seen()) : operand_term{};
   }
   constexpr bool is_number(int i) const {
@@ -522,8 +522,6 @@ class joining_padded {
     if (!is_filled()) return;
     vec<claim> list;
     for (int i = first; i < last; ++i) list.push_back(given_[static_cast<std::size_t>(i)]);
-    for (const auto& c : list)
-      if (c.view == open_view) return;
     for (std::size_t i = 1; i < list.size(); ++i)
       if (see_as(w_, list[0], list[i], shape_of(first))) break;
     add(list);
@@ -597,7 +595,7 @@ constexpr bool moves_whole(workspace& w, const program& p, op_id o, claim_list& 
 /// True if an op slices elements that repeat next to each other. The shape in which the source has
 /// all of them distinguishes them.
 constexpr bool cuts_repeated(const workspace& w, const program& p, op_id o) {
-  if (p.op(o).def->id != def<op::slice>.id || w.chosen[0].view == open_view) return false;
+  if (p.op(o).def->id != def<op::slice>.id) return false;
   const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(p.op(o).result).shape;
   const view& v = w.all.views[w.chosen[0].view];
   for (int i = 0; i < v.count; ++i)

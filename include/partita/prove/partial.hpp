@@ -231,7 +231,7 @@ constexpr bool open(workspace& w, const program& p, value_id v, const claim& lik
   w.chosen.clear();
   w.given.clear();
   for (value_id each : p.operands(at.op)) {
-    if (to.first[each] < 0 || w.claims[to.first[each]].view == open_view) continue;
+    if (to.first[each] < 0) continue;
     w.chosen.push_back(w.claims[to.first[each]]);
     w.given.push_back(w.chosen.back().seen());
   }

@@ -231,7 +231,7 @@ constexpr bool multiplied(const workspace& w, dtype t, int rank, view& v) {
 /// Handles positions from 0 on, modulo a number. (The bound is still a position.)
 constexpr bool goes_around(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
-  if (n.def->id != def<op::remainder>.id || w.defining || w.some_open) return false;
+  if (n.def->id != def<op::remainder>.id || w.defining) return false;
   for (const auto& c : w.chosen)
     if (!w.all.terms.is_positions(c.term) || c.sums.any() || c.scale != 1) return false;
   view v = w.all.views[w.chosen[0].view];

@@ -18,7 +18,7 @@ constexpr int given_elements(workspace& w, const program& p, const op_node& n,
     const int first = of.first.data()[operands[i]];
     if (first < 0) return -1;
     const claim& is = w.claims[first];
-    if (is.next >= 0 || is.view == open_view || is.sums.any()) return -1;
+    if (is.next >= 0 || is.sums.any()) return -1;
     const bool scalar = w.all.views[is.view].count == 0;
     if (!scalar && seen >= 0 && is.view != seen) return -1;
     if (!scalar) seen = is.view;
