@@ -83,7 +83,6 @@ struct workspace {
   tile_map_rows rows;  ///< of source ops and local ops
   factor_table local;  ///< factors of one value, see set_loops
   answer_table answers;
-  element_table elements;
   bool defining = true;  ///< true while visiting the source
   int source_terms = 0;  ///< number of terms of the source, afterwards
   int depth = 0;         ///< number of enclosing loops, whose iterations are coordinates
@@ -93,7 +92,6 @@ struct workspace {
   vec<int> heads;                      ///< the first claim of each operand
   vec<operand_term> element_operands;  ///< buffer of by_element
   vec<double> element_scales;
-  vec<scaled_term> element_given;  ///< buffer of source_element
   law_room room;
 
   text reason;       ///< reason why the last op has no claim, from the closest attempt

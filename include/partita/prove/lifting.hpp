@@ -9,7 +9,6 @@
 #include <partita/prove/meeting.hpp>
 #include <partita/prove/moving.hpp>
 #include <partita/prove/positions.hpp>
-#include <partita/prove/source_elements.hpp>
 #include <partita/prove/starts.hpp>
 #include <partita/spmd/collectives.hpp>
 
@@ -225,7 +224,6 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   if (n.def->role == op_role::control) return lift_control(w, p, o, to);
   if (n.def->collective) return lift_collective(w, p, o, to);
   if (n.def->id == def<op::shard_start>.id) return lift_start(w, p, o, to);
-  if (n.def->elementwise && !w.defining && source_element(w, p, o, to)) return;
   if (n.def->id == def<op::select>.id && (choose_known(w, p, o, to) || choose_equal(w, p, o, to)))
     return;
   if (writes_nothing(w, p, o, to)) return;
@@ -236,7 +234,6 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   const int* const first = to.first.data();
   for (int i = 0; i < n.operand_count; ++i) heads[i] = first[operands[i]];
   w.for_each_choice(w.heads, [&] { lift_chosen(w, p, o, to); });
-  if (n.def->elementwise && w.defining) keep_source_element(w, p, o, to);
 }
 
 constexpr bool is_part(const workspace& w, value_id v, const claim_list& of) {
