@@ -22,30 +22,6 @@ constexpr bool only_moves(const collective& what) {
          (what.kind != collective::permute || what.map.form != device_map::shifted);
 }
 
-/// The shards of a dimension in which only a reshaped tensor repeats: those of the members are
-/// adjacent, each at the end of a member's part that is sent away.
-constexpr bool cut_repeated(const workspace& w, const collective& what, const shape& local,
-                            const meanings::reshaping& whole, view& v) {
-  const shape& tensor = whole.to;
-  int along = -1;
-  std::int64_t members = 1;
-  for (const auto& e : what.axes) members *= w.mesh.size(e.axis);
-  for (int d = 0; d < tensor.rank && v.rank == tensor.rank; ++d)
-    if (tensor.extents[d] != local.extents[d] && tensor.extents[d] % members == 0 && along < 0)
-      along = d;
-  if (along < 0 || members == 1 || v.start[along] != 0 ||
-      v.reaches_beyond(along, tensor.extents[along]) || !w.all.views[whole.view].repeats(along))
-    return false;
-  const std::int64_t part = tensor.extents[along] / members;
-  if (part < local.extents[along]) return false;
-  if (what.map.shift > 0) v.start[along] = part - local.extents[along];
-  std::int64_t step = tensor.extents[along];
-  for (const auto& e : what.axes)
-    v.add(on_axis(e.axis), along, w.mesh.size(e.axis), step /= w.mesh.size(e.axis));
-  v.normalize(tensor);
-  return v.good() && !v.reaches_beyond(along, tensor.extents[along]);
-}
-
 constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_list& to) {
   const collective what = p.collective_of(o);
   for (int i = 0; i < p.op(o).operand_count; ++i) {
@@ -72,7 +48,7 @@ constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_li
               bool cuts =
                   what.kind == collective::permute && what.map.form != device_map::renumbered;
               for (const auto& e : what.axes) cuts = cuts && !each.depends_on(e.axis);
-              return (!cuts || cut_repeated(w, what, from.shape, whole, each)) &&
+              return !cuts &&
                      exchange(what, w.mesh, from.shape, whole.to).apply(each, left, identity);
             });
     }
@@ -113,22 +89,6 @@ class kept_choice {
   vec<operand_term> given_;
 };
 
-/// Handles an elementwise op on operands whose views are equal only for it. Their choices are
-/// restored afterwards.
-constexpr void by_element_alike(workspace& w, const site& at, claim_list& to) {
-  if (share_shape(w, at)) by_element(w, at, to);
-  bool met = false;
-  for (int c = to.first[at.result(0)]; c >= 0; c = w.claims[c].next)
-    met = met || w.is_source(w.claims[c].term);
-  if (!met && share_repeats(w, at.result_type(0).shape.rank) && !by_element(w, at, to))
-    by_law(w, at, to);
-}
-
-/// Handles an op that is not elementwise and only moves elements or reduces none.
-constexpr bool lift_moving(workspace& w, const program& p, op_id o, claim_list& to) {
-  if (p.op(o).operand_count > 0 && moves(w, p, o, to)) return true;
-  return reduces_nothing(w, p, o, to) || reduces_same(w, p, o, to);
-}
 /// Tries the other rules for an elementwise op of a local program.
 constexpr void lift_local_elements(workspace& w, const program& p, op_id o, const site& at,
                                    claim_list& to) {
@@ -144,7 +104,9 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   const bool elements = n.def->elementwise;
   if (changes_nothing(p, n)) return w.add(to, n.result, claim(w.chosen[0]));
   if (n.operand_count == 0 && lift_number(w, p, o, to)) return;
-  if (elements ? goes_around(w, p, o, to) || counts(w, p, o, to) : lift_moving(w, p, o, to)) return;
+  if (elements ? goes_around(w, p, o, to) || counts(w, p, o, to)
+               : n.operand_count > 0 && moves(w, p, o, to))
+    return;
   const site at(p, o);
   if (!w.defining && join(w, p, o, to)) return;
   bool done = false;
@@ -158,59 +120,11 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
     if (by_laws) by_law(w, at, to);
     return;
   }
-  if (!done) {
-    const kept_choice kept(w);
-    by_element_alike(w, at, to);
-  }
   if (by_laws) {
     const kept_choice kept(w);
     by_law(w, at, to);
   }
   lift_local_elements(w, p, o, at, to);
-}
-
-/// Records that the result is one of the operands, or a scalar everywhere.
-constexpr void add_spread(workspace& w, const program& p, op_id o, claim c, claim_list& to) {
-  const value_id result = p.op(o).result;
-  c.view = w.number(spread(w.all.views[c.view], p.type(result).shape.rank), c.term);
-  w.add(to, result, c);
-}
-
-/// Handles a select by a flag that is known everywhere: the result is the selected operand, and the
-/// other one is irrelevant.
-constexpr bool choose_known(workspace& w, const program& p, op_id o, claim_list& to) {
-  for (int c = to.first[p.operand(o, 0)]; c >= 0; c = w.claims[c].next) {
-    const claim& flag = w.claims[c];
-    std::int64_t holds = 0;
-    if (flag.sums.any()) continue;
-    const operand_term scalar = w.all.scalar(flag.seen());
-    if (scalar.view < 0 || !w.all.is_number(scalar, holds)) continue;
-    for (int i = to.first[p.operand(o, holds != 0 ? 1 : 2)]; i >= 0; i = w.claims[i].next)
-      add_spread(w, p, o, w.claims[i], to);
-    return true;
-  }
-  return false;
-}
-
-/// Handles empty updates and empty scatters: the tensor is unchanged.
-constexpr bool writes_nothing(workspace& w, const program& p, op_id o, claim_list& to) {
-  const op_node& n = p.ops.data()[o];
-  const bool scatters = n.def->id == def<op::scatter>.id && n.operand_count == 3;
-  if (!scatters && n.def->id != def<op::dynamic_update_slice>.id) return false;
-  if (!p.type(p.operand(o, scatters ? 2 : 1)).shape.has_no_elements()) return false;
-  for (int c = to.first[p.operand(o, 0)]; c >= 0; c = w.claims[c].next)
-    w.add(to, n.result, claim(w.claims[c]));
-  return true;
-}
-/// Handles a select between equal values: the flags are irrelevant. (Not for two different pending
-/// values, whose terms differ between devices.)
-constexpr bool choose_equal(workspace& w, const program& p, op_id o, claim_list& to) {
-  const bool one = p.operand(o, 1) == p.operand(o, 2);
-  for (int i = to.first[p.operand(o, 1)]; i >= 0; i = w.claims[i].next)
-    for (int k = to.first[p.operand(o, 2)]; k >= 0; k = w.claims[k].next)
-      if (w.claims[i] == w.claims[k] && (one || (w.claims[i].sums.axes & ~(1u << bound_axis)) == 0))
-        add_spread(w, p, o, w.claims[i], to);
-  return to.first[p.op(o).result] >= 0;
 }
 
 constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
@@ -224,9 +138,6 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   if (n.def->role == op_role::control) return lift_control(w, p, o, to);
   if (n.def->collective) return lift_collective(w, p, o, to);
   if (n.def->id == def<op::shard_start>.id) return lift_start(w, p, o, to);
-  if (n.def->id == def<op::select>.id && (choose_known(w, p, o, to) || choose_equal(w, p, o, to)))
-    return;
-  if (writes_nothing(w, p, o, to)) return;
   write_blocks(w, p, o, to);
   w.heads.resize(static_cast<std::size_t>(n.operand_count));
   const value_id* const operands = p.operand_list.data() + n.operand_begin;
