@@ -56,45 +56,6 @@ constexpr bool repeats_one(const workspace& w, const claim& c, int rank) {
   return rank == 0 || seen.dims == 0 || !is_one_element(w.all.terms[c.term].shape);
 }
 
-/// The operand whose view best tells where the others are irrelevant, because it shows only padding
-/// there; or -1. (Positions below 0 are not padding of positions.)
-constexpr int padded_operand(const workspace& w, int rank) {
-  if (w.defining) return -1;
-  int i = 0;
-  for (const claim& each : w.chosen) {
-    const int operand = i++;
-    if (each.sums.contains(bound_axis)) continue;
-    const shape& tensor = w.all.terms[each.term].shape;
-    if (tensor == all_positions || !w.all.views.reaches_beyond(each.view, tensor)) continue;
-    const view v = spread(w.all.views[each.view], rank);
-    for (int k = 0; k < v.count; ++k)
-      if (reach_inside(v, v.digits[k].owner, tensor) >= 0) return operand;
-  }
-  return -1;
-}
-
-/// Gives an operand the leader's view if both agree wherever the leader shows elements of its
-/// tensor, or if the operand is a scalar. The result is unknown elsewhere.
-constexpr void agree(workspace& w, claim& mine, const claim& leader, int rank) {
-  if (mine.sums.contains(bound_axis)) return;
-  const shape& tensor = w.all.terms[leader.term].shape;
-  const view inside = spread(w.all.views[leader.view], rank);
-  view v = without_beyond(spread(w.all.views[mine.view], rank)), all = without_beyond(inside);
-  if (v == all || !restrict_to(v, inside, tensor) || !restrict_to(all, inside, tensor)) return;
-  if (v == all && w.all.terms[mine.term].shape == tensor) {
-    mine.view = leader.view;
-  } else if (v.count == 0) {
-    const operand_term& alias = w.all.terms[mine.term].alias;
-    if (alias.term >= 0 && w.all.views[alias.view].count == 0 &&
-        sees_inside(v, w.all.terms[mine.term].shape)) {
-      v = w.all.views[alias.view];
-      v.rank = rank;
-      mine.term = alias.term;
-    }
-    mine = w.known({mine.term, w.number(v, mine.term), mine.sums, mine.scale});
-  }
-}
-
 /// True if a scalar is not unknown padding.
 constexpr bool is_known_scalar(const workspace& w, const operand_term& scalar) {
   const view& v = w.all.views[scalar.view];
@@ -118,12 +79,10 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   vec<double>& scales = w.element_scales;
   operands.clear();
   scales.clear();
-  const int padded = padded_operand(w, type.shape.rank);
   bool repeated = false;  // true if a scalar has the view of a padded one
   for (std::size_t i = 0; i < w.chosen.size(); ++i) {
-    claim mine = w.chosen[i];
+    const claim& mine = w.chosen[i];
     const int rank = at.operand_type(static_cast<int>(i)).shape.rank;
-    if (padded >= 0) agree(w, mine, w.chosen[padded], type.shape.rank);
     scales.push_back(mine.scale);
     if (repeats_one(w, mine, rank)) {
       operands.push_back(w.all.filling(w.all.scalar(mine.seen())));

@@ -111,7 +111,6 @@ class law_operands {
   vec<std::int64_t>& attrs_;
   std::uint64_t taps_counted_ = 0;  ///< by factor, see counts_taps
 
-  constexpr int whole_view(int i) const { return all_.terms.operand(of_, i).view; }
   constexpr const factor& at(int f) const { return factors_[f]; }
   constexpr int dim_of(int f, int end) const { return map_.dim_of(factors_[f], end); }
   constexpr const tensor_type& operand_type(int i) const { return source_.operand_type(i); }

@@ -35,23 +35,6 @@ class op_law : public window_law {
           return no("it holds different shards where it is to be reduced");
     return true;
   }
-  /// The same before the sum over plain loops: a view whose dimensions are those of the result and
-  /// these loops, which are bound.
-  constexpr bool apply_unsummed(view& product, pending& sums) {
-    if (!find_all_pieces()) return false;
-    for (int f = 0; f < count_; ++f)
-      if (!is_summed(f) && !check(f, sums)) return false;
-    vec<view> results;
-    if (!rest_is_whole() || !find_results(results)) return false;
-    const view& made = results[0];
-    product = made;
-    for (int f = 0; f < count_; ++f)
-      if (is_summed(f) && !add_unsummed(f, product)) return false;
-    return product.good();
-  }
-  constexpr bool is_summed(int f) const {
-    return !in_some_result(f) && at(f).combine == combiner::add && !at(f).halo;
-  }
 
  private:
   constexpr bool find_all_pieces() {
@@ -97,29 +80,6 @@ class op_law : public window_law {
       if (!add_result(r, results)) return false;
     return true;
   }
-  /// (A part of a dimension must not extend into the next major part.)
-  constexpr bool add_unsummed(int f, view& product) const {
-    const piece& mine = of_factor_[f];
-    const int dim = product.dims++;
-    bool part = false;
-    for (int i = 0; i < source_.operand_count(); ++i) {
-      const int d = dim_of(f, i);
-      if (d == no_dim || operands_[i].empty) continue;
-      part = part || !is_alone(f, i);
-      if (is_alone(f, i) && local_extent(i, d) != mine.local_extent()) return false;
-    }
-    if ((mine.free && at(f).size != 1) || (part && !mine.lies_inside(at(f).size))) return false;
-    product.start[dim] = mine.start;
-    product.beyond[dim] = all_identity(f) ? mine.beyond : outside::unfilled(mine.beyond);
-    for (int i = 0; i < mine.count; ++i) {
-      const digit& each = mine.digits[i];
-      if (each.owner >= 0 && each.stride == 0)
-        return false;  // the same value is summed several times
-      product.add(each.owner < 0 ? each.owner : on_axis(bound_axis), dim, each.extent, each.stride);
-    }
-    return true;
-  }
-
   /// The shard that all operands with a factor hold. They must agree, except for repeated values,
   /// whose extents must match the others.
   constexpr bool piece_of(int f, piece& found) {

@@ -156,7 +156,6 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
       return good ? std::int64_t{1} : law.shares.needed;
     };
     for_each_share(w, apply({}), apply);
-    if (!met) met = convolve_partly(w, at, t, scale, to);
   }
   return met;
 }

@@ -103,7 +103,6 @@ struct term {
   value_id value = -1;            ///< see home
   const program* home = nullptr;  ///< the program with a value that it is, for its name
   int products = -1;              ///< see meanings::product
-  int unsummed = -1;              ///< see meanings::unsummed
   int product_of = -1;            ///< the term that it is the products of, see meanings::product
   int guarded = -1;               ///< see meanings::guard
 };
@@ -374,17 +373,6 @@ struct meanings {
     const int made = terms.fresh(type);
     terms[made].product_of = t;
     terms[t].products = made;
-    return made;
-  }
-  /// The same for an op with windows: its result for each position of the loops that it sums over,
-  /// which are the last dimensions.
-  constexpr int unsummed(int t, const shape& summed) {
-    if (const int known = terms[t].unsummed; known >= 0) return known;
-    tensor_type type{terms[t].element, terms[t].shape};
-    for (auto extent : summed) type.shape.push_back(extent);
-    const int made = terms.fresh(type);
-    terms[made].product_of = t;
-    terms[t].unsummed = made;
     return made;
   }
   /// The code of a view for padding with this scalar.
