@@ -41,30 +41,6 @@ bool scaled_before_reduction(const std::string& element) {
 
 }  // namespace
 
-TEST_CASE("short programs: two dimensions padded with different scalars depend on the order") {
-  const auto program = [](int first) {
-    std::string out =
-        "(%x: tensor<2x2xf32>)\n  %c0 = constant {0} : tensor<f32>\n"
-        "  %c1 = constant {1} : tensor<f32>\n";
-    std::string of = "%x";
-    int extents[] = {2, 2};
-    for (int k = 0; k < 2; ++k) {
-      const int d = k == 0 ? first : 1 - first;
-      extents[d] += 2;
-      const std::string to = "%y" + std::to_string(k);
-      out += "  " + to + " = pad(" + of + ", %c" + std::to_string(d) + ") {low=[0, 0], high=[" +
-             (d == 0 ? "2, 0" : "0, 2") + "]} : tensor<" + std::to_string(extents[0]) + "x" +
-             std::to_string(extents[1]) + "xf32>\n";
-      of = to;
-    }
-    return out + "  %s = negate(%y1) : tensor<4x4xf32>\n  return %s : tensor<4x4xf32>\n";
-  };
-  CHECK(does(program(0), program(0)));
-  CHECK(does(program(1), program(1)));
-  CHECK_FALSE(does(program(0), program(1)));
-  CHECK_FALSE(does(program(1), program(0)));
-}
-
 TEST_CASE("short programs: elements that a slice removes are not elements of the padding") {
   const std::string source =
       "(%x: tensor<4xf32>)\n  %s = slice(%x) {[0:2]} : tensor<2xf32>\n"
@@ -169,53 +145,6 @@ TEST_CASE("short programs: an axis that slices a value twice does not complete a
                          "  %s = reduce(%v) {add, dims=[0]} : tensor<f32>\n")));
 }
 
-TEST_CASE("short programs: padding a maximum of multiples with a smaller number keeps it") {
-  const auto local = [](const std::string& fill) {
-    return "(%x: tensor<3xf32>)\n  %f = constant {-2} : tensor<f32>\n"
-           "  %m = multiply(%x, %f) : tensor<3xf32>\n  %z = constant {" +
-           fill +
-           "} : tensor<f32>\n  %p = pad(%m, %z) {low=[0], high=[1]} : tensor<4xf32>\n"
-           "  %y = reduce(%p) {max, dims=[0]} : tensor<f32>\n  return %y : tensor<f32>\n";
-  };
-  const std::string source =
-      "(%x: tensor<3xf32>)\n  %f = constant {-2} : tensor<f32>\n"
-      "  %m = multiply(%x, %f) : tensor<3xf32>\n"
-      "  %y = reduce(%m) {max, dims=[0]} : tensor<f32>\n  return %y : tensor<f32>\n";
-  CHECK(does(source, local("-inf")));
-  CHECK_FALSE(does(source, local("inf")));
-  CHECK_FALSE(does(source, local("0")));
-}
-
-TEST_CASE("short programs: a reduction of a constant may be shared among devices") {
-  const auto local = [](const std::string& axis) {
-    return "()\n  %c = constant {2} : tensor<3xi32>\n"
-           "  %s = reduce(%c) {add, dims=[0]} : tensor<i32>\n  %y = all_reduce <\"" +
-           axis + "\"> %s : tensor<i32>\n  return %y : tensor<i32>\n";
-  };
-  const std::string source =
-      "()\n  %c = constant {2} : tensor<6xi32>\n  %y = reduce(%c) {add, dims=[0]} : tensor<i32>\n"
-      "  return %y : tensor<i32>\n";
-  CHECK(does(source, local("B"), "\"B\":2, \"M\":3"));
-  CHECK_FALSE(does(source, local("M"), "\"B\":2, \"M\":3"));
-}
-
-TEST_CASE("short programs: neighbours of a constant have the constant") {
-  const auto local = [](const std::string& around) {
-    return "()\n  %c = constant {1} : tensor<2xf32>\n  %s = slice(%c) {[1:2]} : tensor<1xf32>\n"
-           "  %p = permute {+1" +
-           around +
-           "} <\"B\"> %s : tensor<1xf32>\n  %j = concatenate(%p, %c) {dim=0} : tensor<3xf32>\n"
-           "  %w = reduce_window(%j) {add, window=[2]} : tensor<2xf32>\n"
-           "  %y = all_gather [{\"B\"}] %w : tensor<4xf32>\n  return %y : tensor<4xf32>\n";
-  };
-  const std::string source =
-      "()\n  %c = constant {1} : tensor<4xf32>\n"
-      "  %y = reduce_window(%c) {add, window=[2], low=[1]} : tensor<4xf32>\n"
-      "  return %y : tensor<4xf32>\n";
-  CHECK(does(source, local(""), "\"B\":2"));
-  CHECK_FALSE(does(source, local(" around"), "\"B\":2"));
-}
-
 TEST_CASE("short programs: stationary weights are proved") {
   const auto proves = [](const pt::program& source, const auto& schedule, int expected) {
     const auto p = pt::partition(source, {{"B", 4}}, schedule, {.passes = {.stationary_above = 1}});
@@ -248,21 +177,6 @@ TEST_CASE("short programs: stationary weights are proved") {
   const auto y = pt::ops::convolution(b, x, w, {roles, roles, roles, {&window, 1}, 1, 1});
   b.p.outputs.push_back({y, b.p.intern("y")});
   for (int dim : {0, 1}) proves(b.p, pt::schedule(BP, pt::manual("B", {{"w", dim}})), 2);
-}
-
-TEST_CASE("short programs: features of a group are adjacent") {
-  const std::string head = "(%x: tensor<4x2x8xf32>, %w: tensor<4x8x2xf32>)\n",
-                    tail =
-                        "  %y = convolution(%x, %v) {lhs=[0, 2, 1], rhs=[0, 1, 2], result=[0, 2, "
-                        "1], feature_groups}"
-                        " : tensor<4x1x8xf32>\n  return %y : tensor<4x1x8xf32>\n";
-  const auto source = head + "  %v = reshape(%w) : tensor<4x8x2xf32>\n" + tail;
-  const auto cut = [&](const char* dims, const char* cut) {
-    return head + "  %r = reshape(%w) : tensor<4x2x4x2xf32>\n  %t = transpose(%r) {dims=" + dims +
-           "} : tensor<" + cut + "xf32>\n  %v = reshape(%t) : tensor<4x8x2xf32>\n" + tail;
-  };
-  CHECK(does(source, cut("[0, 1, 2, 3]", "4x2x4x2")));
-  CHECK_FALSE(does(source, cut("[0, 2, 1, 3]", "4x4x2x2")));
 }
 
 TEST_CASE("short programs: an accumulator of a loop may be sliced and gathered again") {
@@ -408,37 +322,4 @@ TEST_CASE("short programs: a value on one device and zeros elsewhere sum to the 
   CHECK_FALSE(is("0", "1"));
   CHECK_FALSE(is("0", "0", "ne"));
   CHECK_FALSE(is("0", "0", "eq", "<@min> "));
-}
-
-TEST_CASE("short programs: the two operands of select_and_scatter may be padded differently") {
-  const std::string source =
-      "(%x: tensor<7xf32>, %y: tensor<5xf32>)\n  %o = select_and_scatter(%x, %y) {le, window=[2], "
-      "low=[-1], high=[0]} : tensor<7xf32>\n  return %o : tensor<7xf32>\n";
-  const auto local = [](const std::string& beside, const std::string& low,
-                        const std::string& from) {
-    return "(%x: tensor<7xf32>, %y: tensor<5xf32>)\n  %f = constant {9} : tensor<f32>\n"
-           "  %z = constant {" +
-           beside +
-           "} : tensor<f32>\n  %p = pad(%x, %f) {low=[0], high=[2]} : tensor<9xf32>\n"
-           "  %q = pad(%y, %z) {low=[0], high=[1]} : tensor<6xf32>\n"
-           "  %s = select_and_scatter(%p, %q) {le, window=[2], " +
-           low + "} : tensor<9xf32>\n  %o = slice(%s) {[" + from +
-           "]} : tensor<7xf32>\n  return %o : tensor<7xf32>\n";
-  };
-  CHECK(does(source, local("0", "low=[-1], high=[-1]", "0:7")));
-  CHECK_FALSE(does(source, local("1", "low=[-1], high=[-1]", "0:7")));
-  CHECK_FALSE(does(source, local("0", "low=[-2], high=[0]", "0:7")));
-  CHECK_FALSE(does(source, local("0", "low=[0], high=[-2]", "0:7")));
-  CHECK_FALSE(does(source, local("0", "low=[-1], high=[-1]", "1:8")));
-  // A window that reaches out of bounds reads the padding.
-  const std::string beyond =
-      "(%x: tensor<7xf32>, %y: tensor<7xf32>)\n  %o = select_and_scatter(%x, %y) {le, window=[2], "
-      "low=[0], high=[1]} : tensor<7xf32>\n  return %o : tensor<7xf32>\n";
-  const std::string padded =
-      "(%x: tensor<7xf32>, %y: tensor<7xf32>)\n  %f = constant {9} : tensor<f32>\n"
-      "  %z = constant {0} : tensor<f32>\n  %p = pad(%x, %f) {low=[0], high=[2]} : tensor<9xf32>\n"
-      "  %q = pad(%y, %z) {low=[0], high=[1]} : tensor<8xf32>\n"
-      "  %s = select_and_scatter(%p, %q) {le, window=[2], low=[0], high=[0]} : tensor<9xf32>\n"
-      "  %o = slice(%s) {[0:7]} : tensor<7xf32>\n  return %o : tensor<7xf32>\n";
-  CHECK_FALSE(does(beyond, padded));
 }
