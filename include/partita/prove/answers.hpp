@@ -79,19 +79,17 @@ struct question {
   enum kind_type : std::int8_t { contraction, any_op, moving };
   kind_type kind = any_op;
   bool swapped = false;
-  int source = -1;           ///< row of the source op
-  int local = -1;            ///< row of the local op
-  int term = -1;             ///< result of the source op
-  pending sums = {};         ///< pending sums of the operands
-  std::uint32_t shares = 0;  ///< axes of those sums
-  pending input = {};        ///< see op_law
+  int source = -1;     ///< row of the source op
+  int local = -1;      ///< row of the local op
+  int term = -1;       ///< result of the source op
+  pending sums = {};   ///< pending sums of the operands
+  pending input = {};  ///< see op_law
 };
 /// The answer of a law.
 struct answer {
   bool good = false;
   int first_view = 0;  ///< views of the results, in the list of views
   pending sums;
-  std::int64_t needed = 1;    ///< see repeat_shares
   int reason = -1, near = 0;  ///< reason of a failure, in the list of reasons; see op_law
 };
 
@@ -123,8 +121,8 @@ class answer_table {
     return &answers_[added];
   }
   constexpr void add_failure(const question& q, span<const operand_term> given, const text& reason,
-                             int near, std::int64_t needed) {
-    add(q, given, {false, 0, {}, needed, static_cast<int>(reasons_.size()), near}, {});
+                             int near) {
+    add(q, given, {false, 0, {}, static_cast<int>(reasons_.size()), near}, {});
     reasons_.push_back(reason);
   }
   constexpr const text& reason(const answer& a) const { return reasons_[a.reason]; }
@@ -148,15 +146,13 @@ class answer_table {
     std::uint64_t h = static_cast<std::uint64_t>(q.kind) + (q.swapped ? 8 : 0) + 16u * q.sums.axes;
     h = mixed_hash(
         h, static_cast<std::uint64_t>(q.source) * 65536 + static_cast<std::uint64_t>(q.local));
-    h += q.shares;
     for (std::size_t i = 0; i < given.size(); ++i)
       h = h * hash_factor + static_cast<std::uint64_t>(given.data()[i].view);
     return hash_of(h);
   }
   constexpr bool is_same(const asked& a, const question& q, span<const operand_term> given) const {
     if (a.what.kind != q.kind || a.what.swapped != q.swapped || a.what.source != q.source ||
-        a.what.local != q.local || a.what.sums != q.sums || a.what.input != q.input ||
-        a.what.shares != q.shares)
+        a.what.local != q.local || a.what.sums != q.sums || a.what.input != q.input)
       return false;
     const bool any_terms = q.kind == question::moving || !rows_.has_halo(q.source);
     const operand_term* const before = given_.data() + a.given;

@@ -10,13 +10,6 @@
 
 namespace partita::prove_detail {
 
-/// Describes the shared reduction of a repeated value: along these axes, by this number of devices.
-struct repeat_shares {
-  std::uint32_t axes = 0;
-  std::int64_t devices = 1;
-  std::int64_t needed = 1;  ///< the reduction ratio to the source, if a law requires it
-};
-
 /// True if an op has a tile map. For other ops, equal operands give equal results, and nothing else
 /// is known.
 constexpr bool has_laws(const op_def& d) {
@@ -83,10 +76,6 @@ class law_operands {
   /// If pending, the first operand is present on one device and the identity on others. Loops that
   /// see it more than once may then be split along these axes, and no others.
   pending input;
-
-  /// Axes whose devices share a reduction of a repeated value; each of them has that much less of
-  /// it.
-  repeat_shares shares;
 
   /// Records the reason of a failure.
   template <class... Parts>

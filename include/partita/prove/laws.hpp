@@ -170,10 +170,7 @@ class op_law : public window_law {
   constexpr bool is_complete(int f) {
     const piece& mine = of_factor_[f];
     const std::int64_t size = at(f).size;
-    if (mine.free && !repeats_all(f)) {
-      pending none;
-      return free_is_whole(f, none) && !none.any();
-    }
+    if (mine.free && !repeats_all(f)) return free_is_whole(f);
     const std::int64_t end = mine.covered();
     const bool carries = at(f).carry != combiner::stack;
     if (mine.whole(size)) return true;
@@ -203,7 +200,7 @@ class op_law : public window_law {
           return no("a result needs all shards of an operand");
       return true;
     }
-    if (mine.free) return free_is_whole(f, sums);
+    if (mine.free) return free_is_whole(f);
     if (at(f).combine == combiner::stack)
       return mine.whole(size) || no("an operand must be unsharded");
     const std::int64_t end = mine.covered();
@@ -230,8 +227,8 @@ class op_law : public window_law {
   }
   /// Checks a reduction of a repeated value: as often as in the source. (A dimension of several
   /// factors counts only if no dimension has this factor alone.)
-  constexpr bool free_is_whole(int f, pending& sums) {
-    bool alone = false, whole = false, shared = false;
+  constexpr bool free_is_whole(int f) {
+    bool alone = false;
     for (int i = 0; i < source_.operand_count(); ++i)
       alone = alone || (dim_of(f, i) != no_dim && !operands_[i].empty && is_alone(f, i));
     for (int i = 0; i < source_.operand_count(); ++i) {
@@ -239,14 +236,10 @@ class op_law : public window_law {
       if (d == no_dim || operands_[i].empty || (alone && !is_alone(f, i))) continue;
       const std::int64_t here = local_extent(i, d), all = operand_type(i).shape.extents[d];
       if (at(f).size == 1 && all > 1) continue;  // a part of a dimension that does not count
-      (here == all ? whole : shared) = true;
-      if (here == all) continue;
-      if (here > 0 && all % here == 0 && shares.needed == 1) shares.needed = all / here;
-      if (whole || at(f).combine == combiner::stack || here * shares.devices != all)
+      if (here != all)
         return no("dimension ", d, " of operand ", i, " repeats a different number of times");
     }
-    return !shared || (!whole && sums.add(shares.axes, at(f).combine)) ||
-           no("an operand repeats a different number of times");
+    return true;
   }
   /// The sharded rows of a dimension of an operand, or of the result (-1), or null.
   constexpr const cut_rows* cut_of(int operand, int d) const {

@@ -219,13 +219,6 @@ constexpr vec<char> sum_parts(const program& p) {
   return inner;
 }
 
-/// Clears the lost op if the claim of its user is known.
-constexpr void find_again(workspace& w, const program& p, op_id o, const claim_list& to) {
-  if (w.lost < 0 || w.lost_in != &p || to.first[p.op(o).result] < 0) return;
-  for (const value_id v : p.operands(o))
-    if (p.producer(v) == w.lost) w.lost = -1;
-}
-
 /// Derives the claims of all needed ops.
 constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
   know_nothing(w, p, to);
@@ -247,7 +240,6 @@ constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
     if (!w.step()) return;
     lift(w, p, o, to);
     if (!w.defining && to.first.data()[n.result] < 0) located_op(w, p, o, to).apply();
-    find_again(w, p, o, to);
     if (w.defining || w.lost >= 0 || to.first.data()[n.result] >= 0) continue;
     if (is_being_written(w, p, n.result)) continue;
     if (!sums_up(w, p, o, to))

@@ -31,35 +31,16 @@ constexpr bool same_attributes(const site& a, const site& b) {
   return same_elements(a.attrs(), b.attrs());
 }
 
-/// Visits the sets of axes along which this number of devices share a repeated value.
-template <class F>
-constexpr void for_each_share(const workspace& w, std::int64_t devices, const F& f) {
-  for (std::uint32_t axes = 1; devices > 1 && axes >> w.mesh.rank == 0; ++axes) {
-    repeat_shares each{axes};
-    for (int a = 0; a < w.mesh.rank; ++a)
-      if ((axes >> a & 1u) != 0) each.devices *= w.mesh.size(a) > 1 ? w.mesh.size(a) : 0;
-    if (each.devices == devices) f(each);
-  }
-}
-
 /// The result of the source's op t on parts of its factors, if it is a contraction.
-constexpr answer contract(workspace& w, const site& at, int t, const pending& sums,
-                          const repeat_shares& shares) {
-  const question asked{question::contraction,
-                       at.swapped,
-                       w.all.terms[t].factors,
-                       w.row_of(at),
-                       t,
-                       sums,
-                       shares.axes};
+constexpr answer contract(workspace& w, const site& at, int t, const pending& sums) {
+  const question asked{question::contraction, at.swapped, w.all.terms[t].factors,
+                       w.row_of(at),          t,          sums};
   if (const answer* const known = w.answers.find(asked, w.given); known != nullptr) return *known;
   answer a;
   a.sums = sums;
   view result;
   contraction_law law(w.all, w.room, t, w.map(), w.map(), asked.local, at.swapped, w.given);
-  law.shares = shares;
   a.good = law.apply(at.result_type(0).shape.rank, result, a.sums);
-  a.needed = law.shares.needed;
   const int seen = a.good && w.can_be_seen(result, t) ? w.number(result, t) : -1;
   return *w.answers.add(asked, w.given, a, {&seen, 1});
 }
@@ -78,7 +59,7 @@ constexpr const answer* remember(workspace& w, const question& asked, const vec<
 /// Uses the stored answer for an equal op. False if it has no result in the source.
 constexpr bool take(workspace& w, const site& at, const question& asked, const answer& known,
                     double scale, claim_list& to) {
-  if (!known.good && asked.shares == 0) w.explain(known.near, w.answers.reason(known));
+  if (!known.good) w.explain(known.near, w.answers.reason(known));
   for (int r = 0; known.good && r < at.result_count(); ++r)
     w.add_seen(to, at.result(r), asked.term + r, w.answers.view(known, r), known.sums, scale);
   return known.good;
@@ -110,16 +91,9 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
       continue;
     }
     if (same_attributes(w.all.terms[t].at, at) && has_loops(at)) {
-      bool contracted = false;
-      const auto ask = [&](const repeat_shares& shares) {
-        const answer made = contract(w, at, t, sums, shares);
-        const int seen = made.good ? w.answers.view(made, 0) : -1;
-        if (seen >= 0) w.add_seen(to, at.result(0), t, seen, made.sums, scale);
-        contracted = contracted || made.good;
-        return made.needed;
-      };
-      if (const std::int64_t needed = ask({}); !contracted) for_each_share(w, needed, ask);
-      if (contracted) {
+      if (const answer made = contract(w, at, t, sums); made.good) {
+        if (const int seen = w.answers.view(made, 0); seen >= 0)
+          w.add_seen(to, at.result(0), t, seen, made.sums, scale);
         met = true;
         continue;
       }
@@ -135,27 +109,22 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
     if (at.swapped && at.def().id == def<op::dot_general>.id) continue;  // other attributes
     question asked{question::any_op, at.swapped, w.all.terms[t].factors, w.row_of(at), t, sums};
     asked.input = input;
-    const auto apply = [&](const repeat_shares& shares) {
-      asked.shares = shares.axes;
-      if (const answer* const known = w.answers.find(asked, w.given); known != nullptr) {
-        met = take(w, at, asked, *known, scale, to) || met;
-        return known->needed;
-      }
-      op_law law(w.all, w.room, t, w.map(), at, w.given);
-      law.shares = shares;
-      law.input = input;
-      pending joined = sums;
-      vec<view> results;
-      const bool good = law.apply(results, joined);
-      if (!good && shares.axes == 0) w.explain(law.near, law.reason);
-      if (good) remember(w, asked, results, {true, 0, joined});
-      if (!good) w.answers.add_failure(asked, w.given, law.reason, law.near, law.shares.needed);
-      for (int r = 0; good && r < at.result_count(); ++r)
-        w.add(to, at.result(r), t + r, results[r], joined, scale);
-      met = met || good;
-      return good ? std::int64_t{1} : law.shares.needed;
-    };
-    for_each_share(w, apply({}), apply);
+    if (const answer* const known = w.answers.find(asked, w.given); known != nullptr) {
+      met = take(w, at, asked, *known, scale, to) || met;
+      continue;
+    }
+    op_law law(w.all, w.room, t, w.map(), at, w.given);
+    law.input = input;
+    vec<view> results;
+    if (!law.apply(results, sums)) {
+      w.explain(law.near, law.reason);
+      w.answers.add_failure(asked, w.given, law.reason, law.near);
+      continue;
+    }
+    remember(w, asked, results, {true, 0, sums});
+    for (int r = 0; r < at.result_count(); ++r)
+      w.add(to, at.result(r), t + r, results[r], sums, scale);
+    met = true;
   }
   return met;
 }
