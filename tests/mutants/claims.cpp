@@ -192,7 +192,7 @@ class claims_of {
     for (pt::value_id v = 0; v < static_cast<pt::value_id>(source_.types.size()); ++v)
       for (int c = front_.known().first[v]; c >= 0; c = work_.claims[c].next) {
         const claimed::claim& each = work_.claims[c];
-        if (each.view == claimed::open_view || each.sums.any() || each.scale != 1) continue;
+        if (each.sums.any() || each.scale != 1) continue;
         const pt::shape& s = all.terms[each.term].shape;
         if (all.terms.is_positions(each.term) || s != source_.type(v).shape) continue;
         claimed::view plain(s);
@@ -230,21 +230,7 @@ class claims_of {
       return shown(of.alias.term, work_.all.views[of.alias.view], {at, &of.shape, &nowhere}, {},
                    pt::combiner::stack);
     }
-    if (of.moved >= 0) return moved(work_.all.moved[of.moved], at);
     return std::nullopt;
-  }
-  maybe_number moved(const claimed::moved_piece& m, const std::int64_t* at) const {
-    const pt::shape& s = work_.all.terms[m.of].shape;
-    std::int64_t place[pt::max_rank];
-    for (int d = 0; d < s.rank; ++d) place[d] = at[d];
-    for (std::size_t i = 0; i < m.moves.size(); ++i) {
-      const auto& each = m.moves[i];
-      if (each.block > 0) return std::nullopt;
-      place[each.dim] += each.starts[static_cast<std::size_t>(at[s.rank + static_cast<int>(i)])];
-    }
-    for (int d = 0; d < s.rank; ++d)
-      if (place[d] < 0 || place[d] >= s[d]) return std::nullopt;
-    return element(m.of, place);
   }
   /// Returns the scalar that is out of bounds.
   maybe_number beyond(std::int64_t filling) const {
@@ -382,7 +368,6 @@ class claims_of {
   }
   std::string wrong_claim(const claimed::claim& c, pt::value_id v, const pt::program& p,
                           const numbers& mine, const pt::mesh& m) {
-    if (c.view == claimed::open_view) return "";
     const claimed::view& view = work_.all.views[c.view];
     for (int a = 0; a < m.rank; ++a)
       if (c.sums.contains(a) && view.depends_on(a)) return static_cast<void>(++seen.strange), "";

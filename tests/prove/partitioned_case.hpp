@@ -28,9 +28,9 @@ struct partitioned_case {
     CHECK_MESSAGE(partita::equal(partita::emulate(d, x), partita::evaluate(source, x)),
                   data::str(partita::print(d)));
   }
-  /// (By claims only: elements prove the rest.)
+  /// Returns why the program is not proved, or "".
   std::string why() const {
-    const partita::verdict v = partita::prove(source, device, by_claims);
+    const partita::verdict v = partita::prove(source, device);
     return v.proved ? "" : data::str(v.error.message) + "\n" + data::str(partita::print(device));
   }
   /// True if the program is proved with one text in place of the last occurrence of another.
@@ -42,10 +42,8 @@ struct partitioned_case {
     partita::device_program d = device;
     d.local = partita::parse(changed, d.mesh);
     REQUIRE_MESSAGE(!d.local.error, data::str(d.local.error.message));
-    const bool is = partita::prove(source, d, by_claims).proved;
-    if (partita::prove(source, d).proved) check(d);
+    const bool is = partita::prove(source, d).proved;
+    if (is) check(d);
     return is;
   }
-
-  static constexpr partita::prove_options by_claims{.most_elements = 0};
 };

@@ -22,7 +22,7 @@ std::string why(const pt::program& source, const pt::mesh& m, std::int64_t messa
                 const auto&... tactics) {
   const auto p = pt::partition(source, m, pt::schedule(tactics...), {.overlap = beside});
   CHECK_MESSAGE(p.collectives == pt::collectives{.permute = messages}, str(pt::print(p.device)));
-  const pt::verdict v = pt::prove(p, {.most_elements = 0});
+  const pt::verdict v = pt::prove(p);
   const auto x = data::arguments(p.source);
   CHECK(pt::equal(pt::emulate(p.device, x), pt::evaluate(p.source, x)));
   return v.proved ? std::string() : str(v.error.message) + "\n" + str(pt::print(p.device));

@@ -188,7 +188,7 @@ TEST_CASE("partition drops dead code, reports it, and is proved against the full
   CHECK(pt::summarize(r).removed_ops == 5);
   CHECK(str(pt::print(r.given())) == str(pt::print(p)));
   CHECK(pt::prove(r).proved);
-  CHECK(pt::prove(p, r.device, {.most_elements = 0}).proved);
+  CHECK(pt::prove(p, r.device).proved);
   // A program without dead code gets no note.
   const auto live = pt::partition(r.source, pt::mesh{{"B", 4}}, pt::schedule());
   CHECK(live.removed.ops == 0);

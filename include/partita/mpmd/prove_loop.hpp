@@ -431,8 +431,7 @@ class source_iteration {
   /// Finds the shards of a result of the body that a local value holds.
   constexpr bool find_pieces(const claim& c, int output, prove_detail::piece* pieces) const {
     const claim& whole = made_->outputs[0][output];
-    return c.view != prove_detail::open_view &&
-           prove_detail::find_pieces(w_.all, whole.seen(), body().output_type(output).shape,
+    return prove_detail::find_pieces(w_.all, whole.seen(), body().output_type(output).shape,
                                      c.seen(), pieces);
   }
   constexpr double scale_of(const claim& c, int output) const {

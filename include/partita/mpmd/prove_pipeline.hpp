@@ -259,8 +259,7 @@ class pipeline_checker {
   /// True if a claim is independent of the microbatch. After the loop, a value of an iteration is
   /// that of the last one.
   constexpr bool is_of_no_microbatch(const prove_detail::claim& c) const {
-    return c.view != prove_detail::open_view && !c.sums.contains(max_axes) &&
-           !work_.all.views[c.view].depends_on(max_axes);
+    return !c.sums.contains(max_axes) && !work_.all.views[c.view].depends_on(max_axes);
   }
   constexpr void lies_otherwise(int u, const unit_value& v) {
     v_.error.record("Q014", "prove: ", unit_text(p_.units[u]).view(), " takes %",
@@ -341,9 +340,7 @@ class pipeline_checker {
     for (int a = 0; a < mesh_.rank; ++a) {
       if (mesh_.size(a) == 1 || terms.contains(a)) continue;
       if (c.sums.contains(a)) return false;
-      if (c.view != prove_detail::open_view && work_.all.views[c.view].depends_on(a) &&
-          lies.dim_of(a) < 0)
-        return false;
+      if (work_.all.views[c.view].depends_on(a) && lies.dim_of(a) < 0) return false;
     }
     return true;
   }
@@ -386,7 +383,6 @@ class pipeline_checker {
   /// A transfer whose shards change gathers on one mesh and slices on the other.
   constexpr bool moved(collective::kind_type kind, const layout& axes, int on, const shape& operand,
                        prove_detail::claim& c) {
-    if (c.view == prove_detail::open_view) return false;
     collective what;
     what.kind = kind;
     what.axes = axes;

@@ -1,8 +1,6 @@
-/// Caches the answers of laws and the results of elementwise ops, so that equal questions are
-/// computed once.
+/// Caches the answers of laws, so that equal questions are computed once.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include <partita/prove/laws.hpp>
@@ -81,19 +79,17 @@ struct question {
   enum kind_type : std::int8_t { contraction, any_op, moving };
   kind_type kind = any_op;
   bool swapped = false;
-  int source = -1;           ///< row of the source op
-  int local = -1;            ///< row of the local op
-  int term = -1;             ///< result of the source op
-  pending sums = {};         ///< pending sums of the operands
-  std::uint32_t shares = 0;  ///< axes of those sums
-  pending input = {};        ///< see op_law
+  int source = -1;     ///< row of the source op
+  int local = -1;      ///< row of the local op
+  int term = -1;       ///< result of the source op
+  pending sums = {};   ///< pending sums of the operands
+  pending input = {};  ///< see op_law
 };
 /// The answer of a law.
 struct answer {
   bool good = false;
   int first_view = 0;  ///< views of the results, in the list of views
   pending sums;
-  std::int64_t needed = 1;    ///< see repeat_shares
   int reason = -1, near = 0;  ///< reason of a failure, in the list of reasons; see op_law
 };
 
@@ -125,8 +121,8 @@ class answer_table {
     return &answers_[added];
   }
   constexpr void add_failure(const question& q, span<const operand_term> given, const text& reason,
-                             int near, std::int64_t needed) {
-    add(q, given, {false, 0, {}, needed, static_cast<int>(reasons_.size()), near}, {});
+                             int near) {
+    add(q, given, {false, 0, {}, static_cast<int>(reasons_.size()), near}, {});
     reasons_.push_back(reason);
   }
   constexpr const text& reason(const answer& a) const { return reasons_[a.reason]; }
@@ -150,15 +146,13 @@ class answer_table {
     std::uint64_t h = static_cast<std::uint64_t>(q.kind) + (q.swapped ? 8 : 0) + 16u * q.sums.axes;
     h = mixed_hash(
         h, static_cast<std::uint64_t>(q.source) * 65536 + static_cast<std::uint64_t>(q.local));
-    h += q.shares;
     for (std::size_t i = 0; i < given.size(); ++i)
       h = h * hash_factor + static_cast<std::uint64_t>(given.data()[i].view);
     return hash_of(h);
   }
   constexpr bool is_same(const asked& a, const question& q, span<const operand_term> given) const {
     if (a.what.kind != q.kind || a.what.swapped != q.swapped || a.what.source != q.source ||
-        a.what.local != q.local || a.what.sums != q.sums || a.what.input != q.input ||
-        a.what.shares != q.shares)
+        a.what.local != q.local || a.what.sums != q.sums || a.what.input != q.input)
       return false;
     const bool any_terms = q.kind == question::moving || !rows_.has_halo(q.source);
     const operand_term* const before = given_.data() + a.given;
@@ -194,55 +188,6 @@ class answer_table {
     const term &x = all_.terms[mine.term], &y = all_.terms[theirs.term];
     return x.own == y.own && x.alias.view == y.alias.view &&
            (x.alias.term < 0) == (y.alias.term < 0) && x.shape == y.shape;
-  }
-};
-
-/// Results of elementwise ops (`by_element`) on unsharded tensors of the source and on scalars, by
-/// kind, attributes, type and operands.
-class element_table {
- public:
-  constexpr const scaled_term* find(const site& at, span<const scaled_term> given) {
-    hash_ = key(at, given);
-    const int known =
-        index_.find(hash_, [&](int i) { return is_same(entries_.data()[i], at, given); });
-    return known < 0 ? nullptr : &entries_.data()[known].made;
-  }
-  /// Adds the result for the op that was not found last.
-  constexpr void add(const site& at, span<const scaled_term> given, const scaled_term& made) {
-    entries_.push_back({at, static_cast<int>(given_.size()), made});
-    for (std::size_t i = 0; i < given.size(); ++i) given_.push_back(given.data()[i]);
-    index_.add(hash_);
-  }
-
- private:
-  struct entry {
-    site at;
-    int given = 0;  ///< index of the first operand
-    scaled_term made;
-  };
-  vec<entry> entries_;
-  vec<scaled_term> given_;
-  hash_index index_;
-  std::size_t hash_ = 0;
-
-  static constexpr std::size_t key(const site& at, span<const scaled_term> given) {
-    std::uint64_t h = at.as->id + static_cast<std::uint64_t>(at.result_type(0).element);
-    const scaled_term* const list = given.data();
-    const std::size_t count = given.size();
-    for (std::size_t i = 0; i < count; ++i)
-      h = mixed_hash(h, static_cast<std::uint64_t>(list[i].of.term) * 64 +
-                            static_cast<std::uint64_t>(list[i].of.view) +
-                            std::bit_cast<std::uint64_t>(list[i].scale));
-    return hash_of(h);
-  }
-  constexpr bool is_same(const entry& e, const site& at, span<const scaled_term> given) const {
-    if (e.at.as->id != at.as->id || e.at.result_type(0).element != at.result_type(0).element ||
-        e.at.of->operand_count != at.of->operand_count || !same_elements(e.at.attrs(), at.attrs()))
-      return false;
-    const scaled_term *const mine = given_.data() + e.given, *const other = given.data();
-    for (int i = 0; i < at.of->operand_count; ++i)
-      if (mine[i].of != other[i].of || mine[i].scale != other[i].scale) return false;
-    return true;
   }
 };
 

@@ -41,7 +41,7 @@ class writing_blocks {
   }
   constexpr bool find_start() {
     const int c = to_.first[p_.operand(o_, 2 + dim_)];
-    if (c < 0 || w_.claims[c].view == open_view || w_.claims[c].sums.any()) return false;
+    if (c < 0 || w_.claims[c].sums.any()) return false;
     const int t = w_.claims[c].term;
     const std::int64_t extent = whole_.extents[dim_];
     start_ = w_.all.views[w_.claims[c].view];
@@ -60,7 +60,6 @@ class writing_blocks {
   /// claims and views, so the claims read here are copies.
   template <class F>
   constexpr void for_each_whole(const claim update, const F& f) const {
-    if (update.view == open_view) return;
     const view seen = w_.all.views[update.view];
     const digit* const only = only_digit(seen, dim_);
     const shape tensor = w_.all.terms[update.term].shape;

@@ -12,10 +12,6 @@
 
 namespace partita::prove_detail {
 
-/// A view number for a value that any view of its term fits. It is used only for guesses, which are
-/// checked later, to find the actual view.
-inline constexpr int open_view = -1;
-
 /// A fact about a value: after its pending reductions, it equals a factor times what a view shows
 /// of a term. Factors other than 1 exist only for floats, and pending values with a factor only for
 /// sums.
@@ -87,18 +83,15 @@ struct workspace {
   tile_map_rows rows;  ///< of source ops and local ops
   factor_table local;  ///< factors of one value, see set_loops
   answer_table answers;
-  element_table elements;
   bool defining = true;  ///< true while visiting the source
   int source_terms = 0;  ///< number of terms of the source, afterwards
   int depth = 0;         ///< number of enclosing loops, whose iterations are coordinates
 
   vec<claim> chosen;  ///< chosen claim of each operand of the current op
   vec<operand_term> given;
-  bool some_open = false;              ///< true if one of them is open
   vec<int> heads;                      ///< the first claim of each operand
   vec<operand_term> element_operands;  ///< buffer of by_element
   vec<double> element_scales;
-  vec<scaled_term> element_given;  ///< buffer of source_element
   law_room room;
 
   text reason;       ///< reason why the last op has no claim, from the closest attempt
@@ -136,7 +129,7 @@ struct workspace {
   constexpr bool stopped() const { return most_steps >= 0 && steps > most_steps; }
   /// True if a value is everywhere the identity of a combiner.
   constexpr bool is_identity(const claim& c, combiner combine) const {
-    if (c.view == open_view || c.sums.any()) return false;
+    if (c.sums.any()) return false;
     if (c.scale != 1 && combine != combiner::add) return false;
     std::int64_t bits = 1;
     const operand_term s = all.scalar(c.seen());
@@ -152,7 +145,6 @@ struct workspace {
   }
   /// True if the padding is a scalar other than 0. Multiples of a value have it unscaled.
   constexpr bool shows_scalar(const claim& c) const {
-    if (c.view == open_view) return false;
     const view& v = all.views[c.view];
     for (int d = 0; d < v.dims; ++d)
       if (outside::filling(v.beyond[d]) != outside::unknown &&
@@ -252,7 +244,6 @@ struct workspace {
   }
   /// (An element of a result computed from positions is the result for one number.)
   constexpr claim known(claim c) {
-    if (c.view == open_view) return c;
     const operand_term scalar = all.scalar(c.seen());
     if (scalar.view < 0) return c;
     const operand_term made = number_at(all, scalar, c.scale);
@@ -263,7 +254,7 @@ struct workspace {
   }
   /// The view of a claim's term without scalars other than 0 as padding.
   constexpr int without_scalars(const claim& c) {
-    if (c.view == open_view || all.views.is_unfilled(c.view)) return c.view;
+    if (all.views.is_unfilled(c.view)) return c.view;
     view v = all.views[c.view];
     for (int d = 0; d < v.dims; ++d)
       if (!all.is_identity(outside::filling(v.beyond[d]), combiner::add, all.terms[c.term].element))
@@ -287,12 +278,10 @@ struct workspace {
   template <class F>
   constexpr bool choose(const F& f) {
     if (!step()) return false;
-    some_open = false;
     const int* const at = at_.data();
     for (std::size_t i = 0, count = at_.size(); i < count; ++i) {
       const claim& each = chosen.data()[i] = claims[at[i]];
       given.data()[i] = {each.term, each.view};
-      some_open = some_open || each.view == open_view;
     }
     f();
     return true;
@@ -381,7 +370,7 @@ struct workspace {
   /// True if a reshaped term is a scalar with the same scalar as padding.
   constexpr bool is_one_scalar(const claim& c) const {
     const operand_term& of = all.terms[c.term].alias;
-    if (c.view == open_view || all.views[of.view].count > 0) return false;
+    if (all.views[of.view].count > 0) return false;
     const operand_term scalar = all.scalar(of);
     const view& v = all.views[c.view];
     bool beyond = false;
@@ -408,7 +397,6 @@ struct workspace {
   /// Terms that the source does not compute rank after all others.
   constexpr std::int64_t misfit(const claim& c) const {
     if (!is_source(c.term)) return INT64_MAX;
-    if (c.view == open_view) return 0;
     const view& v = all.views[c.view];
     checked sum = 0;
     for (int d = 0; d < v.dims; ++d) {

@@ -63,8 +63,6 @@ class contraction_law {
         in_factor_(room.in_factor),
         later_(room.later) {}
 
-  repeat_shares shares;
-
   constexpr bool apply(int rank, view& result, pending& sums) {
     return find_all_pieces() && finish(rank, result, sums);
   }
@@ -155,7 +153,7 @@ class contraction_law {
     result = view(rank, of_.shape.rank);
     for (int f = 0; f < factors(); ++f)
       if (at(f).result_dim == no_dim ? !reduce(f, sums) : !stack(f, result)) return false;
-    if (!all_used() || !sums.add(shares.axes, reduced_by())) return false;
+    if (!all_used()) return false;
     result.normalize(of_.shape);
     sums.remove(bound_axis);
     for (int i = 0; i < result.count; ++i) {
@@ -296,8 +294,7 @@ class contraction_law {
       if (used_[l] != 1) return false;
       if (local.result_dim == no_dim) repeats *= local.size;
     }
-    if (repeats_ % repeats == 0 && !again) shares.needed = repeats_ / repeats;
-    return again || repeats * shares.devices == repeats_;
+    return again || repeats == repeats_;
   }
 };
 

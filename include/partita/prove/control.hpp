@@ -94,7 +94,7 @@ class loop_lifting {
     });
     for (int t : found) {
       const source_loop source = w_.loops[w_.all.terms[t].factors];
-      if (follows(source, false) || follows(source, true)) return;
+      if (follows(source)) return;
     }
     if (is_scan()) in_time();
   }
@@ -243,16 +243,13 @@ class loop_lifting {
       if (each == t) return true;
     return false;
   }
-  /// An input of an iteration: by wire, its position. An unknown position is open until one is
-  /// found.
+  /// An input of an iteration: by wire, its position.
   struct carried {
     const wire* w = nullptr;
     place at;
   };
 
-  /// `open`: makes no assumption about the position of a value along a dimension in which it
-  /// repeats.
-  constexpr bool follows(const source_loop& source, bool open) {
+  constexpr bool follows(const source_loop& source) {
     const op_node &mine = p_.op(o_), &theirs = source.p->op(source.op);
     if (mine.region_count != theirs.region_count ||
         !same_elements(p_.attrs(o_), source.p->attrs(source.op)))
@@ -264,18 +261,16 @@ class loop_lifting {
     vec<carried> list;
     for (const auto& w : wires_.wires) {
       if (only_enters(w) || end_of(w, wire_end::input) == nullptr) continue;
-      list.push_back({&w, first_place(source, w, open)});
-      if (!list.back().at.known && end_of(w, wire_end::output) == nullptr &&
-          !enters_open(source, w))
-        return false;
+      list.push_back({&w, first_place(source, w)});
+      if (!list.back().at.known) return false;
     }
     for (int rounds = 0; rounds < 8; ++rounds) {
-      bool changed = false, waits = false;
+      bool changed = false;
       vec<claim_list> inside;
       run_regions(source, list, inside);
       for (auto& each : list)
-        if (!settles(source, each, inside, changed, waits)) return false;
-      if (!changed) return !waits && leave(source, list, inside);
+        if (!settles(source, each, inside, changed)) return false;
+      if (!changed) return leave(source, list, inside);
     }
     return false;
   }
@@ -285,7 +280,7 @@ class loop_lifting {
   }
   /// The position of the loop's input. If the local input only repeats and the source's does not,
   /// it is taken as the first elements if all are there.
-  constexpr place first_place(const source_loop& source, const wire& w, bool open) const {
+  constexpr place first_place(const source_loop& source, const wire& w) const {
     place found;
     const wire_end* const e = end_of(w, wire_end::operand);
     found.known = e == nullptr;  // the number of the iteration
@@ -298,7 +293,7 @@ class loop_lifting {
     const shape& local = p_.type(p_.operand(o_, e->index)).shape;
     for (int d = 0; d < whole.rank; ++d) {
       if (!found.pieces[d].free || w_.all.views[in.view].repeats(d)) continue;
-      found.known = found.known && !open && local.extents[d + e->shift] >= whole.extents[d];
+      found.known = found.known && local.extents[d + e->shift] >= whole.extents[d];
       found.pieces[d] = piece();
       found.pieces[d].add(0, local.extents[d + e->shift], 1);
     }
@@ -333,32 +328,19 @@ class loop_lifting {
                        const program& region, claim_list& values) {
     const claim& whole = source.inputs[e.region][e.index];
     const value_id v = region.inputs[e.index];
-    if (!each.at.known)
-      w_.add(values, v, {whole.term, open_view, {}});
-    else
-      w_.add(values, v, whole.term, as_view(each.at.pieces, region.type(v).shape.rank),
-             each.at.sums, each.at.scale * whole.scale);
-  }
-  /// True if an input is open. Inside another loop, the guess of that loop counts.
-  constexpr bool enters_open(const source_loop& source, const wire& w) const {
-    const wire_end* const e = end_of(w, wire_end::operand);
-    return is_open(to_.first[p_.operand(o_, e->index)], source.operands[e->index]);
-  }
-  constexpr bool is_open(int known, const claim& whole) const {
-    for (; known >= 0; known = w_.claims[known].next)
-      if (w_.claims[known].view == open_view && w_.claims[known].term == whole.term) return true;
-    return false;
+    w_.add(values, v, whole.term, as_view(each.at.pieces, region.type(v).shape.rank), each.at.sums,
+           each.at.scale * whole.scale);
   }
   /// True if a value at the end of an iteration matches its value at the start. Otherwise it takes
-  /// a common position from now on, or it waits for other values.
+  /// a common position from now on, if there is one.
   constexpr bool settles(const source_loop& source, carried& each, const vec<claim_list>& inside,
-                         bool& changed, bool& waits) {
+                         bool& changed) {
     const wire_end* const e = end_of(*each.w, wire_end::output);
     if (e == nullptr) return true;
     const claim& whole = source.outputs[e->region][e->index];
     const shape& s = inner_shape(source, *e);
     const int first = inside[e->region].first[p_.region(o_, e->region).outputs[e->index].value];
-    for (int c = first; c >= 0 && each.at.known; c = w_.claims[c].next)
+    for (int c = first; c >= 0; c = w_.claims[c].next)
       if (fits(find_place(whole, s, w_.claims[c], 0), each.at, s)) return true;
     for (int c = first; c >= 0; c = w_.claims[c].next) {
       place here = find_place(whole, s, w_.claims[c], 0);
@@ -366,9 +348,7 @@ class loop_lifting {
       each.at = here;
       return changed = true;
     }
-    if (collects_terms(source, each, *e, inside[e->region])) return changed = true;
-    waits = waits || each.at.known || !enters_open(source, *each.w);
-    return is_open(first, whole);
+    return collects_terms(source, each, *e, inside[e->region]) && (changed = true);
   }
   /// Assumes that a value holds terms of a sum. This applies to values that start as the identity
   /// and with which terms are combined, or into which they are written, in each iteration. The
@@ -382,7 +362,7 @@ class loop_lifting {
     const std::uint32_t linear = linear_together(*region.op(o).def);
     const std::uint32_t joined = combine == combiner::stack ? linear : 3;
     if (combine == combiner::stack) combine = combiner::add;
-    if (!each.at.known || each.at.sums.any() || each.at.scale != 1) return false;
+    if (each.at.sums.any() || each.at.scale != 1) return false;
     const int count = region.op(o).operand_count;
     for (int side = 0; side < count && side < 32; ++side) {
       bool is_input = false;
@@ -468,8 +448,7 @@ class loop_lifting {
       const shape& s = source.p->region(source.op, out->region).output_type(out->index).shape;
       const int first = inside[out->region].first[region.outputs[out->index].value];
       // (A condition is the same on all devices.)
-      bool any = s.has_no_elements() || enters || is_open(first, whole);
-      if (is_open(first, whole) && result != nullptr && !enters) leave(source, {}, *result);
+      bool any = s.has_no_elements() || enters;
       for (int c = first; c >= 0; c = w_.claims[c].next) {
         const place here = find_place(whole, s, w_.claims[c], 0);
         any = any || (here.known && (result != nullptr || (!here.sums.any() && here.scale == 1)));
@@ -486,7 +465,6 @@ class loop_lifting {
     const shape& s = source.p->type(source.p->op(source.op).result + e.index).shape;
     const int t = source.results + e.index;
     const view& own = w_.all.views[w_.all.terms[t].own];
-    if (!at.known) return w_.add(to_, p_.op(o_).result + e.index, {t, open_view, {}});
     piece pieces[max_rank];
     for (int d = 0; d < s.rank; ++d) {
       if (d >= e.shift) pieces[d] = at.pieces[d - e.shift];

@@ -38,8 +38,8 @@ constexpr bool is_idempotent(const op_def& d) {
 ///           b), 2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b), a + 0 = a, max(a, -inf) = a, c ? 2 a : 0
 ///           = 2 (c ? a : 0). For integers and flags that are known or in a known range
 ///           (numbers.hpp): 1 + 2 = 3, 1 < 2 is true, max(a, 1) < 0 is false, max(max(a, 1), 0) =
-///           max(a, 1); true & a = a, false & a = false; true ? a : b = a, a ? b : b = b, !a ? b :
-///           c = a ? c : b; for a flag a, (a ? 1 : 0) > 0 is a
+///           max(a, 1); true & a = a, false & a = false; true ? a : b = a, a ? b : b = b; for a flag
+///           a, (a ? 1 : 0) > 0 is a
 class element_form {
   using operand = scaled_term;
 
@@ -61,7 +61,6 @@ class element_form {
   /// `of`: the space of the terms. Returns the operand and its factor.
   constexpr operand_term make(const tensor_type& of, double& scale) {
     scale = 1;
-    if (at_.as->id == def<op::select>.id) turn_select();
     operand known;
     if (fold_all(of, known) || choose(known) || test_flag(of, known)) {
       scale = known.scale;
@@ -133,15 +132,6 @@ class element_form {
       return false;
     made = {exact_number(all_, holds ? 1 : 0, of.element)};
     return true;
-  }
-  /// Rewrites `!a ? b : c` to `a ? c : b`.
-  constexpr void turn_select() {
-    while (is_made_by(operands_[0], def<op::logical_not>)) {
-      operands_[0] = {inner(operands_[0], 0)};
-      const operand kept = operands_[1];
-      operands_[1] = operands_[2];
-      operands_[2] = kept;
-    }
   }
   /// Folds a select by a known flag, or with two equal operands.
   constexpr bool choose(operand& made) const {

@@ -39,7 +39,6 @@ constexpr view without_beyond(view v) {
 /// The view of an operand that must not lose its padding, because the source sees it.
 constexpr int no_view = -2;
 constexpr int seen_alike(workspace& w, int given, int rank) {
-  if (given == open_view) return open_view;
   if (w.all.views.is_unfilled(given) && w.all.views[given].rank == rank) return given;
   const view v = spread(w.all.views[given], rank), seen = without_beyond(v);
   return w.defining && seen != v ? no_view : w.all.views.number(seen);
@@ -52,49 +51,9 @@ constexpr bool is_one_value(const workspace& w, const term& t) {
 }
 /// True if an operand is a scalar. (A tensor of one element sees all positions that exist.)
 constexpr bool repeats_one(const workspace& w, const claim& c, int rank) {
-  if (c.view == open_view) return false;
   const view& seen = w.all.views[c.view];
   if (seen.count > 0) return false;
   return rank == 0 || seen.dims == 0 || !is_one_element(w.all.terms[c.term].shape);
-}
-
-/// The operand whose view best tells where the others are irrelevant, because it shows only padding
-/// there; or -1. (Positions below 0 are not padding of positions.)
-constexpr int padded_operand(const workspace& w, int rank) {
-  if (w.defining) return -1;
-  int i = 0;
-  for (const claim& each : w.chosen) {
-    const int operand = i++;
-    if (each.view == open_view || each.sums.contains(bound_axis)) continue;
-    const shape& tensor = w.all.terms[each.term].shape;
-    if (tensor == all_positions || !w.all.views.reaches_beyond(each.view, tensor)) continue;
-    const view v = spread(w.all.views[each.view], rank);
-    for (int k = 0; k < v.count; ++k)
-      if (reach_inside(v, v.digits[k].owner, tensor) >= 0) return operand;
-  }
-  return -1;
-}
-
-/// Gives an operand the leader's view if both agree wherever the leader shows elements of its
-/// tensor, or if the operand is a scalar. The result is unknown elsewhere.
-constexpr void agree(workspace& w, claim& mine, const claim& leader, int rank) {
-  if (mine.view == open_view || leader.view == open_view || mine.sums.contains(bound_axis)) return;
-  const shape& tensor = w.all.terms[leader.term].shape;
-  const view inside = spread(w.all.views[leader.view], rank);
-  view v = without_beyond(spread(w.all.views[mine.view], rank)), all = without_beyond(inside);
-  if (v == all || !restrict_to(v, inside, tensor) || !restrict_to(all, inside, tensor)) return;
-  if (v == all && w.all.terms[mine.term].shape == tensor) {
-    mine.view = leader.view;
-  } else if (v.count == 0) {
-    const operand_term& alias = w.all.terms[mine.term].alias;
-    if (alias.term >= 0 && w.all.views[alias.view].count == 0 &&
-        sees_inside(v, w.all.terms[mine.term].shape)) {
-      v = w.all.views[alias.view];
-      v.rank = rank;
-      mine.term = alias.term;
-    }
-    mine = w.known({mine.term, w.number(v, mine.term), mine.sums, mine.scale});
-  }
 }
 
 /// True if a scalar is not unknown padding.
@@ -120,12 +79,10 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   vec<double>& scales = w.element_scales;
   operands.clear();
   scales.clear();
-  const int padded = padded_operand(w, type.shape.rank);
   bool repeated = false;  // true if a scalar has the view of a padded one
   for (std::size_t i = 0; i < w.chosen.size(); ++i) {
-    claim mine = w.chosen[i];
+    const claim& mine = w.chosen[i];
     const int rank = at.operand_type(static_cast<int>(i)).shape.rank;
-    if (padded >= 0) agree(w, mine, w.chosen[padded], type.shape.rank);
     scales.push_back(mine.scale);
     if (repeats_one(w, mine, rank)) {
       operands.push_back(w.all.filling(w.all.scalar(mine.seen())));
@@ -168,14 +125,14 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   double scale = 1;
   operand_term made = form.make(inside, scale);
   // (For positions and a shaped term, an equal term of another shape has more elements.)
-  if (made.view == operand_term::by_element && leader != no_view && leader != open_view &&
+  if (made.view == operand_term::by_element && leader != no_view &&
       w.all.terms[made.term].shape != inside.shape &&
       w.all.views.reaches_beyond(leader, space.shape))
     return false;
   const bool all = w.defining ? leader != no_view || type.shape.rank == 0 : w.is_source(made.term);
   if (scalars ? repeated
               : made.view != operand_term::by_element && leader != no_view &&
-                    (leader == open_view || !sees_inside(w.all.views[leader], space.shape))) {
+                    !sees_inside(w.all.views[leader], space.shape)) {
     const view one = made.view < 0 ? view(0, 0) : w.all.views[made.view];
     const int seen = w.all.views.number(spread(one, all_shape.rank));
     made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, seen, all_shape));
@@ -191,115 +148,9 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, shape_of, space.shape));
   const int seen = leader == no_view ? w.number(view(type.shape.rank, 0), made.term) : leader;
   w.add(to, at.result(0), {made.term, seen, sums, scale});
-  if (w.defining && seen != open_view && !w.all.views[seen].is_whole(space.shape))
+  if (w.defining && !w.all.views[seen].is_whole(space.shape))
     w.reshape(made.term, seen, type.shape);
   return all;
 }
 
-/// Gives all operands the shape in which the first one is a tensor. False if they already have it.
-constexpr bool share_shape(workspace& w, const site& at) {
-  operand_term shared;
-  shape in, of;
-  const auto is_tensor = [&](const claim& c) {
-    return c.view >= 0 && !c.sums.contains(bound_axis) &&
-           !repeats_one(w, c, w.all.views[c.view].rank);
-  };
-  for (const auto& c : w.chosen) {
-    const operand_term alias = w.all.terms[c.term].alias;
-    if (shared.term >= 0 || alias.term < 0 || !is_tensor(c)) continue;
-    shared = alias;
-    in = w.all.terms[c.term].shape;
-    of = w.all.terms[alias.term].shape;
-  }
-  bool any = false;
-  for (std::size_t i = 0; i < w.chosen.size() && shared.term >= 0; ++i) {
-    claim& mine = w.chosen[i];
-    const int alias = w.all.terms[mine.term].alias.term, t = alias < 0 ? mine.term : alias;
-    if (!is_tensor(mine) || w.all.terms[t].shape != of) continue;
-    const int reshaping = w.all.reshaping_of(t, shared.view, in);
-    view v;
-    if (mine.term == w.all.reshapings[static_cast<std::size_t>(reshaping)].term) continue;
-    if (!see_reshaped(w, mine, reshaping, at.operand_type(static_cast<int>(i)).shape, v)) continue;
-    mine.term = w.all.reshaped(t, reshaping);
-    mine.view = w.number(v, mine.term);
-    w.given[i] = mine.seen();
-    any = true;
-  }
-  return any;
-}
-/// True if all positions of a dimension of a tensor are equal.
-constexpr bool repeats_along(const workspace& w, int t, int d) {
-  const operand_term alias = w.all.terms[t].alias;
-  if (alias.term >= 0) return w.all.views[alias.view].repeats(d);
-  const view* const own = w.all.own(t);
-  return own != nullptr && !own->sees_along(d);
-}
-/// Along a dimension in which a tensor or its reshaped version repeats, all positions are equal:
-/// uses those that another value sees.
-constexpr bool see_with(const workspace& w, int t, view& v, const view& other) {
-  const shape tensor = w.all.terms[t].shape;
-  if (v.rank != other.rank || v.dims != other.dims) return false;
-  view r(v.rank, v.dims);
-  unsigned with = 0;
-  for (int d = 0; d < v.dims; ++d) {
-    const bool beyond = other.reaches_beyond(d, tensor.extents[d]);
-    if (repeats_along(w, t, d) && !v.reaches_beyond(d, tensor.extents[d]) &&
-        (!beyond || !v.sees_along(d)))
-      with |= 1u << d;
-    const view& from = (with >> d & 1u) != 0 ? other : v;
-    r.start[d] = from.start[d];
-    r.beyond[d] = (with >> d & 1u) != 0 && beyond ? outside::unknown : from.beyond[d];
-  }
-  const auto add = [&](const view& from, int owner, bool taken) {
-    int left_out = 0;
-    for (int i = 0; i < from.count; ++i) {
-      const digit& each = from.digits[i];
-      if (each.owner != owner) continue;
-      const bool is = each.dim >= 0 && ((with >> each.dim & 1u) != 0) == taken;
-      if (is) r.add(owner, each);
-      left_out += is ? 0 : 1;
-    }
-    return left_out;
-  };
-  for (int owner = 0; owner < v.rank; ++owner) {  // (digits of a dimension count together)
-    const int none = r.count, left_out = add(v, owner, false), mine = r.count;
-    const int others = add(other, owner, true);
-    if (mine > none && (left_out > 0 || r.count > mine)) return false;
-    if (r.count > mine && others > 0) return false;
-  }
-  const auto add_axes = [&](const view& from, bool taken) {
-    for (int i = 0; i < from.count; ++i)
-      if (const digit& each = from.digits[i];
-          each.owner < 0 && each.dim >= 0 && ((with >> each.dim & 1u) != 0) == taken)
-        r.add(each.owner, each);
-  };
-  add_axes(v, false);
-  add_axes(other, true);
-  r.normalize(tensor);
-  v = r;
-  return r.good();
-}
-/// Gives operands equal views if they differ only along dimensions in which one repeats. False if
-/// none does.
-constexpr bool share_repeats(workspace& w, int rank) {
-  bool any = false;
-  for (std::size_t i = 0; i < w.chosen.size(); ++i) {
-    claim& mine = w.chosen[i];
-    if (mine.view < 0 || mine.sums.contains(bound_axis)) continue;
-    for (const auto& other : w.chosen) {
-      if (other.view < 0 || other.view == mine.view || repeats_one(w, other, rank) ||
-          w.all.terms[other.term].shape != w.all.terms[mine.term].shape)
-        continue;
-      view v = spread(w.all.views[mine.view], rank);
-      const view wanted = spread(w.all.views[other.view], rank);
-      if (!see_with(w, mine.term, v, wanted) || without_beyond(v) != without_beyond(wanted))
-        continue;
-      mine.view = w.all.views.number(v);
-      w.given[i] = mine.seen();
-      any = true;
-      break;
-    }
-  }
-  return any;
-}
 }  // namespace partita::prove_detail

@@ -107,7 +107,6 @@ class source_interface {
 
   /// A claim restricted to the elements of the source's output.
   constexpr claim shown(const claim& local, const shape& whole, const view& wanted) {
-    if (local.view == open_view) return local;
     view v = w_.all.views[local.view];
     return restrict_to(v, wanted, whole)
                ? w_.known({local.term, w_.number(v, local.term), local.sums, local.scale})

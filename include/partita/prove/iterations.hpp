@@ -42,8 +42,7 @@ class iterations {
   constexpr int axis() const { return axis_; }
   /// True if a value is the same in all iterations.
   constexpr bool is_same(const claim& c) const {
-    return c.view != open_view && !c.sums.contains(axis_) &&
-           !w_.all.views[c.view].depends_on(axis_);
+    return !c.sums.contains(axis_) && !w_.all.views[c.view].depends_on(axis_);
   }
   /// Records the number of the iteration.
   constexpr void count(claim_list& inside, value_id to) {
@@ -56,7 +55,6 @@ class iterations {
   constexpr void take_slice(const claim_list& from, value_id v, claim_list& inside, value_id to) {
     for (int c = from.first[v]; c >= 0; c = w_.claims[c].next) {
       const claim known = w_.claims[c];
-      if (known.view == open_view) continue;
       const view& seen = w_.all.views[known.view];
       int begin = 0;
       const int end = seen.find(0, begin);
@@ -71,7 +69,7 @@ class iterations {
   constexpr void give_slice(const claim_list& inside, value_id v, claim_list& to, value_id result) {
     for (int c = inside.first[v]; c >= 0; c = w_.claims[c].next) {
       const claim known = w_.claims[c];
-      if (known.view == open_view || known.sums.contains(axis_)) continue;
+      if (known.sums.contains(axis_)) continue;
       const view& seen = w_.all.views[known.view];
       int begin = 0;
       if (seen.find(on_axis(axis_), begin) > begin + 1) continue;
@@ -97,7 +95,6 @@ class iterations {
       const claim_list added = moved_on(body, after, both, inside, other);
       for (int c = added.first[out]; c >= 0; c = w_.claims[c].next) {
         claim joined = with_factor(w_.claims[c], combine);
-        if (joined.view == open_view) continue;
         // (If the value is otherwise pending, iterations may hold different terms.)
         const bool alike = !joined.sums.any() || joined.sums.combine == combine;
         const bool again =
@@ -124,8 +121,7 @@ class iterations {
       const claim_list all = moved_on(body, after, both, totals(combine, other), other);
       for (int c = all.first[out]; c >= 0; c = w_.claims[c].next) {
         const claim joined = with_factor(w_.claims[c], combine);
-        if (joined.view != open_view && comes_back(body, before, moved, after, out, joined, true))
-          w_.add(to, result, joined);
+        if (comes_back(body, before, moved, after, out, joined, true)) w_.add(to, result, joined);
       }
     };
     for_each_join(body, before, out, join);

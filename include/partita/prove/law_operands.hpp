@@ -10,13 +10,6 @@
 
 namespace partita::prove_detail {
 
-/// Describes the shared reduction of a repeated value: along these axes, by this number of devices.
-struct repeat_shares {
-  std::uint32_t axes = 0;
-  std::int64_t devices = 1;
-  std::int64_t needed = 1;  ///< the reduction ratio to the source, if a law requires it
-};
-
 /// True if an op has a tile map. For other ops, equal operands give equal results, and nothing else
 /// is known.
 constexpr bool has_laws(const op_def& d) {
@@ -80,30 +73,9 @@ class law_operands {
   };
   span<const cut_rows> cuts;
 
-  /// By operand: its moved_piece if it is shards that start anywhere, or -1. Its view shows them as
-  /// if they were adjacent, in the order of the devices' numbers.
-  span<const int> moved;
-  /// The results are shards that start so, along dimensions of theirs.
-  vec<moved_piece::move> results_moved;
-
   /// If pending, the first operand is present on one device and the identity on others. Loops that
   /// see it more than once may then be split along these axes, and no others.
   pending input;
-
-  /// If set, the loop over a factor may be sharded although its results are operands again or its
-  /// shards lack what precedes them. It receives the number of the shard, as digits of axes. (One
-  /// loop only.)
-  piece* joined = nullptr;
-  int joined_loop = -1;         ///< the factor of this sharded loop
-  bool same_attributes = true;  ///< true if they must be those of the source op
-
-  /// If set, the devices that each have a shard of a repeated value that continues.
-  const device_row* repeated = nullptr;
-  bool some_cut = false;  ///< true if it could be set
-
-  /// Axes whose devices share a reduction of a repeated value; each of them has that much less of
-  /// it.
-  repeat_shares shares;
 
   /// Records the reason of a failure.
   template <class... Parts>
@@ -128,7 +100,6 @@ class law_operands {
   vec<std::int64_t>& attrs_;
   std::uint64_t taps_counted_ = 0;  ///< by factor, see counts_taps
 
-  constexpr int whole_view(int i) const { return all_.terms.operand(of_, i).view; }
   constexpr const factor& at(int f) const { return factors_[f]; }
   constexpr int dim_of(int f, int end) const { return map_.dim_of(factors_[f], end); }
   constexpr const tensor_type& operand_type(int i) const { return source_.operand_type(i); }

@@ -20,7 +20,7 @@ class op_law : public window_law {
     if (!find_all_pieces()) return false;
     std::uint32_t split = 0;
     for (int f = 0; f < count_; ++f)
-      if (needs_others(f) ? !is_joined(f)
+      if (needs_others(f) ? !is_complete(f)
           : at(f).located ? !starts_once(f, split)
                           : !check(f, sums))
         return false;
@@ -33,28 +33,7 @@ class op_law : public window_law {
       for (int i = 0; i < v.count; ++i)
         if (v.digits[i].owner < 0 && sums.contains(axis_of(v.digits[i])))
           return no("it holds different shards where it is to be reduced");
-    for (const auto& m : results_moved)
-      for (int i = 0; i < m.row.count; ++i)
-        if (sums.contains(m.row.axis[i]))
-          return no("it holds different shards where it is to be reduced");
     return true;
-  }
-  /// The same before the sum over plain loops: a view whose dimensions are those of the result and
-  /// these loops, which are bound.
-  constexpr bool apply_unsummed(view& product, pending& sums) {
-    if (!find_all_pieces()) return false;
-    for (int f = 0; f < count_; ++f)
-      if (!is_summed(f) && !check(f, sums)) return false;
-    vec<view> results;
-    if (!rest_is_whole() || !find_results(results) || results_moved.size() > 0) return false;
-    const view& made = results[0];
-    product = made;
-    for (int f = 0; f < count_; ++f)
-      if (is_summed(f) && !add_unsummed(f, product)) return false;
-    return product.good();
-  }
-  constexpr bool is_summed(int f) const {
-    return !in_some_result(f) && at(f).combine == combiner::add && !at(f).halo;
   }
 
  private:
@@ -93,7 +72,7 @@ class op_law : public window_law {
     return true;
   }
   constexpr bool find_results(vec<view>& results) {
-    if (same_attributes && !same_elements(span<const std::int64_t>(attrs_), local_.attrs()))
+    if (!same_elements(span<const std::int64_t>(attrs_), local_.attrs()))
       return no("the attributes differ from those of its shard");
     results.clear();
     results.reserve(static_cast<std::size_t>(source_.result_count()));
@@ -101,29 +80,6 @@ class op_law : public window_law {
       if (!add_result(r, results)) return false;
     return true;
   }
-  /// (A part of a dimension must not extend into the next major part.)
-  constexpr bool add_unsummed(int f, view& product) const {
-    const piece& mine = of_factor_[f];
-    const int dim = product.dims++;
-    bool part = false;
-    for (int i = 0; i < source_.operand_count(); ++i) {
-      const int d = dim_of(f, i);
-      if (d == no_dim || operands_[i].empty) continue;
-      part = part || !is_alone(f, i);
-      if (is_alone(f, i) && local_extent(i, d) != mine.local_extent()) return false;
-    }
-    if ((mine.free && at(f).size != 1) || (part && !mine.lies_inside(at(f).size))) return false;
-    product.start[dim] = mine.start;
-    product.beyond[dim] = all_identity(f) ? mine.beyond : outside::unfilled(mine.beyond);
-    for (int i = 0; i < mine.count; ++i) {
-      const digit& each = mine.digits[i];
-      if (each.owner >= 0 && each.stride == 0)
-        return false;  // the same value is summed several times
-      product.add(each.owner < 0 ? each.owner : on_axis(bound_axis), dim, each.extent, each.stride);
-    }
-    return true;
-  }
-
   /// The shard that all operands with a factor hold. They must agree, except for repeated values,
   /// whose extents must match the others.
   constexpr bool piece_of(int f, piece& found) {
@@ -134,7 +90,6 @@ class op_law : public window_law {
       if (d == no_dim) continue;
       operands_[i].in_factor |= 1u << d;
       if (at(f).halo) continue;
-      if (is_moved(i, d) != nullptr) return no("dimension ", d, " of operand ", i, " is shifted");
       const piece& given = pieces_[i * max_rank + d];
       piece part;
       const bool alone = is_alone(f, i);
@@ -191,20 +146,15 @@ class op_law : public window_law {
       if (dim_of(f, -1 - r) != no_dim) return true;
     return false;
   }
-  /// True if a shard of a repeated value is that of any device of the row, in order. (Excess
-  /// elements are padding. A running result on equal elements is not constant.)
-  constexpr bool is_one_of_row(int f) {
+  /// True if a repeated value has as many elements as in the source, or more. (Excess elements are
+  /// padding. A running result on equal elements is not constant.)
+  constexpr bool repeats_all(int f) {
     const int d = source_.operand_count() > 0 ? dim_of(f, 0) : no_dim;
     if (d == no_dim || at(f).carry == combiner::stack) return false;
     const std::int64_t here = local_extent(0, d);
-    some_cut = some_cut || (here > 0 && here < at(f).size);
-    if (here >= at(f).size ? at(f).backwards && here > at(f).size : repeated == nullptr)
-      return false;
-    piece& mine = of_factor_[f];
-    mine = piece();
-    mine.add(0, here, 1);
-    for (int i = 0; here < at(f).size && i < repeated->count; ++i)
-      mine.add(on_axis(repeated->axis[i]), repeated->extent[i], here * repeated->step(i));
+    if (here < at(f).size || (at(f).backwards && here > at(f).size)) return false;
+    of_factor_[f] = piece();
+    of_factor_[f].add(0, here, 1);
     return true;
   }
   /// True if the order of combination is irrelevant. (For extremes, a position decides between
@@ -215,15 +165,12 @@ class op_law : public window_law {
         .commutes;
   }
   constexpr bool needs_others(int f) const { return at(f).again || at(f).carry != combiner::stack; }
-  /// True if such a loop is complete here, or one shard of it is on each device. (Padding after the
-  /// end does not change a running result before it.)
-  constexpr bool is_joined(int f) {
+  /// True if such a loop is complete here. (Padding after the end does not change a running result
+  /// before it.)
+  constexpr bool is_complete(int f) {
     const piece& mine = of_factor_[f];
     const std::int64_t size = at(f).size;
-    if (mine.free && !is_one_of_row(f)) {
-      pending none;
-      return free_is_whole(f, none) && !none.any();
-    }
+    if (mine.free && !repeats_all(f)) return free_is_whole(f);
     const std::int64_t end = mine.covered();
     const bool carries = at(f).carry != combiner::stack;
     if (mine.whole(size)) return true;
@@ -233,17 +180,7 @@ class op_law : public window_law {
                       (end > size && carries && (!at(f).backwards || all_identity(f, at(f).carry)));
     bool cut = false;
     for (int i = 0; i < mine.count; ++i) cut = cut || mine.digits[i].owner < 0;
-    if (ends && !cut) return true;
-    if (joined == nullptr || joined->count > 0 || !ends) return no("an operand must be unsharded");
-    const std::int64_t block = mine.local_extent();
-    for (int i = 0; i < mine.count; ++i) {
-      const digit& each = mine.digits[i];
-      if (each.owner >= 0 ? each.stride >= block : each.stride % block != 0)
-        return no("an operand must be unsharded");
-      if (each.owner < 0) joined->add(each.owner, each.extent, each.stride / block);
-    }
-    joined_loop = f;
-    return true;
+    return (ends && !cut) || no("an operand must be unsharded");
   }
   /// True if a loop that sees the first operand more than once is valid.
   constexpr bool starts_once(int f, std::uint32_t& split) {
@@ -263,7 +200,7 @@ class op_law : public window_law {
           return no("a result needs all shards of an operand");
       return true;
     }
-    if (mine.free) return free_is_whole(f, sums);
+    if (mine.free) return free_is_whole(f);
     if (at(f).combine == combiner::stack)
       return mine.whole(size) || no("an operand must be unsharded");
     const std::int64_t end = mine.covered();
@@ -290,8 +227,8 @@ class op_law : public window_law {
   }
   /// Checks a reduction of a repeated value: as often as in the source. (A dimension of several
   /// factors counts only if no dimension has this factor alone.)
-  constexpr bool free_is_whole(int f, pending& sums) {
-    bool alone = false, whole = false, shared = false;
+  constexpr bool free_is_whole(int f) {
+    bool alone = false;
     for (int i = 0; i < source_.operand_count(); ++i)
       alone = alone || (dim_of(f, i) != no_dim && !operands_[i].empty && is_alone(f, i));
     for (int i = 0; i < source_.operand_count(); ++i) {
@@ -299,14 +236,10 @@ class op_law : public window_law {
       if (d == no_dim || operands_[i].empty || (alone && !is_alone(f, i))) continue;
       const std::int64_t here = local_extent(i, d), all = operand_type(i).shape.extents[d];
       if (at(f).size == 1 && all > 1) continue;  // a part of a dimension that does not count
-      (here == all ? whole : shared) = true;
-      if (here == all) continue;
-      if (here > 0 && all % here == 0 && shares.needed == 1) shares.needed = all / here;
-      if (whole || at(f).combine == combiner::stack || here * shares.devices != all)
+      if (here != all)
         return no("dimension ", d, " of operand ", i, " repeats a different number of times");
     }
-    return !shared || (!whole && sums.add(shares.axes, at(f).combine)) ||
-           no("an operand repeats a different number of times");
+    return true;
   }
   /// The sharded rows of a dimension of an operand, or of the result (-1), or null.
   constexpr const cut_rows* cut_of(int operand, int d) const {

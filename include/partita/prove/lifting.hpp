@@ -4,16 +4,11 @@
 #include <partita/prove/blocks.hpp>
 #include <partita/prove/elementwise.hpp>
 #include <partita/prove/exchange.hpp>
-#include <partita/prove/joined_windows.hpp>
-#include <partita/prove/left_out.hpp>
 #include <partita/prove/located.hpp>
 #include <partita/prove/masks.hpp>
 #include <partita/prove/meeting.hpp>
 #include <partita/prove/moving.hpp>
-#include <partita/prove/one_device.hpp>
 #include <partita/prove/positions.hpp>
-#include <partita/prove/running.hpp>
-#include <partita/prove/source_elements.hpp>
 #include <partita/prove/starts.hpp>
 #include <partita/spmd/collectives.hpp>
 
@@ -27,40 +22,12 @@ constexpr bool only_moves(const collective& what) {
          (what.kind != collective::permute || what.map.form != device_map::shifted);
 }
 
-/// The shards of a dimension in which only a reshaped tensor repeats: those of the members are
-/// adjacent, each at the end of a member's part that is sent away.
-constexpr bool cut_repeated(const workspace& w, const collective& what, const shape& local,
-                            const meanings::reshaping& whole, view& v) {
-  const shape& tensor = whole.to;
-  int along = -1;
-  std::int64_t members = 1;
-  for (const auto& e : what.axes) members *= w.mesh.size(e.axis);
-  for (int d = 0; d < tensor.rank && v.rank == tensor.rank; ++d)
-    if (tensor.extents[d] != local.extents[d] && tensor.extents[d] % members == 0 && along < 0)
-      along = d;
-  if (along < 0 || members == 1 || v.start[along] != 0 ||
-      v.reaches_beyond(along, tensor.extents[along]) || !w.all.views[whole.view].repeats(along))
-    return false;
-  const std::int64_t part = tensor.extents[along] / members;
-  if (part < local.extents[along]) return false;
-  if (what.map.shift > 0) v.start[along] = part - local.extents[along];
-  std::int64_t step = tensor.extents[along];
-  for (const auto& e : what.axes)
-    v.add(on_axis(e.axis), along, w.mesh.size(e.axis), step /= w.mesh.size(e.axis));
-  v.normalize(tensor);
-  return v.good() && !v.reaches_beyond(along, tensor.extents[along]);
-}
-
 constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_list& to) {
   const collective what = p.collective_of(o);
   for (int i = 0; i < p.op(o).operand_count; ++i) {
     const tensor_type& from = p.type(p.operand(o, i));
     for (int c = to.first[p.operand(o, i)]; c >= 0; c = w.claims[c].next) {
       claim known = w.claims[c];
-      if (known.view == open_view) {
-        w.add(to, p.op(o).result + i, known);
-        continue;
-      }
       if (what.reduces() && w.is_identity(known, what.combine)) {
         w.add(to, p.op(o).result + i, known);
         continue;
@@ -81,89 +48,11 @@ constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_li
               bool cuts =
                   what.kind == collective::permute && what.map.form != device_map::renumbered;
               for (const auto& e : what.axes) cuts = cuts && !each.depends_on(e.axis);
-              return (!cuts || cut_repeated(w, what, from.shape, whole, each)) &&
+              return !cuts &&
                      exchange(what, w.mesh, from.shape, whole.to).apply(each, left, identity);
             });
     }
   }
-}
-
-/// The positions of another operand along a dimension, if it has the same extent.
-constexpr bool positions_along(const workspace& w, const program& p, op_id o, int d,
-                               std::int64_t extent, piece& found) {
-  for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
-    if (w.chosen[i].view == open_view) continue;
-    const shape& s = p.type(p.operand(o, i)).shape;
-    const view& v = w.all.views[w.chosen[i].view];
-    int begin = 0;
-    if (d >= s.rank || s.extents[d] != extent || v.find(d, begin) != begin + 1) continue;
-    const int dim = v.digits[begin].dim;
-    if (dim < 0) continue;
-    found.start = v.start[dim];
-    for (int k = 0; k < v.count; ++k)
-      if (v.digits[k].dim == dim)
-        found.add(v.digits[k].owner, v.digits[k].extent, v.digits[k].stride);
-    return found.good();
-  }
-  return false;
-}
-/// The term whose shards are joined or sliced, or -1.
-constexpr int term_of_pieces(const workspace& w, std::uint64_t id) {
-  const std::size_t first = id == def<op::select>.id ? 1 : 0;
-  if (id == def<op::dynamic_slice>.id) return w.chosen[0].term;
-  if (id != def<op::concatenate>.id && first == 0) return -1;
-  for (std::size_t i = first; i < w.chosen.size(); ++i)
-    if (w.chosen[i].term != w.chosen[first].term) return -1;
-  return w.chosen[first].term;
-}
-/// For an elementwise op, the view of an operand that the source op has unsharded; or an open one.
-constexpr int view_beside(const workspace& w, const op_def& d, int t) {
-  const term& made = w.all.terms[t];
-  for (const auto& each : w.chosen)
-    for (int i = 0; i < made.operand_count && d.elementwise && each.view != open_view; ++i) {
-      const operand_term& whole = w.all.terms.operand(made, i);
-      if (whole.term == each.term && whole.view >= 0 &&
-          w.all.terms[whole.term].shape == made.shape &&
-          w.all.views[whole.view].is_whole(made.shape))
-        return each.view;
-    }
-  return open_view;
-}
-/// Gives the result of an op on open operands open claims: any view of the results of source ops on
-/// such terms, or of the term that they are shards of.
-constexpr void leave_open(workspace& w, const program& p, op_id o, claim_list& to) {
-  const value_id v = p.op(o).result;
-  const op_def& d = *p.op(o).def;
-  for (const auto& each : w.chosen)
-    if (each.sums.any() || each.scale != 1) return;
-  if (const int t = term_of_pieces(w, d.id); t >= 0) w.add(to, v, {t, open_view, {}});
-  for (int t = w.all.terms.first_candidate(d, w.given); t >= 0; t = w.all.terms[t].next)
-    if (w.all.terms[t].at.result_count() == 1 && w.all.terms[t].element == p.type(v).element &&
-        w.all.terms[t].shape.rank == p.type(v).shape.rank)
-      w.add(to, v, {t, view_beside(w, d, t), {}});
-}
-/// Determines the views of open operands that are sharded. If possible, the result is open, too.
-/// Otherwise they get the view of another operand with the same extent, or the first elements.
-constexpr bool settle_first(workspace& w, const program& p, op_id o, claim_list& to) {
-  bool guessed = false;
-  for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
-    claim& mine = w.chosen[i];
-    if (mine.view != open_view) continue;
-    const shape &local = p.type(p.operand(o, i)).shape, &whole = w.all.terms[mine.term].shape;
-    if (whole.rank != local.rank) return false;
-    piece pieces[max_rank];
-    for (int d = 0; d < local.rank; ++d) {
-      const bool cut = local.extents[d] != whole.extents[d];
-      if (cut && !guessed) leave_open(w, p, o, to);
-      guessed = guessed || cut;
-      if (cut && positions_along(w, p, o, d, local.extents[d], pieces[d])) continue;
-      pieces[d] = piece();
-      pieces[d].add(0, local.extents[d], 1);
-    }
-    mine.view = w.number(as_view(pieces, local.rank), mine.term);
-    w.given[i] = mine.seen();
-  }
-  return true;
 }
 
 /// True if the result equals the operand. (A conversion to the same type.)
@@ -174,38 +63,6 @@ constexpr bool changes_nothing(const program& p, const op_node& n) {
           p.type(n.result).element == p.type(p.operand_list[n.operand_begin]).element);
 }
 
-/// Gives an open operand the view of the other operands of an elementwise op. False if the result
-/// is open or unknown.
-constexpr bool settle(workspace& w, const program& p, op_id o, claim_list& to) {
-  if (!w.some_open) return true;
-  const op_def& d = *p.op(o).def;
-  int other = -1;
-  bool pending = false;
-  for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
-    pending = pending || w.chosen[i].sums.any();
-    if (w.chosen[i].view != open_view && w.all.views[w.chosen[i].view].count > 0) other = i;
-  }
-  if (changes_nothing(p, p.op(o)) || moves_all(d)) {
-    w.add(to, p.op(o).result, claim(w.chosen[0]));
-    return false;
-  }
-  if (!d.elementwise) return settle_first(w, p, o, to);
-  if (other < 0 && !pending) by_element(w, site(p, o), to);
-  if (other < 0) return false;
-  for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
-    if (w.chosen[i].view != open_view) continue;
-    const claim& seen = w.chosen[other];
-    if (w.all.terms[w.chosen[i].term].shape != w.all.terms[seen.term].shape)
-      return settle_first(w, p, o, to);
-    claim now{w.chosen[i].term, w.all.views.number(without_beyond(w.all.views[seen.view])),
-              seen.sums, w.chosen[i].scale};
-    w.claims[to.first[p.operand(o, i)]] = now;
-    w.chosen[i] = now;
-    w.given[i] = now.seen();
-  }
-  return true;
-}
-
 constexpr bool sees_beyond(const workspace& w) {
   for (const auto& c : w.chosen) {
     if (w.all.views.is_unfilled(c.view)) continue;
@@ -214,40 +71,6 @@ constexpr bool sees_beyond(const workspace& w) {
       if (v.beyond[d] >= outside::first_value) return true;
   }
   return false;
-}
-
-/// Handles a replicated value that is added to a pending sum over devices: the total contains it
-/// once per device. It becomes a pending value of the total, with the number of devices as a
-/// factor.
-constexpr void adds_shares(workspace& w, const program& p, op_id o, claim_list& to) {
-  const tensor_type& type = p.type(p.op(o).result);
-  pending sums;
-  for (const auto& c : w.chosen)
-    if (c.sums.any()) sums = c.sums;
-  if (!commutes(*p.op(o).def) || combining_op(combiner::add).id != p.op(o).def->id ||
-      !is_floating(type.element) || sums.combine != combiner::add || w.some_open)
-    return;
-  double devices = 1;
-  for (int a = 0; a < 32; ++a) {
-    if (!sums.contains(a)) continue;
-    if (a >= w.mesh.rank) return;
-    devices *= static_cast<double>(w.mesh.size(a));
-  }
-  for (std::size_t i = 0; i < w.chosen.size(); ++i) {
-    claim& c = w.chosen[i];
-    w.given[i] = c.seen();
-    if (c.sums.any()) continue;
-    for (int a = 0; a < w.mesh.rank; ++a)
-      if (sums.contains(a) && w.all.views[c.view].depends_on(a)) return;
-    if (!is_factor(c.scale * devices)) return;
-    c = w.known(c.scale * devices == 1 ? claim{c.term, c.view, sums}
-                                       : w.unscaled({c.term, c.view, sums, c.scale * devices}));
-    w.given[i] = c.seen();
-  }
-  by_element(w, site(p, o), to);
-  if (to.first[p.op(o).result] < 0) by_law(w, site(p, o), to);
-  const int found = to.first[p.op(o).result];  // otherwise there is an error
-  if (found >= 0 && !w.is_source(w.claims[found].term)) to.first[p.op(o).result] = -1;
 }
 
 /// Restores the chosen claims after rules have changed them.
@@ -266,91 +89,12 @@ class kept_choice {
   vec<operand_term> given_;
 };
 
-/// Handles an elementwise op on operands whose views are equal only for it. Their choices are
-/// restored afterwards.
-constexpr void by_element_alike(workspace& w, const site& at, claim_list& to) {
-  if (share_shape(w, at)) by_element(w, at, to);
-  bool met = false;
-  for (int c = to.first[at.result(0)]; c >= 0; c = w.claims[c].next)
-    met = met || w.is_source(w.claims[c].term);
-  if (!met && share_repeats(w, at.result_type(0).shape.rank) && !by_element(w, at, to))
-    by_law(w, at, to);
-}
-
-/// Removes a clamp to a range that contains the number's own range. (In another type, too, if that
-/// holds the range.)
-constexpr bool unclamp(const workspace& w, std::int64_t most, operand_term& start) {
-  operand_term of = start, x;
-  std::int64_t last = 0;
-  if (of.view == operand_term::by_element ||
-      (w.all.terms[of.term].shape != all_positions &&
-       w.all.views.reaches_beyond(of.view, w.all.terms[of.term].shape)))
-    return false;
-  const term& converted = w.all.terms[of.term];
-  if (converted.by_element && w.all.terms.is(of.term, def<op::convert>) &&
-      is_integer(converted.element)) {
-    const operand_term inner = w.all.terms.operand(converted, 0);
-    of = {inner.term, inner.view == operand_term::by_element ? of.view : inner.view};
-  }
-  if (!is_integer(w.all.terms[of.term].element) || !is_clamped(w.all, of, x, last) || last < most ||
-      last > op::greatest_integer(converted.element))
-    return false;
-  start = {x.term, x.view == operand_term::by_element ? of.view : x.view};
-  return true;
-}
-/// Removes clamps of starts, because the op clamps them itself.
-constexpr void unclamp_starts(workspace& w, const program& p, op_id o) {
-  const bool reads = p.op(o).def->id == def<op::dynamic_slice>.id;
-  if (!reads && p.op(o).def->id != def<op::dynamic_update_slice>.id) return;
-  const shape& of = p.type(p.operand(o, 0)).shape;
-  const shape& part = p.type(reads ? p.op(o).result : p.operand(o, 1)).shape;
-  for (int d = 0; d < of.rank; ++d) {
-    claim& start = w.chosen[d + (reads ? 1 : 2)];
-    operand_term x = start.seen();
-    if (start.view == open_view || start.sums.any() || has_starts(w, start.term) ||
-        !unclamp(w, of.extents[d] - part.extents[d], x))
-      continue;
-    start = {x.term, x.view, {}};
-    w.given[d + (reads ? 1 : 2)] = x;
-  }
-}
-
-/// Replaces starts of dimensions that are taken completely by 0, to which they are clamped.
-constexpr void forget_starts(workspace& w, const program& p, op_id o) {
-  const bool reads = p.op(o).def->id == def<op::dynamic_slice>.id;
-  if (!reads && p.op(o).def->id != def<op::dynamic_update_slice>.id) return;
-  const shape& of = p.type(p.operand(o, 0)).shape;
-  const shape& part = p.type(reads ? p.op(o).result : p.operand(o, 1)).shape;
-  for (int d = 0; d < of.rank; ++d) {
-    const int i = d + (reads ? 1 : 2);
-    claim& start = w.chosen[i];
-    if (part.extents[d] != of.extents[d] || start.view == open_view || start.sums.any() ||
-        has_starts(w, start.term))
-      continue;
-    const operand_term zero = w.all.number(0, dtype::i32);
-    start = {zero.term, zero.view, {}};
-    w.given[i] = zero;
-  }
-}
-
-/// Handles an op that is not elementwise and only moves elements or reduces none.
-constexpr bool lift_moving(workspace& w, const program& p, op_id o, claim_list& to) {
-  forget_starts(w, p, o);
-  unclamp_starts(w, p, o);
-  slices_by_device(w, p, o, to);
-  if (p.op(o).operand_count > 0 && moves(w, p, o, to)) return true;
-  return reduces_nothing(w, p, o, to) || reduces_same(w, p, o, to);
-}
 /// Tries the other rules for an elementwise op of a local program.
 constexpr void lift_local_elements(workspace& w, const program& p, op_id o, const site& at,
                                    claim_list& to) {
   const bool selects = at.as->id == def<op::select>.id;
-  counts_by_device(w, at, to);
   for_any_start(w, at, to);
   if (selects || at.as->id == def<op::multiply>.id) picks(w, p, o, to);
-  if (selects) of_one_device(w, p, o, to);
-  if (selects) leaves_out_nothing(w, p, o, to);
-  if (to.first[at.of->result] < 0) adds_shares(w, p, o, to);
 }
 /// Handles an op with one chosen claim for each operand. (Most laws concern a few kinds of ops and
 /// are not called for others: in constant evaluation a call that rejects an op is as expensive as
@@ -360,9 +104,11 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   const bool elements = n.def->elementwise;
   if (changes_nothing(p, n)) return w.add(to, n.result, claim(w.chosen[0]));
   if (n.operand_count == 0 && lift_number(w, p, o, to)) return;
-  if (elements ? goes_around(w, p, o, to) || counts(w, p, o, to) : lift_moving(w, p, o, to)) return;
+  if (elements ? goes_around(w, p, o, to) || counts(w, p, o, to)
+               : n.operand_count > 0 && moves(w, p, o, to))
+    return;
   const site at(p, o);
-  if (!w.defining && (join(w, p, o, to) || join_runs(w, at, to))) return;
+  if (!w.defining && join(w, p, o, to)) return;
   bool done = false;
   if (n.def->id == def<op::select>.id) {
     w.unscale();
@@ -374,53 +120,11 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
     if (by_laws) by_law(w, at, to);
     return;
   }
-  if (!done) {
-    const kept_choice kept(w);
-    by_element_alike(w, at, to);
-  }
   if (by_laws) {
     const kept_choice kept(w);
     by_law(w, at, to);
   }
   lift_local_elements(w, p, o, at, to);
-}
-
-/// Handles a select by a flag that is known everywhere: the result is the selected operand, and the
-/// other one is irrelevant.
-constexpr bool choose_known(workspace& w, const program& p, op_id o, claim_list& to) {
-  for (int c = to.first[p.operand(o, 0)]; c >= 0; c = w.claims[c].next) {
-    const claim& flag = w.claims[c];
-    std::int64_t holds = 0;
-    if (flag.view == open_view || flag.sums.any()) continue;
-    const operand_term scalar = w.all.scalar(flag.seen());
-    if (scalar.view < 0 || !w.all.is_number(scalar, holds)) continue;
-    for (int i = to.first[p.operand(o, holds != 0 ? 1 : 2)]; i >= 0; i = w.claims[i].next)
-      add_spread(w, p, o, w.claims[i], to);
-    return true;
-  }
-  return false;
-}
-
-/// Handles empty updates and empty scatters: the tensor is unchanged.
-constexpr bool writes_nothing(workspace& w, const program& p, op_id o, claim_list& to) {
-  const op_node& n = p.ops.data()[o];
-  const bool scatters = n.def->id == def<op::scatter>.id && n.operand_count == 3;
-  if (!scatters && n.def->id != def<op::dynamic_update_slice>.id) return false;
-  if (!p.type(p.operand(o, scatters ? 2 : 1)).shape.has_no_elements()) return false;
-  for (int c = to.first[p.operand(o, 0)]; c >= 0; c = w.claims[c].next)
-    w.add(to, n.result, claim(w.claims[c]));
-  return true;
-}
-/// Handles a select between equal values: the flags are irrelevant. (Not for two different pending
-/// values, whose terms differ between devices.)
-constexpr bool choose_equal(workspace& w, const program& p, op_id o, claim_list& to) {
-  const bool one = p.operand(o, 1) == p.operand(o, 2);
-  for (int i = to.first[p.operand(o, 1)]; i >= 0; i = w.claims[i].next)
-    for (int k = to.first[p.operand(o, 2)]; k >= 0; k = w.claims[k].next)
-      if (w.claims[i].view != open_view && w.claims[i] == w.claims[k] &&
-          (one || (w.claims[i].sums.axes & ~(1u << bound_axis)) == 0))
-        add_spread(w, p, o, w.claims[i], to);
-  return to.first[p.op(o).result] >= 0;
 }
 
 constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
@@ -434,22 +138,13 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   if (n.def->role == op_role::control) return lift_control(w, p, o, to);
   if (n.def->collective) return lift_collective(w, p, o, to);
   if (n.def->id == def<op::shard_start>.id) return lift_start(w, p, o, to);
-  if (n.def->elementwise && !w.defining && source_element(w, p, o, to)) return;
-  if (n.def->id == def<op::select>.id && (choose_known(w, p, o, to) || choose_equal(w, p, o, to)))
-    return;
-  if (writes_nothing(w, p, o, to)) return;
-  if (n.def->id == def<op::dynamic_slice>.id && to.first[p.operand(o, 0)] < 0)
-    return joined_window(w, p, o, to).lift();
   write_blocks(w, p, o, to);
   w.heads.resize(static_cast<std::size_t>(n.operand_count));
   const value_id* const operands = p.operand_list.data() + n.operand_begin;
   int* const heads = w.heads.data();
   const int* const first = to.first.data();
   for (int i = 0; i < n.operand_count; ++i) heads[i] = first[operands[i]];
-  w.for_each_choice(w.heads, [&] {
-    if (settle(w, p, o, to)) lift_chosen(w, p, o, to);
-  });
-  if (n.def->elementwise && w.defining) keep_source_element(w, p, o, to);
+  w.for_each_choice(w.heads, [&] { lift_chosen(w, p, o, to); });
 }
 
 constexpr bool is_part(const workspace& w, value_id v, const claim_list& of) {
@@ -524,13 +219,6 @@ constexpr vec<char> sum_parts(const program& p) {
   return inner;
 }
 
-/// Clears the lost op if the claim of its user is known.
-constexpr void find_again(workspace& w, const program& p, op_id o, const claim_list& to) {
-  if (w.lost < 0 || w.lost_in != &p || to.first[p.op(o).result] < 0) return;
-  for (const value_id v : p.operands(o))
-    if (p.producer(v) == w.lost) w.lost = -1;
-}
-
 /// Derives the claims of all needed ops.
 constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
   know_nothing(w, p, to);
@@ -552,7 +240,6 @@ constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
     if (!w.step()) return;
     lift(w, p, o, to);
     if (!w.defining && to.first.data()[n.result] < 0) located_op(w, p, o, to).apply();
-    find_again(w, p, o, to);
     if (w.defining || w.lost >= 0 || to.first.data()[n.result] >= 0) continue;
     if (is_being_written(w, p, n.result)) continue;
     if (!sums_up(w, p, o, to))
@@ -567,8 +254,6 @@ constexpr void choose(workspace& w, const program& p, op_id o, int result, const
                       claim_list& to) {
   const site at(p, o, result);
   w.for_each_choice(heads, [&] {
-    for (const auto& each : w.chosen)
-      if (each.view == open_view) return;
     if (!by_element(w, at, to) || sees_beyond(w)) by_law(w, at, to);
   });
 }

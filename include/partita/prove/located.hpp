@@ -185,9 +185,7 @@ class located_op {
   constexpr bool find_start(value_id local, piece& rows) const {
     for (int c = local < 0 ? -1 : to_.first[local]; c >= 0; c = w_.claims[c].next) {
       const claim& each = w_.claims[c];
-      if (each.view == open_view || each.sums.any() || each.scale != 1 ||
-          !w_.all.terms.is_positions(each.term))
-        continue;
+      if (each.sums.any() || each.scale != 1 || !w_.all.terms.is_positions(each.term)) continue;
       const view& v = w_.all.views[each.view];
       bool good = v.dims == 1 && v.start[0] == 0;
       for (int i = 0; i < v.count; ++i)
@@ -212,7 +210,7 @@ class located_op {
       cuts.push_back({&rows[i], dims[i], whole_, !reads_});
     bool done = false;
     w_.for_each_choice(heads, [&] {
-      if (done || w_.some_open) return;
+      if (done) return;
       for (const claim& each : w_.chosen)
         if (each.sums.any()) return;
       w_.unscale();

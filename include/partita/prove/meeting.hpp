@@ -3,11 +3,8 @@
 
 #include <cstdint>
 
-#include <partita/prove/again.hpp>
 #include <partita/prove/elementwise.hpp>
-#include <partita/prove/inside.hpp>
 #include <partita/prove/partial.hpp>
-#include <partita/prove/running.hpp>
 #include <partita/prove/starts.hpp>
 
 namespace partita::prove_detail {
@@ -34,35 +31,16 @@ constexpr bool same_attributes(const site& a, const site& b) {
   return same_elements(a.attrs(), b.attrs());
 }
 
-/// Visits the sets of axes along which this number of devices share a repeated value.
-template <class F>
-constexpr void for_each_share(const workspace& w, std::int64_t devices, const F& f) {
-  for (std::uint32_t axes = 1; devices > 1 && axes >> w.mesh.rank == 0; ++axes) {
-    repeat_shares each{axes};
-    for (int a = 0; a < w.mesh.rank; ++a)
-      if ((axes >> a & 1u) != 0) each.devices *= w.mesh.size(a) > 1 ? w.mesh.size(a) : 0;
-    if (each.devices == devices) f(each);
-  }
-}
-
 /// The result of the source's op t on parts of its factors, if it is a contraction.
-constexpr answer contract(workspace& w, const site& at, int t, const pending& sums,
-                          const repeat_shares& shares) {
-  const question asked{question::contraction,
-                       at.swapped,
-                       w.all.terms[t].factors,
-                       w.row_of(at),
-                       t,
-                       sums,
-                       shares.axes};
+constexpr answer contract(workspace& w, const site& at, int t, const pending& sums) {
+  const question asked{question::contraction, at.swapped, w.all.terms[t].factors,
+                       w.row_of(at),          t,          sums};
   if (const answer* const known = w.answers.find(asked, w.given); known != nullptr) return *known;
   answer a;
   a.sums = sums;
   view result;
   contraction_law law(w.all, w.room, t, w.map(), w.map(), asked.local, at.swapped, w.given);
-  law.shares = shares;
   a.good = law.apply(at.result_type(0).shape.rank, result, a.sums);
-  a.needed = law.shares.needed;
   const int seen = a.good && w.can_be_seen(result, t) ? w.number(result, t) : -1;
   return *w.answers.add(asked, w.given, a, {&seen, 1});
 }
@@ -81,35 +59,14 @@ constexpr const answer* remember(workspace& w, const question& asked, const vec<
 /// Uses the stored answer for an equal op. False if it has no result in the source.
 constexpr bool take(workspace& w, const site& at, const question& asked, const answer& known,
                     double scale, claim_list& to) {
-  if (!known.good && asked.shares == 0) w.explain(known.near, w.answers.reason(known));
+  if (!known.good) w.explain(known.near, w.answers.reason(known));
   for (int r = 0; known.good && r < at.result_count(); ++r)
     w.add_seen(to, at.result(r), asked.term + r, w.answers.view(known, r), known.sums, scale);
   return known.good;
 }
 
-/// True if the source's op t sees all of each dimension along which shards are shifted.
-constexpr bool sees_moved_whole(const workspace& w, int t, span<const int> moved) {
-  for (std::size_t i = 0; i < moved.size(); ++i) {
-    if (moved[i] < 0) continue;
-    const moved_piece& is = w.all.moved[moved[i]];
-    const view& whole = w.all.views[w.all.terms.operand(w.all.terms[t], static_cast<int>(i)).view];
-    for (const auto& m : is.moves) {
-      bool plain = false;
-      for (int d = 0; d < whole.rank; ++d) {
-        int first = 0;
-        if (!is_all_of_one(whole, d, w.all.terms[is.of].shape)) continue;
-        whole.find(d, first);
-        plain = plain || (whole.digits[first].dim == m.dim && whole.digits[first].stride == 1);
-      }
-      if (!plain || whole.start[m.dim] != 0) return false;
-    }
-  }
-  return true;
-}
-
-/// Finds the result of an op among the terms of the source. `moved`: see op_law.
-constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
-                    span<const int> moved = {}) {
+/// Finds the result of an op among the terms of the source.
+constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) {
   const tensor_type& type = at.result_type(0);
   bool met = false;
   int t = w.all.terms.first_candidate(at.def(), w.given);
@@ -117,7 +74,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
     w.explain(0, concat("the source has no such op with these operands"));
   for (; t >= 0 && w.step(); t = w.all.terms[t].next) {
     if (w.all.terms[t].element != type.element ||
-        w.all.terms[t].at.result_count() != at.result_count() || !sees_moved_whole(w, t, moved))
+        w.all.terms[t].at.result_count() != at.result_count())
       continue;
     if (!same_numerics(w.all.terms[t].at, at)) {
       text why = "it is computed with ";
@@ -133,17 +90,10 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
       w.explain(1, concat(an_operand_is_pending));
       continue;
     }
-    if (moved.size() == 0 && same_attributes(w.all.terms[t].at, at) && has_loops(at)) {
-      bool contracted = false;
-      const auto ask = [&](const repeat_shares& shares) {
-        const answer made = contract(w, at, t, sums, shares);
-        const int seen = made.good ? w.answers.view(made, 0) : -1;
-        if (seen >= 0) w.add_seen(to, at.result(0), t, seen, made.sums, scale);
-        contracted = contracted || made.good;
-        return made.needed;
-      };
-      if (const std::int64_t needed = ask({}); !contracted) for_each_share(w, needed, ask);
-      if (contracted) {
+    if (same_attributes(w.all.terms[t].at, at) && has_loops(at)) {
+      if (const answer made = contract(w, at, t, sums); made.good) {
+        if (const int seen = w.answers.view(made, 0); seen >= 0)
+          w.add_seen(to, at.result(0), t, seen, made.sums, scale);
         met = true;
         continue;
       }
@@ -159,52 +109,23 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
     if (at.swapped && at.def().id == def<op::dot_general>.id) continue;  // other attributes
     question asked{question::any_op, at.swapped, w.all.terms[t].factors, w.row_of(at), t, sums};
     asked.input = input;
-    const auto apply = [&](const repeat_shares& shares) {
-      asked.shares = shares.axes;
-      if (const answer* const known = moved.size() > 0 ? nullptr : w.answers.find(asked, w.given);
-          known != nullptr) {
-        met = take(w, at, asked, *known, scale, to) || met;
-        return known->needed;
-      }
-      op_law law(w.all, w.room, t, w.map(), at, w.given);
-      law.shares = shares;
-      law.moved = moved;
-      law.input = input;
-      pending joined = sums;
-      vec<view> results;
-      const bool good = law.apply(results, joined);
-      if (!good && shares.axes == 0) w.explain(law.near, law.reason);
-      const bool plain = moved.size() == 0 && law.results_moved.empty();
-      if (plain && good) remember(w, asked, results, {true, 0, joined});
-      if (plain && !good)
-        w.answers.add_failure(asked, w.given, law.reason, law.near, law.shares.needed);
-      for (int r = 0; good && r < at.result_count(); ++r)
-        add_moved(w, to, at.result(r), t + r, results[r], law.results_moved, joined, scale);
-      met = met || good;
-      return good ? std::int64_t{1} : law.shares.needed;
-    };
-    for_each_share(w, apply({}), apply);
-    if (!met && moved.size() == 0) met = convolve_partly(w, at, t, scale, to);
+    if (const answer* const known = w.answers.find(asked, w.given); known != nullptr) {
+      met = take(w, at, asked, *known, scale, to) || met;
+      continue;
+    }
+    op_law law(w.all, w.room, t, w.map(), at, w.given);
+    law.input = input;
+    vec<view> results;
+    if (!law.apply(results, sums)) {
+      w.explain(law.near, law.reason);
+      w.answers.add_failure(asked, w.given, law.reason, law.near);
+      continue;
+    }
+    remember(w, asked, results, {true, 0, sums});
+    for (int r = 0; r < at.result_count(); ++r)
+      w.add(to, at.result(r), t + r, results[r], sums, scale);
+    met = true;
   }
-  return met;
-}
-
-/// The same for shards that start anywhere.
-constexpr bool meet_moved(workspace& w, const site& at, double scale, claim_list& to) {
-  vec<int> moved(w.given.size(), -1);
-  bool any = false;
-  const vec<operand_term> given = w.given;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const moved_piece* const is = moved_of(w, given[i].term);
-    if (is == nullptr) continue;
-    view v;
-    if (!next_to_each_other(w, *is, w.all.views[given[i].view], v)) return false;
-    moved[i] = w.all.terms[given[i].term].moved;
-    any = true;
-    w.given[i] = {is->of, w.number(v, is->of)};
-  }
-  const bool met = any && meet(w, at, scale, to, moved);
-  w.given = given;
   return met;
 }
 
@@ -268,9 +189,8 @@ constexpr void by_law(workspace& w, const site& at, claim_list& to) {
     if (counts_from(w)) meet(w, at, scale, to);
     return;
   }
-  if (meet(w, at, scale, to) || meet_moved(w, at, scale, to) || reduce_partly(w, at, scale, to) ||
-      (scale == 1 && rows_law(w, at, to).apply()) || reduce_again(w, at, to) ||
-      reduce_pieces(w, at, to) || run_totals(w, at, to) || run_pieces(w, at, to))
+  if (meet(w, at, scale, to) || reduce_partly(w, at, scale, to) ||
+      (scale == 1 && rows_law(w, at, to).apply()))
     return;
   if (!commutes(at.def()) && at.def().id != def<op::compare>.id &&
       at.def().id != def<op::dot_general>.id)

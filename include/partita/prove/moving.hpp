@@ -163,7 +163,7 @@ constexpr void move_reshaped(workspace& w, const claim& known, const shape& loca
 constexpr bool see_as(workspace& w, claim& mine, const claim& other, const shape& local) {
   if (mine.term == other.term) return true;
   const operand_term alias = w.all.terms[other.term].alias;
-  if (alias.term != mine.term || mine.view == open_view) return false;
+  if (alias.term != mine.term) return false;
   const int i = w.all.reshaping_of(alias.term, alias.view, w.all.terms[other.term].shape);
   view v;
   if (!see_reshaped(w, mine, i, local, v)) return false;
@@ -345,232 +345,6 @@ constexpr bool moved(workspace& w, const program& p, op_id o, view& v, const sha
   }
 }
 
-/// Follows the source if it transposes or repeats a reshaped tensor, so that the result has a
-/// reshaped tensor, too.
-constexpr void follow_shape(workspace& w, const program& p, op_id o, const claim& known,
-                            claim_list& to) {
-  const bool turns = p.op(o).def->id == def<op::transpose>.id;
-  const operand_term alias = w.all.terms[known.term].alias;
-  if (alias.term < 0 || (!turns && p.op(o).def->id != def<op::broadcast_in_dim>.id)) return;
-  if (w.all.views[known.view].rank != w.all.terms[known.term].shape.rank) return;
-  const shape from = w.all.terms[known.term].shape, &local = p.type(p.op(o).result).shape;
-  const view seen = w.all.views[known.view];
-  view whole = w.all.views[alias.view], v(local.rank, local.rank);
-  int place[max_rank] = {};
-  for (int d = 0; d < from.rank; ++d) {
-    const auto each = p.attrs(o)[d];
-    place[turns ? each : d] = turns ? d : static_cast<int>(each);
-  }
-  shape result = local;
-  for (int d = 0; d < from.rank; ++d) {
-    result.extents[place[d]] = from.extents[d];
-    v.start[place[d]] = seen.start[d];
-    v.beyond[place[d]] = seen.beyond[d];
-  }
-  for (int d = 0; d < local.rank; ++d) {
-    bool old = false;
-    for (int k = 0; k < from.rank; ++k) old = old || place[k] == d;
-    if (!old) v.add(d, d, local.extents[d], 1);
-    for (int i = 0; i < seen.count; ++i)
-      if (const digit& each = seen.digits[i]; each.owner >= 0 && place[each.owner] == d)
-        v.add(d, each.dim < 0 ? no_dim : place[each.dim], each.extent, each.stride);
-  }
-  for (int i = 0; i < seen.count; ++i)
-    if (const digit& each = seen.digits[i]; each.owner < 0)
-      v.add(each.owner, place[each.dim], each.extent, each.stride);
-  if (turns ? !transpose(whole, p.attrs(o)) : !broadcast(whole, result, p.attrs(o))) return;
-  if (const int i = w.all.known_reshaping(alias.term, w.number(whole, alias.term), result); i >= 0)
-    w.add(to, p.op(o).result, w.all.reshaped(alias.term, i), v, known.sums, known.scale);
-}
-
-/// Inserts dimensions of one element, which are to be padded, into a claim on a reshaped tensor.
-/// False without such dimensions.
-constexpr bool insert_dimensions(workspace& w, claim& known, const shape& from,
-                                 const shape& result) {
-  if (w.all.terms[known.term].alias.term >= 0) return false;
-  const shape tensor = w.all.terms[known.term].shape;
-  const view seen = w.all.views[known.view];
-  shape to;
-  int place[max_rank] = {}, next = 0;
-  view v(seen.rank, 0);
-  for (int d = 0; d < from.rank || next < tensor.rank;) {
-    if (to.rank == max_rank) return false;
-    const bool added = d < from.rank && from.extents[d] == 1 && result.extents[d] > 1 &&
-                       !seen.has(d) && (d <= next || next == tensor.rank);
-    if (!added && next == tensor.rank) return false;  // more dimensions than its term
-    v.start[to.rank] = added ? 0 : seen.start[next];
-    v.beyond[to.rank] = added ? outside::unknown : seen.beyond[next];
-    if (!added) place[next] = to.rank;
-    to.extents[to.rank++] = added ? 1 : tensor.extents[next++];
-    ++d;
-  }
-  if (to.rank == tensor.rank) return false;
-  v.dims = to.rank;
-  view whole(to.rank, tensor.rank);
-  for (int d = 0; d < tensor.rank; ++d) whole.add(place[d], d, tensor.extents[d], 1);
-  for (int i = 0; i < seen.count; ++i) {
-    const digit& each = seen.digits[i];
-    v.add(each.owner, each.dim < 0 ? no_dim : place[each.dim], each.extent, each.stride);
-  }
-  known.term =
-      w.all.reshaped(known.term, w.all.reshaping_of(known.term, w.number(whole, known.term), to));
-  known.view = w.number(v, known.term);
-  return v.good();
-}
-
-/// Handles the concatenation of a value between equal scalars: it is padding.
-constexpr bool pads_by_joining(workspace& w, const program& p, op_id o, claim_list& to) {
-  if (p.op(o).def->id != def<op::concatenate>.id || w.chosen.size() < 2) return false;
-  const int d = static_cast<int>(p.attrs(o)[0]);
-  operand_term fill;
-  std::int64_t low = 0, high = 0;
-  int inner = -1;
-  for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
-    const claim& each = w.chosen[i];
-    const operand_term scalar = w.all.scalar(each.seen());
-    std::int64_t bits = 0;
-    const bool number =
-        scalar.view >= 0 && !each.sums.any() && each.scale == 1 && w.all.is_number(scalar, bits);
-    if (!number && inner >= 0) return false;
-    if (!number) {
-      inner = i;
-      continue;
-    }
-    if (fill.term >= 0 && fill != scalar) return false;
-    fill = scalar;
-    (inner < 0 ? low : high) += p.type(p.operand(o, i)).shape.extents[d];
-  }
-  if (inner < 0) return false;
-  claim known = w.chosen[inner];
-  const int beyond = w.all.beyond(fill);
-  if (known.sums.any()) return false;
-  if (!w.all.is_identity(beyond, combiner::add, w.all.terms[known.term].element))
-    known = w.unscaled(known);
-  view v = w.all.views[known.view];
-  const std::int64_t size = p.type(p.operand(o, inner)).shape.extents[d];
-  if (!pad(v, d, size, low, high, beyond, w.all.terms[known.term].shape, w.defining) ||
-      !w.can_be_seen(v, known.term))
-    return false;
-  w.add(to, p.op(o).result, known.term, v, {}, known.scale);
-  if (w.defining) w.reshape(known.term, w.number(v, known.term), p.type(p.op(o).result).shape);
-  return w.defining;
-}
-
-/// Concatenated operands whose outer ones may be a scalar that pads the others, in their own shape
-/// or a reshaped one.
-class joining_padded {
- public:
-  constexpr joining_padded(workspace& w, const program& p, op_id o, claim_list& to)
-      : w_(w),
-        p_(p),
-        o_(o),
-        to_(to),
-        d_(static_cast<int>(p.attrs(o)[0])),
-        given_(w.chosen),
-        count_(static_cast<int>(given_.size())) {}
-
-  /// (Numbers at the ends may themselves be shards of a constant tensor.)
-  constexpr void apply() {
-    int low = 0, high = 0;
-    while (low < count_ && is_number(low)) ++low;
-    while (high < count_ - low && is_number(count_ - 1 - high)) ++high;
-    if (low == count_) return;
-    join(0, count_);
-    if (low > 0) join(low, count_);
-    if (high > 0) join(0, count_ - high);
-    if (low > 0 && high > 0) join(low, count_ - high);
-  }
-
- private:
-  workspace& w_;
-  const program& p_;
-  op_id o_;
-  claim_list& to_;
-  int d_;
-  const vec<claim> given_;
-  int count_;
-  int first_ = 0, last_ = 0;  ///< joined operands: from the first, up to before the last
-  operand_term fill_;         ///< the other operands
-
-  constexpr const shape& shape_of(int i) const { return p_.type(p_.operand(o_, i)).shape; }
-  constexpr std::int64_t extents(int from, int to) const {
-    std::int64_t n = 0;
-    for (int i = from; i < to; ++i) n += shape_of(i).extents[d_];
-    return n;
-  }
-  constexpr operand_term scalar(int i) const {
-    const claim& c = given_[static_cast<std::size_t>(i)];
-    const bool known = c.view != open_view && !c.sums.any() && c.scale == 1;
-    return known ? w_.all.scalar(c.seen()) : operand_term{};
-  }
-  constexpr bool is_number(int i) const {
-    std::int64_t bits = 0;
-    return scalar(i).view >= 0 && w_.all.is_number(scalar(i), bits);
-  }
-  constexpr bool is_filled() {
-    fill_ = {};
-    for (int i = 0; i < count_; ++i) {
-      if (i >= first_ && i < last_) continue;
-      if (fill_.term >= 0 && fill_ != scalar(i)) return false;
-      fill_ = scalar(i);
-    }
-    return true;
-  }
-  constexpr void join(int first, int last) {
-    first_ = first;
-    last_ = last;
-    if (!is_filled()) return;
-    vec<claim> list;
-    for (int i = first; i < last; ++i) list.push_back(given_[static_cast<std::size_t>(i)]);
-    for (const auto& c : list)
-      if (c.view == open_view) return;
-    for (std::size_t i = 1; i < list.size(); ++i)
-      if (see_as(w_, list[0], list[i], shape_of(first))) break;
-    add(list);
-    for (int t = list[0].term; t >= 0; t = w_.all.terms[t].alias.term)
-      for (int i = w_.all.terms[t].reshaped; i >= 0; i = w_.all.reshapings[i].next)
-        join_reshaped(list, t, i);
-  }
-  constexpr void join_reshaped(const vec<claim>& list, int t, int reshaping) {
-    vec<view> seen;
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      view v;
-      if (list[i].term != list[0].term ||
-          !see_reshaped(w_, list[i], reshaping, shape_of(first_ + static_cast<int>(i)), v))
-        return;
-      seen.push_back(v);
-    }
-    const int made = w_.all.reshaped(t, reshaping);
-    vec<claim> shaped = list;
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      shaped[i].term = made;
-      shaped[i].view = w_.number(seen[i], made);
-    }
-    add(shaped);
-  }
-  constexpr void add(const vec<claim>& list) {
-    claim c = list[0];
-    view v = w_.all.views[c.view];
-    if (!join_pieces(w_, p_, o_, list, first_, v) || !v.good()) return;
-    const bool padded = first_ > 0 || last_ < count_;
-    if (padded && !pads(c, v)) return;
-    w_.add(to_, p_.op(o_).result, c.term, v, c.sums, c.scale);
-  }
-  constexpr bool pads(claim& c, view& v) {
-    const int beyond = w_.all.beyond(fill_);
-    const dtype element = w_.all.terms[c.term].element;
-    if (!stays_reduced(w_, c.sums, beyond, element)) return false;
-    if (c.scale != 1 && !w_.all.is_identity(beyond, combiner::add, element)) {
-      c.view = w_.number(v, c.term);
-      c = w_.unscaled(c);
-      v = w_.all.views[c.view];
-    }
-    return pad(v, d_, extents(first_, last_), extents(0, first_), extents(last_, count_), beyond,
-               w_.all.terms[c.term].shape, false) &&
-           v.good();
-  }
-};
-
 /// The view by which an op shows all elements of a term that is not a reshaped one, or -1.
 constexpr int show_all(workspace& w, const program& p, op_id o, const claim& known) {
   const question asked{question::moving, false, -1, w.row_of(site(p, o)), -1, {}};
@@ -597,7 +371,7 @@ constexpr bool moves_whole(workspace& w, const program& p, op_id o, claim_list& 
 /// True if an op slices elements that repeat next to each other. The shape in which the source has
 /// all of them distinguishes them.
 constexpr bool cuts_repeated(const workspace& w, const program& p, op_id o) {
-  if (p.op(o).def->id != def<op::slice>.id || w.chosen[0].view == open_view) return false;
+  if (p.op(o).def->id != def<op::slice>.id) return false;
   const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(p.op(o).result).shape;
   const view& v = w.all.views[w.chosen[0].view];
   for (int i = 0; i < v.count; ++i)
@@ -613,7 +387,6 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   if (!moves_all(d) && !is_reshaping(d.id)) return false;
   const bool repeated = !w.defining && cuts_repeated(w, p, o);
   if (!repeated && moves_whole(w, p, o, to)) return true;
-  if (pads_by_joining(w, p, o, to)) return true;
   const value_id result = p.op(o).result;
   if (d.id == def<op::pad>.id && !w.is_identity(w.chosen[1], combiner::add)) w.unscale();
   if (d.id == def<op::concatenate>.id)  // in the shape of one of them
@@ -630,22 +403,13 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
     good = moved(w, p, o, v, from) && v.good();
   }
   if (good) w.add(to, result, known.term, v, known.sums, known.scale);
-  if (!w.defining && !good && d.id == def<op::concatenate>.id) joining_padded(w, p, o, to).apply();
   if (!w.defining &&
       (repeated || d.id == def<op::pad>.id || (!good && d.id != def<op::concatenate>.id)))
     move_reshaped(w, known, p.type(p.operand(o, 0)).shape, to, result,
                   [&](view& each, pending&, const meanings::reshaping& whole) {
                     return moved(w, p, o, each, whole.to) && each.good();
                   });
-  if (claim wider = known;
-      !w.defining && !good && d.id == def<op::pad>.id &&
-      insert_dimensions(w, wider, p.type(p.operand(o, 0)).shape, p.type(result).shape)) {
-    v = w.all.views[wider.view];
-    if (moved(w, p, o, v, w.all.terms[wider.term].shape) && v.good())
-      w.add(to, result, wider.term, v, wider.sums, wider.scale);
-  }
   if (!good) return false;
-  if (!w.defining) follow_shape(w, p, o, known, to);
   if (w.defining) w.reshape(known.term, w.number(v, known.term), p.type(result).shape);
   // The source may have this op, too.
   return w.defining || (d.id != def<op::pad>.id && d.id != def<op::dynamic_slice>.id &&

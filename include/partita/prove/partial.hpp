@@ -34,11 +34,6 @@ constexpr bool is_product(const site& at) {
   for (int d = 0; d < r.spatial; ++d) trivial = trivial && r.window.at[d].trivial();
   return trivial;
 }
-/// True if a term is the result of a convolution with windows before the sum over features.
-constexpr bool is_unsummed(const workspace& w, int t) {
-  const int of = w.all.terms[t].product_of;
-  return of >= 0 && w.all.terms[of].unsummed == t;
-}
 /// True if the loops of a local op describe it completely.
 constexpr bool has_loops(const site& at) {
   const op_def& d = at.def();
@@ -58,41 +53,6 @@ constexpr bool reduces_beyond(const workspace& w, const claim& c) {
   }
   return false;
 }
-/// The view of the source's sum if a partial sum covers everything that the source reduces.
-constexpr bool sum_all(const workspace& w, const claim& c, view& result, pending& sums) {
-  const term& unsummed = w.all.terms[c.term];
-  const term& sum = w.all.terms[unsummed.product_of];
-  const view& v = w.all.views[c.view];
-  result = view(v.rank, sum.shape.rank);
-  for (int d = 0; d < result.dims; ++d) {
-    result.start[d] = v.start[d];
-    result.beyond[d] = v.beyond[d];
-  }
-  for (int i = 0; i < v.count; ++i)
-    if (v.digits[i].dim < result.dims) result.add(v.digits[i].owner, v.digits[i]);
-  for (int d = result.dims; d < v.dims; ++d) {
-    piece mine;
-    mine.start = v.start[d];
-    mine.beyond = v.beyond[d];
-    for (int i = 0; i < v.count; ++i) {
-      const digit& each = v.digits[i];
-      if (each.dim == d && each.owner >= 0) return false;
-      if (each.dim == d) mine.add(each.owner, each.extent, each.stride);
-    }
-    const bool zero = w.all.is_identity(outside::filling(mine.beyond), combiner::add, sum.element);
-    std::uint32_t axes = 0;
-    if (!mine.good() || !is_all(mine, unsummed.shape.extents[d], zero, axes) ||
-        !sums.add(axes, combiner::add))
-      return false;
-  }
-  sums.remove(bound_axis);
-  for (int i = 0; i < result.count; ++i) {
-    const digit& each = result.digits[i];
-    if (each.owner == on_axis(bound_axis)) sums.add(1u << bound_axis, combiner::add);
-    if (each.owner < 0 && axis_of(each) != bound_axis && sums.contains(axis_of(each))) return false;
-  }
-  return result.good();
-}
 /// If a partial sum covers everything the source reduces, records the full sum; otherwise keeps it
 /// partial.
 constexpr void close(workspace& w, const tensor_type& type, value_id v, const claim& c,
@@ -104,10 +64,7 @@ constexpr void close(workspace& w, const tensor_type& type, value_id v, const cl
   };
   if (is_partial(c)) {
     const operand_term seen = c.seen();
-    view whole;
-    if (pending sums = c.sums; is_unsummed(w, c.term) && sum_all(w, c, whole, sums))
-      leave(w.all.terms[c.term].product_of, whole, sums);
-    const int product_of = is_unsummed(w, c.term) ? -1 : w.all.terms[c.term].product_of;
+    const int product_of = w.all.terms[c.term].product_of;
     int t = product_of >= 0 ? product_of : w.all.terms.first_candidate(def<op::reduce>, {&seen, 1});
     for (; t >= 0 && w.step(); t = product_of >= 0 ? -1 : w.all.terms[t].next) {
       view result;
@@ -183,24 +140,6 @@ constexpr bool find_products(workspace& w, const site& at, int t, claim& c) {
   c.view = w.number(product, c.term);
   return product.good();
 }
-/// The result of a convolution with windows for some of the features that the source's op t sums
-/// over.
-constexpr bool find_unsummed(workspace& w, const site& at, int t, claim& c) {
-  c = {};
-  if (at.op < 0 || at.def().id != def<op::convolution>.id || at.swapped ||
-      !joint_sums(w, *at.p, at.op, c.sums) || !c.sums.add(1u << bound_axis, combiner::add))
-    return false;
-  op_law law(w.all, w.room, t, w.map(), at, w.given);
-  view unsummed;
-  if (!law.apply_unsummed(unsummed, c.sums)) return false;
-  shape loops;
-  for (int f = 0; f < w.map().ops[w.all.terms[t].factors].count; ++f)
-    if (law.is_summed(f)) loops.push_back(w.map().at(w.all.terms[t].factors, f).size);
-  if (loops.rank == 0 || loops.rank + w.all.terms[t].shape.rank > max_rank) return false;
-  c.term = w.all.unsummed(t, loops);
-  c.view = w.number(unsummed, c.term);
-  return true;
-}
 /// Handles a reduction that has no counterpart in the source.
 constexpr bool reduce_partly(workspace& w, const site& at, double scale, claim_list& to) {
   claim c;
@@ -215,13 +154,6 @@ constexpr bool contract_partly(workspace& w, const site& at, int t, double scale
   close(w, at.result_type(0), at.result(0), c, to);
   return true;
 }
-constexpr bool convolve_partly(workspace& w, const site& at, int t, double scale, claim_list& to) {
-  claim c;
-  if (!find_unsummed(w, at, t, c)) return false;
-  c.scale = scale;
-  close(w, at.result_type(0), at.result(0), c, to);
-  return true;
-}
 /// Treats a value that the source reduces as a partial sum before the devices reduce it.
 constexpr bool open(workspace& w, const program& p, value_id v, const claim& like, claim_list& to,
                     claim& c) {
@@ -231,7 +163,7 @@ constexpr bool open(workspace& w, const program& p, value_id v, const claim& lik
   w.chosen.clear();
   w.given.clear();
   for (value_id each : p.operands(at.op)) {
-    if (to.first[each] < 0 || w.claims[to.first[each]].view == open_view) continue;
+    if (to.first[each] < 0) continue;
     w.chosen.push_back(w.claims[to.first[each]]);
     w.given.push_back(w.chosen.back().seen());
   }
@@ -239,10 +171,8 @@ constexpr bool open(workspace& w, const program& p, value_id v, const claim& lik
   if (good) {
     const double scale = joint_scale(w, at);
     const int product_of = w.all.terms[like.term].product_of;
-    good = product_of < 0              ? find_part(w, at, c)
-           : is_unsummed(w, like.term) ? find_unsummed(w, at, product_of, c)
-                                       : find_products(w, at, product_of, c);
-    good = good && take_factor(c.scale, scale);
+    good = (product_of < 0 ? find_part(w, at, c) : find_products(w, at, product_of, c)) &&
+           take_factor(c.scale, scale);
   }
   w.chosen = chosen;
   w.given = given;

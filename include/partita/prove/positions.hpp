@@ -26,37 +26,6 @@ constexpr void add_number(workspace& w, claim_list& to, value_id v, const tensor
     w.all.reshaping_of(scalar.term, w.number(seen, scalar.term), t.shape);
 }
 
-/// If the source has only one such position, in some shape, records positions as that one with
-/// other padding.
-constexpr void begin_with_one(workspace& w, claim_list& to, value_id result, const shape& local,
-                              int term, const view& v) {
-  if (w.defining || v.count == 0) return;
-  if (w.all.known_reshaping(term, w.number(v, term), local) >= 0) return;
-  int along = -1;
-  for (int i = 0; i < v.count; ++i) {
-    if (v.digits[i].owner >= 0 && along >= 0 && along != v.digits[i].owner) return;
-    if (v.digits[i].owner >= 0) along = v.digits[i].owner;
-  }
-  for (int i = w.all.terms[term].reshaped; i >= 0; i = w.all.reshapings[i].next) {
-    const shape whole = w.all.reshapings[i].to;
-    const view& one = w.all.views[w.all.reshapings[i].view];
-    if (whole.rank != local.rank || one.count > 0 || one.start[0] != v.start[0]) continue;
-    for (int d = 0; d < local.rank; ++d) {
-      if (whole.extents[d] != 1 || (along < 0 ? local.extents[d] != 1 : d != along)) continue;
-      view seen(local.rank, local.rank);
-      for (int k = 0; k < local.rank; ++k) {
-        if (k != d) seen.add(k, k, local.extents[k], 1);
-        for (int n = 0; n < v.count && k == d; ++n)
-          if (v.digits[n].owner >= 0) seen.add(d, d, v.digits[n].extent, v.digits[n].stride);
-      }
-      for (int n = 0; n < v.count; ++n)
-        if (v.digits[n].owner < 0)
-          seen.add(v.digits[n].owner, d, v.digits[n].extent, v.digits[n].stride);
-      w.add(to, result, w.all.reshaped(term, i), seen, {});
-    }
-  }
-}
-
 /// Handles constants and iotas. False for other ops without operands.
 constexpr bool lift_number(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
@@ -73,7 +42,6 @@ constexpr bool lift_number(workspace& w, const program& p, op_id o, claim_list& 
     const int positions = w.all.terms.positions(t.element);
     if (w.defining) w.all.reshaping_of(positions, w.number(v, positions), t.shape);
     w.add(to, n.result, positions, v, {});
-    begin_with_one(w, to, n.result, t.shape, positions, v);
     return true;
   }
   return false;
@@ -92,88 +60,11 @@ constexpr void lift_start(workspace& w, const program& p, op_id o, claim_list& t
   if (step >= 0) w.add(to, n.result, w.all.terms.positions(p.type(n.result).element), v, {});
 }
 
-/// Handles an empty reduction: the result is the identity.
-constexpr bool reduces_nothing(workspace& w, const program& p, op_id o, claim_list& to) {
-  const op_node& n = p.op(o);
-  const std::uint64_t id = n.def->id;
-  const bool sums = id == def<op::dot_general>.id || id == def<op::convolution>.id;
-  const bool scatters = id == def<op::scatter>.id && n.operand_count == 2;
-  if (!sums && !scatters && id != def<op::reduce>.id && id != def<op::reduce_window>.id)
-    return false;
-  bool nothing = false;
-  for (int i = scatters ? 1 : 0; i < n.operand_count; ++i)
-    nothing = nothing || p.type(p.operand(o, i)).shape.has_no_elements();
-  if (!nothing || n.result_count != 1) return false;
-  const tensor_type& t = p.type(n.result);
-  const combiner combine = sums ? combiner::add : static_cast<combiner>(p.attrs(o)[0]);
-  add_number(w, to, n.result, t, identity_bits(combine, t.element));
-  return true;
-}
-
 constexpr bool reduces_dimension(span<const std::int64_t> attrs, int d) {
   for (std::size_t i = 1; i < attrs.size(); ++i)
     if (attrs[i] == d) return true;
   return false;
 }
-/// Replaces the positions of a value's dimension by one position, if they are along a dimension in
-/// which only a reshaped tensor repeats, and in bounds on all devices.
-constexpr bool take_one_of_shape(const workspace& w, int t, int d, combiner combine, view& v) {
-  const term& of = w.all.terms[t];
-  int begin = 0;
-  const int end = v.find(d, begin), dim = begin < end ? v.digits[begin].dim : no_dim;
-  if (of.alias.term < 0 || dim < 0 || !w.all.views[of.alias.view].repeats(dim)) return false;
-  std::int64_t least = v.start[dim], greatest = least;
-  for (int i = 0; i < v.count; ++i) {
-    const digit& each = v.digits[i];
-    if (each.owner >= 0 && (each.owner == d) != (each.dim == dim)) return false;
-    if (each.owner < 0 && each.dim == dim)
-      (each.stride < 0 ? least : greatest) += (each.extent - 1) * each.stride;
-    if (each.owner == d && each.stride < 0) return false;
-  }
-  if (least < 0 || greatest >= of.shape.extents[dim] ||
-      (v.reaches_beyond(dim, of.shape.extents[dim]) &&
-       !w.all.is_identity(v.beyond[dim], combine, of.element)))
-    return false;
-  view r(v.rank, v.dims);
-  for (int k = 0; k < v.dims; ++k) {
-    r.start[k] = k == dim ? 0 : v.start[k];
-    r.beyond[k] = k == dim ? outside::unknown : v.beyond[k];
-  }
-  for (int i = 0; i < v.count; ++i)
-    if (v.digits[i].dim != dim) r.add(v.digits[i].owner, v.digits[i]);
-  v = r;
-  return true;
-}
-/// Handles reductions of a repeated element: the maximum is that element; a sum of 0 is 0, and a
-/// product of 1 is 1. (In the source only for numbers, because a local program may pad other
-/// repeated values.)
-constexpr bool reduces_same(workspace& w, const program& p, op_id o, claim_list& to) {
-  const op_node& n = p.op(o);
-  if (n.def->id != def<op::reduce>.id || n.operand_count != 1) return false;
-  const auto attrs = p.attrs(o);
-  const auto combine = static_cast<combiner>(attrs[0]);
-  const claim c = w.unscaled(w.chosen[0]);
-  const operand_term scalar = w.all.scalar(c.seen());
-  std::int64_t bits = 0;
-  const bool number = scalar.view >= 0 && w.all.is_number(scalar, bits);
-  const bool same = is_idempotent(combine) || w.is_identity(c, combine);
-  if (!same || (c.sums.any() && c.sums.combine != combine)) return false;
-  view v = w.all.views[c.view];
-  const shape& s = p.type(p.operand(o, 0)).shape;
-  int kept[max_rank] = {}, rank = 0;
-  bool again = number;
-  for (int d = 0; d < v.rank; ++d) {
-    const bool reduced = reduces_dimension(attrs, d);
-    kept[d] = reduced ? -1 : rank++;
-    if (reduced && !v.repeats(d) && !take_one_of_shape(w, c.term, d, combine, v)) return false;
-    again = again || (reduced && s.extents[d] > 1 && !w.defining);
-    if (reduced) v.drop(d);
-  }
-  if (!again) return false;
-  w.add(to, n.result, c.term, with_owners(v, rank, [&](int d) { return kept[d]; }), c.sums);
-  return number;
-}
-
 constexpr bool owner_before(const digit& a, const digit& b) {
   if ((a.owner < 0) != (b.owner < 0)) return b.owner < 0;
   return a.owner < 0 ? a.owner > b.owner : a.owner < b.owner;
@@ -231,7 +122,7 @@ constexpr bool multiplied(const workspace& w, dtype t, int rank, view& v) {
 /// Handles positions from 0 on, modulo a number. (The bound is still a position.)
 constexpr bool goes_around(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
-  if (n.def->id != def<op::remainder>.id || w.defining || w.some_open) return false;
+  if (n.def->id != def<op::remainder>.id || w.defining) return false;
   for (const auto& c : w.chosen)
     if (!w.all.terms.is_positions(c.term) || c.sums.any() || c.scale != 1) return false;
   view v = w.all.views[w.chosen[0].view];
@@ -284,7 +175,6 @@ constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
   if (w.defining && p.type(n.result).shape.rank > 0)
     w.all.reshaping_of(positions, w.number(v, positions), p.type(n.result).shape);
   w.add(to, n.result, positions, v, {});
-  begin_with_one(w, to, n.result, p.type(n.result).shape, positions, v);
   return true;
 }
 

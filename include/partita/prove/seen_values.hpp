@@ -88,8 +88,7 @@ class seen_values {
   vec<whole> wholes_;  ///< by term
 
   constexpr bool is_plain(const claim& c) const {
-    return c.view != open_view && !c.sums.any() && c.scale == 1 &&
-           !w_.all.terms.is_positions(c.term);
+    return !c.sums.any() && c.scale == 1 && !w_.all.terms.is_positions(c.term);
   }
   /// Adds a value that is all of a term, or one position of it along dimensions in which all are
   /// equal.

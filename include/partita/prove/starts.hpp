@@ -20,7 +20,7 @@ namespace partita::prove_detail {
 
 /// True for a position that differs between devices or between iterations.
 constexpr bool is_start(const workspace& w, const claim& c) {
-  if (c.view == open_view || !w.all.terms.is_positions(c.term)) return false;
+  if (!w.all.terms.is_positions(c.term)) return false;
   const view& v = w.all.views[c.view];
   for (int i = 0; i < v.count; ++i)
     if (v.digits[i].owner >= 0) return false;
@@ -95,7 +95,7 @@ class start_space {
     bool has_tensor = false, has_start = false, has_index = false, is_moved = false;
     bool is_alone = false;  // a start that is not in an index yet
     for (const auto& c : w.chosen) {
-      if (c.view == open_view || c.sums.any() || c.scale != 1) return false;
+      if (c.sums.any() || c.scale != 1) return false;
       const bool starts = is_start(w, c), both = has_starts(w, c.term);
       if (!starts && !both && repeats_one(w, c, rank)) {
         std::int64_t number = 0;
@@ -529,8 +529,7 @@ constexpr bool find_along(const workspace& w, const meanings::guard& is, const c
   along = w.all.views[is.along];
   if (kept.view == is.seen) return true;
   int place[max_rank] = {};
-  if (kept.view == open_view || is.elsewhere.term >= 0 ||
-      !find_turned(w.all.views[is.seen], w.all.views[kept.view], place))
+  if (is.elsewhere.term >= 0 || !find_turned(w.all.views[is.seen], w.all.views[kept.view], place))
     return false;
   for (int i = 0; i < along.count; ++i)
     if (along.digits[i].owner >= 0 && place[along.digits[i].owner] < 0) return false;
@@ -552,8 +551,7 @@ constexpr bool find_along(const workspace& w, const meanings::guard& is, const c
 /// True for zeros, or -0, which change nothing in a sum.
 constexpr bool is_nothing(const workspace& w, const claim& c) {
   std::int64_t bits = 0;
-  const operand_term scalar =
-      c.view == open_view || c.sums.any() ? operand_term() : w.all.scalar(c.seen());
+  const operand_term scalar = c.sums.any() ? operand_term() : w.all.scalar(c.seen());
   const bool number = scalar.view >= 0 && w.all.is_number(scalar, bits);
   const bool real = number && is_floating(w.all.terms[c.term].element);
   return w.is_identity(c, combiner::add) || (real && std::bit_cast<double>(bits) == 0);
@@ -572,8 +570,7 @@ constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term&
       !truth_range(w.all, flags.term, hold, x, in) || x.tensor_sign != 1 || x.position_sign != -1)
     return false;
   if (g < 0) {
-    if (!zeros || kept.view == open_view || w.all.terms[kept.term].shape.rank == max_rank)
-      return false;
+    if (!zeros || w.all.terms[kept.term].shape.rank == max_rank) return false;
     const view whole = spread(w.all.views[kept.view], rank);
     if (!is_seen_along(whole, seen)) return false;
     meanings::guard made;
@@ -604,7 +601,7 @@ constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term&
 /// Handles select(flags, x, 0), select(flags, 0, x) and convert(flags) * x. (For values that belong
 /// to no shard, if no other claim exists.)
 constexpr bool picks(workspace& w, const program& p, op_id o, claim_list& to) {
-  if (w.defining || w.some_open || p.op(o).operand_count < 2) return false;
+  if (w.defining || p.op(o).operand_count < 2) return false;
   const std::uint64_t id = p.op(o).def->id;
   if (id != def<op::select>.id && id != def<op::multiply>.id) return false;
   bool guarded = false;

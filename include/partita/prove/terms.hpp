@@ -103,15 +103,8 @@ struct term {
   value_id value = -1;            ///< see home
   const program* home = nullptr;  ///< the program with a value that it is, for its name
   int products = -1;              ///< see meanings::product
-  int unsummed = -1;              ///< see meanings::unsummed
   int product_of = -1;            ///< the term that it is the products of, see meanings::product
   int guarded = -1;               ///< see meanings::guard
-  int pieces_of = -1;             ///< see meanings::pieces_of
-  int pieces = -1;                ///< the first of its `piece_terms`
-  int runs = -1;                  ///< the first of its `runs`
-  int run = -1;                   ///< for a result of one of them: its number
-  int moved = -1;                 ///< see moved_piece
-  int listed = -1;                ///< the list of its known elements, see meanings::lists
 };
 
 class term_table : segmented_vec<term> {
@@ -309,59 +302,6 @@ class term_table : segmented_vec<term> {
   }
 };
 
-/// Devices along some axes, numbered with the last axis as the minor part.
-struct device_row {
-  static constexpr std::int64_t most = 4096;
-  int count = 0;
-  int axis[max_axes] = {};
-  std::int64_t extent[max_axes] = {};
-  std::int64_t devices = 1;
-
-  constexpr void add(int of, std::int64_t n) {
-    for (int i = 0; i < count; ++i)
-      if (axis[i] == of) return;
-    axis[count] = of;
-    extent[count++] = n;
-    devices = saturating_multiply(devices, n);
-  }
-  /// The distance between neighbours along the i-th axis, in devices.
-  constexpr std::int64_t step(int i) const {
-    std::int64_t n = 1;
-    for (int k = i + 1; k < count; ++k) n *= extent[k];
-    return n;
-  }
-  /// The coordinate of a device along an axis; 0 along others.
-  constexpr std::int64_t coordinate(std::int64_t device, int of) const {
-    for (int i = 0; i < count; ++i)
-      if (axis[i] == of) return device / step(i) % extent[i];
-    return 0;
-  }
-  constexpr bool has(int of) const {
-    for (int i = 0; i < count; ++i)
-      if (axis[i] == of) return true;
-    return false;
-  }
-};
-
-/// A separate term for shards of another one whose starts differ between devices by unequal steps.
-/// It has one more dimension, the device number, for each dimension along which they are shifted.
-struct moved_piece {
-  struct move {
-    int dim = -1;              ///< of the tensor
-    device_row row;            ///< in the order of the shards
-    vec<std::int64_t> starts;  ///< by device
-    std::int64_t block = 0;    ///< only the block of the device's number is known; 0: all
-  };
-  int of = -1;  ///< the tensor
-  vec<move> moves;
-
-  constexpr int along(int dim) const {
-    for (std::size_t i = 0; i < moves.size(); ++i)
-      if (moves[i].dim == dim) return static_cast<int>(i);
-    return -1;
-  }
-};
-
 /// The terms, the views of values on them, and the scalars that pad tensors.
 struct meanings {
   view_table views;
@@ -380,25 +320,6 @@ struct meanings {
   };
   segmented_vec<reshaping> reshapings;
 
-  struct piece_term {
-    int loop;  ///< loop of the op that is sharded
-    std::int64_t count;
-    int first;
-    int next;  ///< another one of the same term
-  };
-  segmented_vec<piece_term> piece_terms;  ///< see pieces_of
-
-  /// A running sum along each shard of a dimension, where a term runs along all of it.
-  struct running {
-    int of, dim;
-    std::int64_t count, block;  ///< shards; positions of a shard
-    int with = -1;              ///< inclusive, along each shard
-    int without = -1;           ///< exclusive, along each shard
-    int before = -1;            ///< total of everything before a shard; one position for each shard
-    int next = -1;              ///< another one of the same term
-  };
-  segmented_vec<running> runs;
-
   /// A value that equals another one only if an index is in the device's shard; see starts.hpp.
   /// Another term describes it everywhere.
   struct guard {
@@ -413,10 +334,8 @@ struct meanings {
     std::uint32_t axes = 0;  ///< axes along which one device has it
   };
   segmented_vec<guard> guards;
-  segmented_vec<moved_piece> moved;
-  segmented_vec<vec<std::int64_t>> lists;  ///< the elements of terms of rank 1
-  vec<operand_term> room;                  ///< buffer of element_form
-  vec<vec<scaled_term>> spare;             ///< unused buffers
+  vec<operand_term> room;       ///< buffer of element_form
+  vec<vec<scaled_term>> spare;  ///< unused buffers
 
   /// True if the current op is the last one of its sum (or other commutative combination). The
   /// whole sum is then normalized, as long as this is linear in the visited ops.
@@ -455,58 +374,6 @@ struct meanings {
     terms[made].product_of = t;
     terms[t].products = made;
     return made;
-  }
-  /// The same for an op with windows: its result for each position of the loops that it sums over,
-  /// which are the last dimensions.
-  constexpr int unsummed(int t, const shape& summed) {
-    if (const int known = terms[t].unsummed; known >= 0) return known;
-    tensor_type type{terms[t].element, terms[t].shape};
-    for (auto extent : summed) type.shape.push_back(extent);
-    const int made = terms.fresh(type);
-    terms[made].product_of = t;
-    terms[t].unsummed = made;
-    return made;
-  }
-  /// The results of an op for each shard of one of the loops that it reduces: one term for each
-  /// result, with one more dimension for the shards.
-  constexpr int pieces_of(int t, int loop, std::int64_t count, int results) {
-    for (int i = terms[t].pieces; i >= 0; i = piece_terms[i].next)
-      if (piece_terms[i].count == count && piece_terms[i].loop == loop) return piece_terms[i].first;
-    int first = -1;
-    for (int r = 0; r < results; ++r) {
-      tensor_type type{terms[t + r].element, terms[t + r].shape};
-      type.shape.push_back(count);
-      const int made = terms.fresh(type);
-      terms[made].pieces_of = t + r;
-      if (r == 0) first = made;
-    }
-    piece_terms.push_back({loop, count, first, terms[t].pieces});
-    terms[t].pieces = static_cast<int>(piece_terms.size()) - 1;
-    return first;
-  }
-  constexpr const running& running_of(int t, int dim, std::int64_t count, std::int64_t block) {
-    for (int i = terms[t].runs; i >= 0; i = runs[i].next)
-      if (runs[i].count == count && runs[i].block == block) return runs[i];
-    const int number = static_cast<int>(runs.size());
-    tensor_type type{terms[t].element, terms[t].shape};
-    running r{t, dim, count, block};
-    type.shape.extents[dim] = count * block;
-    r.with = terms.fresh(type);
-    r.without = terms.fresh(type);
-    type.shape.extents[dim] = count;
-    r.before = terms.fresh(type);
-    r.next = terms[t].runs;
-    terms[t].runs = terms[r.with].run = terms[r.without].run = terms[r.before].run = number;
-    runs.push_back(r);
-    return runs.back();
-  }
-  constexpr const running* running_with(int t) const {
-    const int run = terms[t].run;
-    return run >= 0 && runs[run].with == t ? &runs[run] : nullptr;
-  }
-  constexpr const running* running_before(int t) const {
-    const int run = terms[t].run;
-    return run >= 0 && runs[run].before == t ? &runs[run] : nullptr;
   }
   /// The code of a view for padding with this scalar.
   constexpr int beyond(const operand_term& scalar) {

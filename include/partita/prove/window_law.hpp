@@ -113,15 +113,12 @@ class window_law : public law_operands {
       add_axes(found, along, grown / along.pieces);
       return true;
     }
-    if (c.made == 0) {
-      if (grown % along.pieces != 0 ||
-          local_.result_type(0).shape.extents[to] != grown / along.pieces)
-        return no("the result has a different extent");
-      found.add(0, grown / along.pieces, 1);
-      add_axes(found, along, grown / along.pieces);
-    } else {
-      return made_around(c, along, grown, found);
-    }
+    if (c.made != 0) return no("its shard of the result is a part of what it computes");
+    if (grown % along.pieces != 0 ||
+        local_.result_type(0).shape.extents[to] != grown / along.pieces)
+      return no("the result has a different extent");
+    found.add(0, grown / along.pieces, 1);
+    add_axes(found, along, grown / along.pieces);
     return true;
   }
   /// How the extents of the op grow with more positions, according to the source.
@@ -232,8 +229,7 @@ class window_law : public law_operands {
   /// True if an operand holds the shards that an iteration needs.
   constexpr bool holds(const halo_context& c, int k, const coordinates& along) {
     const halo_range& r = c.ranges[k];
-    if (r.inside) return holds_inside(c, k, along);
-    if (is_moved(k, c.operand_dims[k]) != nullptr) return no("operand ", k, " is shifted");
+    if (r.inside) return no("operand ", k, " is shifted inside of its tensor");
     piece want;
     want.start = r.first;
     want.add(0, r.length, 1);
@@ -247,84 +243,6 @@ class window_law : public law_operands {
     const bool above = r.first + r.length > extent || last + r.length > extent;
     if ((below || above) && !r.any && !stands_beyond(given.beyond, r, k))
       return no("the padding at the ends of operand ", k, " has other values");
-    return true;
-  }
-  // Shards that would be out of bounds are shifted inside.
-
-  constexpr const moved_piece::move* is_moved(int k, int d) const {
-    if (moved.size() == 0 || moved[k] < 0) return nullptr;
-    const moved_piece& is = all_.moved[moved[k]];
-    const view& whole = all_.views[whole_view(k)];
-    int begin = 0;
-    for (const int end = whole.find(d, begin); begin < end; ++begin)
-      if (const int i = is.along(whole.digits[begin].dim); i >= 0) return is.moves.data() + i;
-    return nullptr;
-  }
-  static constexpr device_row row_of(const coordinates& along) {
-    device_row row;
-    for (int i = 0; i < along.count; ++i) row.add(axis_of(along.axes[i]), along.axes[i].extent);
-    return row;
-  }
-  /// The start of an operand's shard on a device of a row. False if it depends on other axes, too.
-  constexpr bool start_of(int k, int d, const device_row& row, std::int64_t device,
-                          std::int64_t& start) const {
-    const piece& given = pieces_[k * max_rank + d];
-    start = given.start;
-    if (const moved_piece::move* const m = is_moved(k, d); m != nullptr) {
-      std::int64_t at = 0;
-      for (int i = 0; i < m->row.count; ++i) {
-        if (!row.has(m->row.axis[i])) return false;
-        at += row.coordinate(device, m->row.axis[i]) * m->row.step(i);
-      }
-      start = m->starts[static_cast<std::size_t>(at)];
-      return true;
-    }
-    for (int i = 0; i < given.count; ++i) {
-      const digit& each = given.digits[i];
-      if (each.owner >= 0) continue;
-      if (!row.has(axis_of(each))) return false;
-      start += row.coordinate(device, axis_of(each)) * each.stride;
-    }
-    return true;
-  }
-  constexpr bool holds_inside(const halo_context& c, int k, const coordinates& along) {
-    const halo_range& r = c.ranges[k];
-    const int d = c.operand_dims[k];
-    const piece& given = pieces_[k * max_rank + d];
-    if (const auto* m = is_moved(k, d); m != nullptr && m->block > 0)
-      return no("only a block of operand ", k, " is known");
-    piece here;
-    for (int i = 0; i < given.count; ++i)
-      if (given.digits[i].owner >= 0) here.add(0, given.digits[i].extent, given.digits[i].stride);
-    if (given.free || !here.whole(r.length)) return no("operand ", k, " repeats");
-    const device_row row = row_of(along);
-    for (std::int64_t i = 0; i < along.pieces; ++i) {
-      std::int64_t start = 0;
-      if (!start_of(k, d, row, i, start) || start != r.start(i, c.operand_extent(k)))
-        return no("dimension ", d, " of operand ", k,
-                  " does not hold the shards, shifted inside, that are needed");
-    }
-    return true;
-  }
-  /// Checks that the result is valid within its shard.
-  constexpr bool made_around(const halo_context& c, const coordinates& along, std::int64_t grown,
-                             piece& found) {
-    const int to = c.result_dim;
-    moved_piece::move m;
-    m.dim = to;
-    m.row = row_of(along);
-    m.block = grown / along.pieces;
-    if (grown % along.pieces != 0 || grown < result_type(0).shape.extents[to] ||
-        (c.ranges[0].inside && grown > result_type(0).shape.extents[to]) ||
-        source_.result_count() != 1)
-      return no("shards that are shifted inside");
-    for (std::int64_t i = 0; i < along.pieces; ++i) {
-      const std::int64_t start = c.ranges[0].start(i, c.operand_extent(0));
-      if (start % c.unit != 0) return no("shards that are shifted inside");
-      m.starts.push_back(start / c.unit);
-    }
-    results_moved.push_back(m);
-    found.add(0, c.made, 1);
     return true;
   }
   constexpr bool stands_beyond(std::int64_t beyond, const halo_range& r, int k) const {

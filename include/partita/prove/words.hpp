@@ -94,9 +94,7 @@ constexpr void print_claim(text& out, const meanings& all, const claim& c, const
     out << " times ";
   }
   print_term(out, all, c.term);
-  if (c.view == open_view) {
-    out << " in some layout";
-  } else if (const view& v = all.views[c.view]; v.dims > 0) {
+  if (const view& v = all.views[c.view]; v.dims > 0) {
     out << " [";
     append_list(out, v.dims,
                 [&](int dim) { print_positions(out, v, dim, all.terms[c.term].shape, m); });

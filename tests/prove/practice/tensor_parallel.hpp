@@ -843,7 +843,7 @@ inline std::vector<practice_case> tensor_parallel() {
             {"%from", "%part", "%y"}},
            {"updates are added",
             {{"scatter(%from, %i, %u) {multiply}", "scatter(%from, %i, %u) {add}"}},
-            {"%part"}},
+            {"%from", "%part"}},
        },
        equality::exactly,
        6},
