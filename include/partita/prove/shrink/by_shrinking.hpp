@@ -43,6 +43,7 @@ class shrink_checker {
   atom_table atoms_;
 
   constexpr void run(shrink_verdict& v) {
+    v.output = -1;
     algebra a;
     a.joins_exponentials = false;
     a.most_steps = most_steps_ - v.steps;

@@ -120,6 +120,20 @@ class dependences {
   }
   /// Requires enough atoms for the indices of a value, and those that it and its operands bind.
   constexpr void require(value_id v, const dependence& d, const vec<dependence>& operands = {}) {
+    for_each_need(v, d, operands, [&](index_class& c, int n) {
+      if (n > c.needed) c.needed = n;
+    });
+  }
+  /// True if this requires at most two atoms, or no more than other values.
+  constexpr bool fits(value_id v, const dependence& d, const vec<dependence>& operands) {
+    bool fits = true;
+    for_each_need(v, d, operands,
+                  [&](const index_class& c, int n) { fits = fits && (n <= 2 || n <= c.needed); });
+    return fits;
+  }
+  template <class F>
+  constexpr void for_each_need(value_id v, const dependence& d, const vec<dependence>& operands,
+                               const F& f) {
     need_.assign(atoms_.classes.size(), 0);
     for (int dim = 0; dim < p_.type(v).shape.rank; ++dim)
       if (d.has(dim)) count(digits(v, dim));
@@ -131,7 +145,7 @@ class dependences {
         if (each.of(static_cast<int>(c)) > most) most = each.of(static_cast<int>(c));
       int n = need_[c] + most;
       if (d.extreme != combiner::stack && most > 0 && n < 2) n = 2;
-      if (n > atoms_.classes[c].needed) atoms_.classes[c].needed = n;
+      f(atoms_.classes[c], n);
     }
   }
   constexpr index_rule rule(op_id o) const {

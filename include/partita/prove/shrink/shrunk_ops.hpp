@@ -132,9 +132,8 @@ class shrunk_ops {
   }
 
   /// An unknown factor: whether a number is that of a position, in a dimension of this size.
-  constexpr element is_at(const op_elements& c, const element& index, value_id table, int dim,
-                          std::int64_t i) const {
-    const dtype t = c.types[c.types.size() == 2 ? 1 : c.types.size() - 2].element;
+  constexpr element is_at(const op_elements& c, const element& index, dtype t, value_id table,
+                          int dim, std::int64_t i) const {
     const element at = atoms_.position(a_, t, by_.digits(table, dim), i);
     return a_.function(c.def.id, t, dtype::f64, {index, at},
                        static_cast<std::uint64_t>(p_.type(table).shape[dim]));
@@ -163,7 +162,8 @@ class shrunk_ops {
           for (int s = 0; s < dims.starts; ++s)
             if (dims.start_map[s] == d)
               x = a_.product(c.type(), x,
-                             is_at(c, elements::start_of(c, dims, 1, i, s), table, d, k[at]));
+                             is_at(c, elements::start_of(c, dims, 1, i, s), c.types[1].element,
+                                   table, d, k[at]));
         }
         sum = a_.sum(c.type(), sum, a_.product(c.type(), x, c.read(0, from)));
         ++a_.steps;
@@ -203,8 +203,9 @@ class shrunk_ops {
         element x = weight(c, digits, n);
         for (int s = 0; s < dims.starts; ++s)
           x = a_.product(c.type(), x,
-                         is_at(c, elements::start_of(c, dims, indices, from, s), table,
-                               dims.start_map[s], i[dims.start_map[s]]));
+                         is_at(c, elements::start_of(c, dims, indices, from, s),
+                               c.types[indices].element, table, dims.start_map[s],
+                               i[dims.start_map[s]]));
         sum = a_.sum(c.type(), sum, a_.product(c.type(), x, c.read(indices + 1, from)));
         ++a_.steps;
       });

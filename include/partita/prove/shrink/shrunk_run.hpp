@@ -57,7 +57,7 @@ class shrunk_run {
     return x.all.on(slot_of(x, device));
   }
   constexpr dependences& by() { return by_; }
-  /// An op whose results are not determined by its operands, if any.
+  /// An op whose results are not determined by its operands, or that counts infinities by weights.
   constexpr std::string_view unknown_op() const { return unknown_op_; }
 
   /// Makes room for a value that depends on these indices.
@@ -139,7 +139,8 @@ class shrunk_run {
     bool has_raw = false;
     for (int i = 0; i < n.operand_count; ++i) {
       shrunk_value& x = values_[p_.operand(o, i)];
-      if (x.by.binds() && by_.use_of(o, i, x.by) == dependences::use::needs_variables) {
+      if (x.by.binds() && (by_.use_of(o, i, x.by) == dependences::use::needs_variables ||
+                           multiplies_infinities(o))) {
         cut[i] = x;
         to_variables(p_.operand(o, i), cut[i]);
         operands.push_back(&cut[i]);
@@ -154,10 +155,34 @@ class shrunk_run {
       by_.require(n.result + r, d, by);
       make(n.result + r, d);
     }
+    if (weighs_infinities(o, operands)) {
+      unknown_op_ = n.def->name;
+      return;
+    }
     compute(o, operands);
     const bool plain = !values_[n.result].by.binds();
     for (int r = 0; r < n.result_count && !a_.is_over(); ++r) settle(n.result + r);
     if (has_raw && plain && !a_.is_over()) compute_raw(o, by);
+  }
+  /// An infinity times a formula is no sum, whatever the formula is.
+  constexpr bool multiplies_infinities(op_id o) const {
+    bool any = false;
+    if (p_.op(o).def->id == def<op::multiply>.id)
+      for (const value_id v : p_.operands(o)) any = any || has_infinities(values_[v]);
+    return any;
+  }
+  constexpr bool weighs_infinities(op_id o, const vec<const shrunk_value*>& operands) const {
+    const index_rule rule = by_.rule(o);
+    bool any = false;
+    if (!ops_.weights(o).empty() || rule == index_rule::by_lookup || rule == index_rule::by_window)
+      for (const shrunk_value* each : operands) any = any || has_infinities(*each);
+    return any;
+  }
+  static constexpr bool has_infinities(const shrunk_value& x) {
+    if (!is_floating(x.all.type.element)) return false;
+    for (const element& each : x.all.all)
+      if (each.known && !is_finite(real_of(each))) return true;
+    return false;
   }
   /// Replaces the elements of a value that bind indices by variables.
   constexpr void to_variables(value_id v, shrunk_value& x) {
@@ -224,6 +249,7 @@ class shrunk_run {
     if (with_raw == 0 || (n.def->id == def<op::multiply>.id && with_raw > 1)) return;
     for (int r = 0; r < n.result_count; ++r) {
       const dependence d = by_.result(o, r, raw_by);
+      if (!by_.fits(n.result + r, d, raw_by)) return;
       by_.require(n.result + r, d, raw_by);
       shrunk_value canonical = static_cast<shrunk_value&&>(values_[n.result + r]);
       make(n.result + r, canonical.by);
