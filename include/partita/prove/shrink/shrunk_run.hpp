@@ -226,8 +226,24 @@ class shrunk_run {
     x.by.bound.clear();
     x.by.extreme = combiner::stack;
   }
+  /// True if sums of cut points, moved or scaled, may be reduced after this op.
+  constexpr bool is_linear(op_id o) const {
+    const std::uint64_t id = p_.op(o).def->id;
+    const bool adds = id == def<op::add>.id || id == def<op::subtract>.id,
+               scales = id == def<op::multiply>.id || id == def<op::divide>.id;
+    bool linear = adds || scales || by_.moves(o) || id == def<op::negate>.id ||
+                  id == def<op::pad>.id || id == def<op::convert>.id;
+    for (int i = 0; i < p_.op(o).operand_count; ++i) {
+      const shrunk_value& x = values_[p_.operand(o, i)];
+      const bool is_number = !x.all.all.empty() && x.all.all[0].known;
+      linear = linear && (x.raw.empty() ? !adds && is_number
+                                        : by_.use_of(o, i, x.raw_by) == dependences::use::binds_on);
+    }
+    return linear;
+  }
   /// For sums of cut points: the formula without the cuts is the same value.
   constexpr void compute_raw(op_id o, const vec<dependence>& by) {
+    if (!is_linear(o)) return;
     const op_node& n = p_.op(o);
     vec<shrunk_value> raw;
     vec<const shrunk_value*> operands;
@@ -237,8 +253,7 @@ class shrunk_run {
     for (int i = 0; i < n.operand_count; ++i) {
       const shrunk_value& x = values_[p_.operand(o, i)];
       operands.push_back(&x);
-      if (x.raw.empty() || by_.use_of(o, i, x.raw_by) == dependences::use::needs_variables)
-        continue;
+      if (x.raw.empty()) continue;
       raw[i] = x;
       raw[i].all.all = x.raw;
       raw[i].by = x.raw_by;
