@@ -1,5 +1,5 @@
-// Proof by shrinking: hand-written programs at large and at small sizes, each with twins that differ.
-// At small sizes, elements decide exactly: what shrinking proves there, they must prove.
+// Proof by shrinking: hand-written programs at large and at small sizes, each with twins that
+// differ. At small sizes, elements decide exactly: what shrinking proves there, they must prove.
 //
 // PARTITA_SHRUNK=n compares n random pairs of programs, from number m on with PARTITA_SHRUNK_FIRST.
 #include <doctest/doctest.h>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include <partita/prove/by_elements.hpp>
-#include <partita/prove/shrink/by_shrinking.hpp>
+#include <partita/partita.hpp>
+#include <partita/prove/prove.hpp>
 
 #include "../data.hpp"
 #include "../random/seeds.hpp"
@@ -54,18 +54,18 @@ std::string filled(std::string s, const sizes& z, bool local) {
   return s;
 }
 pt::program source_of(const example& e, const sizes& z) {
-  return pt::parse(filled("func @main(" + e.arguments + ") {\n" + e.source + "  return %y : " +
-                              e.result + "\n}\n",
-                          z, false));
+  return pt::parse(filled(
+      "func @main(" + e.arguments + ") {\n" + e.source + "  return %y : " + e.result + "\n}\n", z,
+      false));
 }
 pt::device_program device_of(const example& e, const std::string& body, const pt::program& source,
                              const sizes& z) {
   pt::device_program d;
-  d.local = pt::parse(filled("func @main(" + e.arguments + ") attributes {mesh = {\"A\":" +
-                                 std::to_string(z.a) + "}} {\n" + body + "  return %y : " +
-                                 e.result + "\n}\n",
-                             z, true),
-                      d.mesh);
+  d.local = pt::parse(
+      filled("func @main(" + e.arguments + ") attributes {mesh = {\"A\":" + std::to_string(z.a) +
+                 "}} {\n" + body + "  return %y : " + e.result + "\n}\n",
+             z, true),
+      d.mesh);
   REQUIRE_MESSAGE(!d.local.error, e.what, ": ", str(d.local.error.message));
   pt::failure wrong;
   std::size_t begin = 0;
@@ -84,7 +84,7 @@ bool is_shrunk(const pt::program& source, const pt::device_program& d) {
 }
 
 const std::string v = "tensor<$Lxf32>", s = "tensor<f32>", vn = "tensor<$nxf32>";
-/// x (n) of which a device has a part, and a result that all have.
+/// The input x (n) is sharded, the result is replicated.
 example of_vector(const std::string& what, const std::string& source,
                   const std::vector<std::string>& right, const std::vector<std::string>& wrong) {
   return {what, "%x: " + v, "[{\"A\"}];", source, s, "[]", right, wrong};
@@ -112,8 +112,7 @@ std::string op(const std::string& y, const std::string& f, const std::string& ar
                const std::string& type = s) {
   return "  %" + y + " = " + f + "(" + args + ") : " + type + "\n";
 }
-std::string everywhere(const std::string& y, const std::string& x,
-                       const std::string& how = "") {
+std::string everywhere(const std::string& y, const std::string& x, const std::string& how = "") {
   return "  %" + y + " = all_reduce " + how + "<\"A\"> %" + x + " : tensor<f32>\n";
 }
 std::string count(const std::string& y, const std::string& type = "i32") {
@@ -128,19 +127,19 @@ std::string masked(const std::string& how, const std::string& k, const std::stri
 
 std::vector<example> examples() {
   std::vector<example> list;
-  list.push_back(of_vector("mean", reduced("p", "x") + times("y", "p", "$r"),
-                           {ps + times("y", "s", "$r"),
-                            sum + times("t", "p", "$r") + everywhere("y", "t")},
-                           {sum + times("y", "p", "$r"), ps + times("y", "s", "$q"),
-                            sum + everywhere("t", "p") + everywhere("u", "t") +
-                                times("y", "u", "$r")}));
+  list.push_back(
+      of_vector("mean", reduced("p", "x") + times("y", "p", "$r"),
+                {ps + times("y", "s", "$r"), sum + times("t", "p", "$r") + everywhere("y", "t")},
+                {sum + times("y", "p", "$r"), ps + times("y", "s", "$q"),
+                 sum + everywhere("t", "p") + everywhere("u", "t") + times("y", "u", "$r")}));
+  list.push_back(
+      of_vector("square of a sum", reduced("p", "x") + op("y", "multiply", "%p, %p"),
+                {ps + op("y", "multiply", "%s, %s")},
+                {sum + op("t", "multiply", "%p, %p") + everywhere("y", "t"),
+                 op("t", "multiply", "%x, %x", v) + reduced("p", "t") + everywhere("y", "p")}));
   list.push_back(of_vector(
-      "square of a sum", reduced("p", "x") + op("y", "multiply", "%p, %p"),
-      {ps + op("y", "multiply", "%s, %s")},
-      {sum + op("t", "multiply", "%p, %p") + everywhere("y", "t"),
-       op("t", "multiply", "%x, %x", v) + reduced("p", "t") + everywhere("y", "p")}));
-  list.push_back(of_vector(
-      "cube of a sum", reduced("p", "x") + op("t", "multiply", "%p, %p") + op("y", "multiply", "%t, %p"),
+      "cube of a sum",
+      reduced("p", "x") + op("t", "multiply", "%p, %p") + op("y", "multiply", "%t, %p"),
       {ps + op("t", "multiply", "%s, %s") + op("y", "multiply", "%s, %t")},
       {sum + op("t", "multiply", "%p, %p") + op("u", "multiply", "%p, %t") + everywhere("y", "u"),
        sum + op("t", "multiply", "%p, %p") + everywhere("u", "t") + everywhere("w", "p") +
@@ -164,8 +163,8 @@ std::vector<example> examples() {
        op("y", "subtract", "%t, %u")},
       {op("a", "multiply", "%x, %x", v) + op("b", "multiply", "%z, %z", v) +
            op("c", "multiply", "%x, %z", v) + reduced("aa", "a") + reduced("bb", "b") +
-           reduced("cc", "c") + op("t", "multiply", "%aa, %bb") +
-           op("u", "multiply", "%cc, %cc") + op("w", "subtract", "%t, %u") + everywhere("y", "w"),
+           reduced("cc", "c") + op("t", "multiply", "%aa, %bb") + op("u", "multiply", "%cc, %cc") +
+           op("w", "subtract", "%t, %u") + everywhere("y", "w"),
        "  %y = constant {0} : tensor<f32>\n"}));
   list.push_back(of_two("sum of sums",
                         reduced("p", "x") + reduced("q", "z") + op("y", "add", "%p, %q"),
@@ -174,36 +173,38 @@ std::vector<example> examples() {
                         {ps + reduced("q", "z") + op("y", "add", "%s, %q"),
                          ps + reduced("q", "z") + op("t", "add", "%s, %q") + everywhere("y", "t"),
                          sum + op("t", "add", "%p, %p") + everywhere("y", "t")}));
-  list.push_back(of_vector("maximum", reduced("y", "x", "max"),
-                           {reduced("p", "x", "max") + everywhere("y", "p", "<@max> ")},
-                           {reduced("y", "x", "max"), reduced("p", "x", "max") + everywhere("y", "p"),
-                            reduced("p", "x", "min") + everywhere("y", "p", "<@max> "),
-                            sum + everywhere("y", "p", "<@max> ")}));
-  list.push_back(of_vector("maximum times n", reduced("p", "x", "max") + times("y", "p", "$f"),
-                           {reduced("p", "x", "max") + everywhere("s", "p", "<@max> ") +
-                            times("y", "s", "$f")},
-                           {ps + op("y", "multiply", "%s, %one").insert(0, "  %one = constant {1} : tensor<f32>\n")}));
+  list.push_back(
+      of_vector("maximum", reduced("y", "x", "max"),
+                {reduced("p", "x", "max") + everywhere("y", "p", "<@max> ")},
+                {reduced("y", "x", "max"), reduced("p", "x", "max") + everywhere("y", "p"),
+                 reduced("p", "x", "min") + everywhere("y", "p", "<@max> "),
+                 sum + everywhere("y", "p", "<@max> ")}));
   list.push_back(of_vector(
-      "softmax's denominator",
-      reduced("m", "x", "max") + op("d", "subtract", "%x, %m", v) + op("e", "exp", "%d", v) +
-          reduced("y", "e"),
-      {reduced("pm", "x", "max") + everywhere("m", "pm", "<@max> ") +
-       op("d", "subtract", "%x, %m", v) + op("e", "exp", "%d", v) + reduced("p", "e") +
-       everywhere("y", "p")},
-      {reduced("m", "x", "max") + op("d", "subtract", "%x, %m", v) + op("e", "exp", "%d", v) +
-       reduced("p", "e") + everywhere("y", "p")}));
+      "maximum times n", reduced("p", "x", "max") + times("y", "p", "$f"),
+      {reduced("p", "x", "max") + everywhere("s", "p", "<@max> ") + times("y", "s", "$f")},
+      {ps + op("y", "multiply", "%s, %one").insert(0, "  %one = constant {1} : tensor<f32>\n")}));
+  list.push_back(of_vector("softmax's denominator",
+                           reduced("m", "x", "max") + op("d", "subtract", "%x, %m", v) +
+                               op("e", "exp", "%d", v) + reduced("y", "e"),
+                           {reduced("pm", "x", "max") + everywhere("m", "pm", "<@max> ") +
+                            op("d", "subtract", "%x, %m", v) + op("e", "exp", "%d", v) +
+                            reduced("p", "e") + everywhere("y", "p")},
+                           {reduced("m", "x", "max") + op("d", "subtract", "%x, %m", v) +
+                            op("e", "exp", "%d", v) + reduced("p", "e") + everywhere("y", "p")}));
+  list.push_back(
+      of_rows("x minus its mean",
+              reduced("p", "x") + times("t", "p", "$r") + op("y", "subtract", "%x, %t", v),
+              {ps + times("t", "s", "$r") + op("y", "subtract", "%x, %t", v)},
+              {ps + times("t", "s", "$q") + op("y", "subtract", "%x, %t", v),
+               sum + times("t", "p", "$r") + op("y", "subtract", "%x, %t", v),
+               "  %y = constant {0} : tensor<$Lxf32>\n"}));
   list.push_back(of_rows(
-      "x minus its mean", reduced("p", "x") + times("t", "p", "$r") + op("y", "subtract", "%x, %t", v),
-      {ps + times("t", "s", "$r") + op("y", "subtract", "%x, %t", v)},
-      {ps + times("t", "s", "$q") + op("y", "subtract", "%x, %t", v),
-       sum + times("t", "p", "$r") + op("y", "subtract", "%x, %t", v),
-       "  %y = constant {0} : tensor<$Lxf32>\n"}));
-  list.push_back(of_rows("n times each", times("t", "one", "$f").insert(0, "  %one = constant {1} : tensor<f32>\n") +
-                                             op("u", "multiply", "%x, %t", v) + op("y", "exp", "%u", v),
-                         {times("t", "one", "$f").insert(0, "  %one = constant {1} : tensor<f32>\n") +
-                          op("u", "multiply", "%t, %x", v) + op("y", "exp", "%u", v)},
-                         {ps + op("e", "exp", "%s") +
-                          "  %y = broadcast_in_dim(%e) {dims=[]} : tensor<$Lxf32>\n"}));
+      "n times each",
+      times("t", "one", "$f").insert(0, "  %one = constant {1} : tensor<f32>\n") +
+          op("u", "multiply", "%x, %t", v) + op("y", "exp", "%u", v),
+      {times("t", "one", "$f").insert(0, "  %one = constant {1} : tensor<f32>\n") +
+       op("u", "multiply", "%t, %x", v) + op("y", "exp", "%u", v)},
+      {ps + op("e", "exp", "%s") + "  %y = broadcast_in_dim(%e) {dims=[]} : tensor<$Lxf32>\n"}));
   struct comparison {
     std::string how, number;
   };
@@ -216,12 +217,12 @@ std::vector<example> examples() {
                                                       {"eq", "$m"},
                                                       {"ge", "1"},
                                                       {"ge", "$m"}}) {
-    list.push_back(of_rows("positions " + how + " " + k, count("i") + masked(how, k, "i"),
-                           {count("i") + start + op("j", "add", "%i, %o", "tensor<$Lxi32>") +
-                            masked(how, k, "j")},
-                           {count("i") + masked(how, k, "i"),
-                            count("i") + start + op("j", "add", "%i, %o", "tensor<$Lxi32>") +
-                                masked(how == "lt" ? "le" : "lt", k, "j")}));
+    list.push_back(of_rows(
+        "positions " + how + " " + k, count("i") + masked(how, k, "i"),
+        {count("i") + start + op("j", "add", "%i, %o", "tensor<$Lxi32>") + masked(how, k, "j")},
+        {count("i") + masked(how, k, "i"), count("i") + start +
+                                               op("j", "add", "%i, %o", "tensor<$Lxi32>") +
+                                               masked(how == "lt" ? "le" : "lt", k, "j")}));
     if (how != "eq" || k != "0")
       list.back().wrong.push_back(count("i") + start +
                                   op("j", "subtract", "%i, %o", "tensor<$Lxi32>") +
@@ -231,8 +232,8 @@ std::vector<example> examples() {
   const auto of_matrix = [&](const std::string& what, const std::string& source,
                              const std::vector<std::string>& right,
                              const std::vector<std::string>& wrong) {
-    list.push_back({what, "%x: " + matrix, "[{\"A\"}, {}];", source, matrix, "[{\"A\"}, {}]", right,
-                    wrong});
+    list.push_back(
+        {what, "%x: " + matrix, "[{\"A\"}, {}];", source, matrix, "[{\"A\"}, {}]", right, wrong});
   };
   const std::string whole = "  %w = all_gather [{\"A\"}, {}] %x : tensor<$nx$nxf32>\n",
                     turned = "  %u = transpose(%w) {dims=[1, 0]} : tensor<$nx$nxf32>\n",
@@ -279,8 +280,7 @@ TEST_CASE("shrinking: examples at a large size, and as elements decide at small 
       REQUIRE_MESSAGE(!source.error, e.what, ": ", str(source.error.message));
       const auto check = [&](const std::string& body, bool is_right) {
         const pt::device_program d = device_of(e, body, source, z);
-        CHECK_MESSAGE(is_shrunk(source, d) == is_right, str(pt::print(source)),
-                      str(pt::print(d)));
+        CHECK_MESSAGE(is_shrunk(source, d) == is_right, str(pt::print(source)), str(pt::print(d)));
         if (z.n > 8) return;
         const auto by_elements = detail::prove_by_elements(source, d, 1'000'000);
         if (is_shrunk(source, d))
@@ -290,6 +290,33 @@ TEST_CASE("shrinking: examples at a large size, and as elements decide at small 
       for (const std::string& body : e.wrong) check(body, false);
     }
   }
+}
+
+TEST_CASE("shrinking: verdicts name the method") {
+  const example mean = examples().front();
+  const sizes z{std::int64_t{1} << 24, 8};
+  const pt::program source = source_of(mean, z);
+  const pt::device_program d = device_of(mean, mean.right.front(), source, z);
+  const pt::verdict by_claims = pt::prove(source, d, {.most_shrunk_to_confirm = 1000});
+  CHECK(by_claims.method == pt::proof_method::claims);
+  CHECK(by_claims.confirmed_by_shrinking);
+  CHECK(!pt::prove(source, d).confirmed_by_shrinking);
+  const pt::verdict none =
+      pt::prove(source, device_of(mean, mean.wrong.front(), source, z), {.most_shrunk = 1000});
+  CHECK(none.method == pt::proof_method::none);
+  CHECK(!none.proved);
+  CHECK(none.undecided);
+}
+TEST_CASE("shrinking: proves large programs that claims do not prove") {
+  const sizes z{std::int64_t{1} << 24, 8};
+  const example twice = of_vector(
+      "binomial", reduced("p", "x") + op("t", "add", "%p, %p") + op("y", "multiply", "%t, %t"),
+      {ps + op("t", "multiply", "%s, %s") + times("y", "t", "4")},
+      {ps + op("t", "multiply", "%s, %s") + times("y", "t", "2")});
+  const pt::program source = source_of(twice, z);
+  const pt::verdict v = pt::prove(source, device_of(twice, twice.right[0], source, z));
+  CHECK(v.method == pt::proof_method::shrinking);
+  CHECK(!pt::prove(source, device_of(twice, twice.wrong[0], source, z)).proved);
 }
 
 /// Random programs of few ops on x (n, n) and z (n), whose results often coincide.
@@ -350,7 +377,8 @@ class writer {
         return rank < 2 ? repeated(x) : reduced(x);
       case 4: {
         const double n = static_cast<double>(n_), numbers[] = {n, 1 / n, 1 / (n - 1), -1, 2};
-        return pt::ops::multiply(b_, x, pt::ops::scalar(b_, pt::dtype::f32, numbers[random_.in(0, 4)]));
+        return pt::ops::multiply(b_, x,
+                                 pt::ops::scalar(b_, pt::dtype::f32, numbers[random_.in(0, 4)]));
       }
       case 5:
         return random_.in(0, 2) == 0 ? pt::ops::exp(b_, x) : pt::ops::negate(b_, x);
@@ -381,7 +409,8 @@ class writer {
 
 TEST_CASE("shrinking: pairs of random programs that it proves are equal by elements") {
   const long pairs = random_test::number_from("PARTITA_SHRUNK", 20000);
-  const auto first = static_cast<std::uint64_t>(random_test::number_from("PARTITA_SHRUNK_FIRST", 1));
+  const auto first =
+      static_cast<std::uint64_t>(random_test::number_from("PARTITA_SHRUNK_FIRST", 1));
   long equal = 0, proved = 0, wrong = 0;
   for (std::uint64_t k = first; k < first + static_cast<std::uint64_t>(pairs); ++k) {
     const std::uint64_t seed = k / 30;  // each program with 30 others
@@ -389,8 +418,8 @@ TEST_CASE("shrinking: pairs of random programs that it proves are equal by eleme
     const pt::device_program d = pt::on_one_device(writer(seed + k % 30, 5).make());
     if (source.output_count() != 1 || source.error || d.local.error) continue;
     const bool is = is_shrunk(source, d);
-    const bool holds = detail::prove_by_elements(source, d, 1'000'000).kind ==
-                       detail::element_verdict::proved;
+    const bool holds =
+        detail::prove_by_elements(source, d, 1'000'000).kind == detail::element_verdict::proved;
     equal += holds;
     proved += is;
     if (!is || holds) continue;

@@ -1,6 +1,7 @@
 /// `prove`: checks that a device-local program computes its source.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 #include <partita/prove/by_elements.hpp>

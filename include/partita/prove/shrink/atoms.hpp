@@ -87,8 +87,7 @@ class atom_table {
     const std::int64_t last = saturating_multiply(whole(l) - 1, distance);
     for_each_digit(l, i, [&](int c, std::int64_t atom) {
       const bool kept = classes[c].is_kept();
-      const fingerprint at =
-          kept ? field::integer(atom) : drawing(0x905).add(c).add(atom).drawn();
+      const fingerprint at = kept ? field::integer(atom) : drawing(0x905).add(c).add(atom).drawn();
       f = field::sum(f, field::product(at, field::integer(step)));
       if (kept) number += atom * step;
       step *= classes[c].size;

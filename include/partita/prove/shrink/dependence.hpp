@@ -1,4 +1,4 @@
-/// Which indices a value depends on, and how many more its formulas bind.
+/// The indices that a value depends on, and the number of indices that its formulas bind.
 #pragma once
 
 #include <partita/prove/shrink/atoms.hpp>
@@ -9,8 +9,8 @@ namespace partita::prove_detail {
 /// sum binds an index, and adds one to the degree. Values without bound indices consist of
 /// variables (inputs, results of functions, cut points).
 struct dependence {
-  unsigned dims = 0;  ///< dimensions along which elements may differ, as bits
-  axis_set axes;      ///< axes along which devices may differ
+  unsigned dims = 0;        ///< dimensions along which elements may differ, as bits
+  axis_set axes;            ///< axes along which devices may differ
   vec<std::uint8_t> bound;  ///< by class: the most indices that an element binds; empty: none
   /// If not `stack`, the indices are bound by this maximum or minimum.
   combiner extreme = combiner::stack;
@@ -33,7 +33,7 @@ struct dependence {
     if (other.bound.empty()) return;
     if (bound.empty()) bound.resize(other.bound.size(), 0);
     for (std::size_t c = 0; c < bound.size(); ++c)
-      bound[c] = adds                          ? static_cast<std::uint8_t>(bound[c] + other.bound[c])
+      bound[c] = adds                        ? static_cast<std::uint8_t>(bound[c] + other.bound[c])
                  : bound[c] < other.bound[c] ? other.bound[c]
                                              : bound[c];
   }
@@ -42,8 +42,8 @@ struct dependence {
 /// Follows dependences through the ops of one program.
 class dependences {
  public:
-  constexpr dependences(const program& p, const program_digits& of, bool in_source,
-                        const mesh& m, atom_table& atoms)
+  constexpr dependences(const program& p, const program_digits& of, bool in_source, const mesh& m,
+                        atom_table& atoms)
       : p_(p), of_(of), in_source_(in_source), mesh_(m), atoms_(atoms) {}
 
   constexpr digit_list digits(value_id v, int dim) const {
@@ -62,9 +62,9 @@ class dependences {
                                                     : combiner::stack;
     if (x.extreme != combiner::stack) return binds_on(how == x.extreme);
     if (how != combiner::stack) return binds_on(how == combiner::add);
-    for (const std::uint64_t each : {def<op::add>.id, def<op::subtract>.id, def<op::negate>.id,
-                                     def<op::multiply>.id, def<op::dot_general>.id,
-                                     def<op::convolution>.id})
+    for (const std::uint64_t each :
+         {def<op::add>.id, def<op::subtract>.id, def<op::negate>.id, def<op::multiply>.id,
+          def<op::dot_general>.id, def<op::convolution>.id})
       if (id == each) return binds_on(p_.type(n.result).element != dtype::boolean);
     if (id == def<op::divide>.id)
       return binds_on(operand == 0 && is_floating(p_.type(n.result).element));
@@ -257,7 +257,8 @@ class dependences {
         const op::dot_general::roles roles(p_.attrs(o).data(), n.attr_count, p_.type(v).shape.rank,
                                            rs.rank);
         for (int k = 0; k < roles.contract; ++k)
-          differs = differs || (roles.lhs_contract[k] == dim && operands[1].has(roles.rhs_contract[k]));
+          differs =
+              differs || (roles.lhs_contract[k] == dim && operands[1].has(roles.rhs_contract[k]));
       }
       if (!differs && !operands[operand].has(dim)) return;
       any = d.bind(digits(v, dim), atoms_) || any;

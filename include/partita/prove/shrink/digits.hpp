@@ -11,7 +11,7 @@ namespace partita::prove_detail {
 /// number is written with digits; digits with the same index belong to one class (union-find).
 class digit_forest {
  public:
-  /// Adds a digit with `size` positions; -1 for a single position, which is no digit.
+  /// Adds a digit with `size` positions. Returns -1 for a single position, which needs no digit.
   constexpr int make(std::int64_t size) {
     if (size == 1) return -1;
     nodes_.push_back({size, static_cast<int>(nodes_.size())});

@@ -312,7 +312,10 @@ class index_classes {
                         what.kind == collective::reduce_scatter;
     const layout none;
     for (int d = 0; d < p.type(x).shape.rank; ++d)
-      forest.tie(with_axes(gathers ? what.axes : moves ? what.gathers() : none, d, of.at(x, d)),
+      forest.tie(with_axes(gathers ? what.axes
+                           : moves ? what.gathers()
+                                   : none,
+                           d, of.at(x, d)),
                  with_axes(slices ? what.axes : none, d, of.at(y, d)));
   }
 };

@@ -1,6 +1,7 @@
 /// Ops on atoms that differ from those on elements: sums with weights, and positions.
 #pragma once
 
+#include <partita/prove/elements/lookups.hpp>
 #include <partita/prove/elements/sums.hpp>
 #include <partita/prove/shrink/dependence.hpp>
 
@@ -8,9 +9,9 @@ namespace partita::prove_detail {
 
 class shrunk_ops {
  public:
-  constexpr shrunk_ops(algebra& a, const program& p, bool in_source, const devices& on,
-                       const atom_table& atoms, const dependences& by)
-      : a_(a), p_(p), in_source_(in_source), on_(on), atoms_(atoms), by_(by) {}
+  constexpr shrunk_ops(algebra& a, const program& p, const devices& on, const atom_table& atoms,
+                       const dependences& by)
+      : a_(a), p_(p), on_(on), atoms_(atoms), by_(by) {}
 
   /// How often each term of a sum counts, by its place among the summed positions (or members of a
   /// group of devices). Empty if all count once.
@@ -61,7 +62,6 @@ class shrunk_ops {
  private:
   algebra& a_;
   const program& p_;
-  bool in_source_;
   const devices& on_;
   const atom_table& atoms_;
   const dependences& by_;
@@ -96,9 +96,8 @@ class shrunk_ops {
     const digit_list l = by_.digits(p_.op(o).result, dim);
     if (atoms_.is_kept(l)) return false;
     const dtype t = is_floating(c.type()) ? dtype::i64 : c.type();
-    c.fill([&](const place& i) {
-      return a_.convert(t, c.type(), atoms_.position(a_, t, l, i[dim]));
-    });
+    c.fill(
+        [&](const place& i) { return a_.convert(t, c.type(), atoms_.position(a_, t, l, i[dim])); });
     return true;
   }
   constexpr bool start(op_id o, const op_elements& c, std::int64_t device) const {
@@ -124,8 +123,8 @@ class shrunk_ops {
       whole = saturating_multiply(whole, p_.type(p_.operand(o, operand)).shape[dim]);
     });
     if (count == 0 || whole >= std::int64_t{1} << 53) return false;
-    const element times = is_floating(c.type()) ? real(static_cast<double>(whole))
-                                                : integer(c.type(), whole);
+    const element times =
+        is_floating(c.type()) ? real(static_cast<double>(whole)) : integer(c.type(), whole);
     const element sum = a_.product(c.type(), c.operands[0][0], times);
     c.fill([&](const place&) { return sum; });
     return true;
@@ -202,10 +201,10 @@ class shrunk_ops {
         }
         element x = weight(c, digits, n);
         for (int s = 0; s < dims.starts; ++s)
-          x = a_.product(c.type(), x,
-                         is_at(c, elements::start_of(c, dims, indices, from, s),
-                               c.types[indices].element, table, dims.start_map[s],
-                               i[dims.start_map[s]]));
+          x = a_.product(
+              c.type(), x,
+              is_at(c, elements::start_of(c, dims, indices, from, s), c.types[indices].element,
+                    table, dims.start_map[s], i[dims.start_map[s]]));
         sum = a_.sum(c.type(), sum, a_.product(c.type(), x, c.read(indices + 1, from)));
         ++a_.steps;
       });
@@ -259,13 +258,14 @@ class shrunk_ops {
         for (int d = 0; d < r.spatial; ++d) {
           from[r.lhs[2 + d]] = k[1 + 2 * d];
           tap[r.rhs[2 + d]] = k[2 + 2 * d];
-          each = a_.product(c.type(), each,
-                            under(d, i[r.result[2 + d]], k[1 + 2 * d], k[2 + 2 * d]));
+          each =
+              a_.product(c.type(), each, under(d, i[r.result[2 + d]], k[1 + 2 * d], k[2 + 2 * d]));
         }
         ++a_.steps;
         if (each.known && each.of == fingerprint{}) return;
-        sum = a_.sum(c.type(), sum,
-                     a_.product(c.type(), each, a_.product(c.type(), c.read(0, from), c.read(1, tap))));
+        sum = a_.sum(
+            c.type(), sum,
+            a_.product(c.type(), each, a_.product(c.type(), c.read(0, from), c.read(1, tap))));
       });
       return scaled(sum);
     });

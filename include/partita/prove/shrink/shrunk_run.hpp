@@ -34,9 +34,8 @@ struct cut_points {
 
 class shrunk_run {
  public:
-  constexpr shrunk_run(algebra& a, const program& p, const program& small,
-                       const program_digits& of, bool in_source, const mesh& m, atom_table& atoms,
-                       cut_points& cuts)
+  constexpr shrunk_run(algebra& a, const program& p, const program& small, const program_digits& of,
+                       bool in_source, const mesh& m, atom_table& atoms, cut_points& cuts)
       : a_(a),
         p_(p),
         small_(small),
@@ -45,7 +44,7 @@ class shrunk_run {
         atoms_(atoms),
         by_(p, of, in_source, m, atoms),
         cuts_(cuts),
-        ops_(a, p, in_source, on_, atoms, by_),
+        ops_(a, p, on_, atoms, by_),
         interpreter_(a, on_, in_source) {
     values_.resize(p.types.size());
   }
@@ -73,7 +72,7 @@ class shrunk_run {
     a_.steps = saturating_add(a_.steps, 1 + x.count * x.all.size());
     return x;
   }
-  /// The device, of those for which a tensor stands, with number 0 along all other axes.
+  /// The first of the devices that share a tensor: its number is 0 along all other axes.
   constexpr std::int64_t device_of(const shrunk_value& x, std::int64_t slot) const {
     std::int64_t device = 0;
     for (int axis = 0; axis < on_.mesh().rank; ++axis)
@@ -164,7 +163,7 @@ class shrunk_run {
     for (int r = 0; r < n.result_count && !a_.is_over(); ++r) settle(n.result + r);
     if (has_raw && plain && !a_.is_over()) compute_raw(o, by);
   }
-  /// An infinity times a formula is no sum, whatever the formula is.
+  /// True if operands are infinite. (An infinity times a sum is not a sum of products.)
   constexpr bool multiplies_infinities(op_id o) const {
     bool any = false;
     if (p_.op(o).def->id == def<op::multiply>.id)
@@ -194,8 +193,8 @@ class shrunk_run {
     x.by.bound.clear();
     x.by.extreme = combiner::stack;
   }
-  /// In the source, a value that binds indices is a cut point. In the local program, its elements
-  /// are looked up.
+  /// In the source, a value that binds indices becomes a cut point. In the local program, elements
+  /// that equal cut points become their variables.
   constexpr void settle(value_id v) {
     shrunk_value& x = values_[v];
     if (!x.by.binds()) return;
@@ -338,8 +337,8 @@ class shrunk_run {
       const tensors from = on_all(*operands[r], p_.operand(o, r));
       tensors to = no_elements_yet(small_.type(n.result + r), on_.count());
       const std::int64_t members = what.reduces() ? what.members(on_.mesh()) : 1;
-      a_.steps = saturating_add(
-          a_.steps, saturating_multiply(to.size() * on_.count() / 4, members));
+      a_.steps =
+          saturating_add(a_.steps, saturating_multiply(to.size() * on_.count() / 4, members));
       if (a_.is_over()) return;
       if (!weights.empty() && all_equal_numbers(from)) {  // their sum is a number
         const dtype t = from.type.element;
