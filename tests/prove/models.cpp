@@ -19,6 +19,11 @@ void check_proved(const pt::partitioned& p) {
   const pt::verdict v = pt::prove(p);
   CHECK_MESSAGE(v.proved, data::str(v.error.message));
 }
+void check_shrunk(const pt::partitioned& p) {
+  const pt::verdict v = pt::prove(p, {.most_shrunk_to_confirm = 25'000'000});
+  CHECK(v.method == pt::proof_method::claims);
+  CHECK(v.confirmed_by_shrinking);
+}
 
 }  // namespace
 
@@ -46,5 +51,13 @@ TEST_CASE("models: diffusion is proved") {
 
 TEST_CASE("models: a graph network is proved") {
   check_proved(pt::partition(paper::trace_training_step(paper::GNS), paper_mesh,
+                             pt::schedule(paper::graphs::ES)));
+}
+TEST_CASE("models: shrinking alone proves models at full size") {
+  using namespace paper::transformers;
+  const pt::program step = paper::trace_training_step(paper::T32);
+  check_shrunk(pt::partition(step, paper_mesh, pt::schedule(BP, MP)));
+  check_shrunk(pt::partition(step, paper_mesh, pt::schedule(BP, MP, Z3)));
+  check_shrunk(pt::partition(paper::trace_training_step(paper::GNS), paper_mesh,
                              pt::schedule(paper::graphs::ES)));
 }

@@ -1,6 +1,7 @@
 /// `prove`: checks that a device-local program computes its source.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 #include <partita/prove/by_elements.hpp>
@@ -8,18 +9,30 @@
 #include <partita/prove/interface.hpp>
 #include <partita/prove/kernel/kernel.hpp>
 #include <partita/prove/live_part.hpp>
+#include <partita/prove/shrink/by_shrinking.hpp>
 #include <partita/support/separate.hpp>
 
 namespace partita {
 
+/// How a program was proved.
+enum class proof_method : std::uint8_t {
+  none,       ///< it is not proved
+  claims,     ///< exactly, at any size
+  elements,   ///< at the size that was run; wrong with a probability of 10^-30 per comparison
+  shrinking,  ///< at any size; wrong with a probability of 10^-30 per comparison
+};
+
 /// The result of `prove`.
 struct verdict {
   bool proved = false;
+  proof_method method = proof_method::none;
   failure error;  ///< the reason why it is not proved
   /// True if it was proved element by element after claims about whole tensors did not suffice.
   bool by_elements = false;
   /// True if elements alone prove all outputs, too. (With `by_elements`, this is not a second way.)
   bool confirmed = false;
+  /// True if shrinking alone proves all outputs (see most_shrunk_to_confirm).
+  bool confirmed_by_shrinking = false;
   /// True if neither claims nor elements decide (the program is too large for elements, or has an
   /// op that they do not know). It may be correct.
   bool undecided = false;
@@ -44,6 +57,11 @@ struct prove_options {
   /// default: about 4 ms). Not in constant evaluation. Claims and formulas share little code, so
   /// that this detects an unsound rule (Q016). 0: never.
   std::int64_t most_confirmed = 100'000;
+  /// The maximum number of steps of a proof by shrinking, which is tried if claims do not prove a
+  /// program that is too large for elements. Not in constant evaluation. 0: never.
+  std::int64_t most_shrunk = 25'000'000;
+  /// The maximum number of steps for proving a program by shrinking, too, after claims proved it.
+  std::int64_t most_shrunk_to_confirm = 0;
 };
 
 namespace prove_detail {
@@ -200,6 +218,13 @@ constexpr void confirm(const program& source, const device_program& d, std::int6
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options);
 
+/// True if shrinking proves a program, in at most this number of steps.
+constexpr bool is_proved_by_shrinking(const program& source, const device_program& d,
+                                      std::int64_t most) {
+  return most > 0 && !std::is_constant_evaluated() &&
+         prove_by_shrinking(source, d, most).kind == shrink_verdict::proved;
+}
+
 /// Proves both programs without dead code, after checking that each computes the same without it.
 /// Loops of one program may carry dead values that those of the other do not carry.
 constexpr bool proved_without_dead_code(const program& source, const device_program& local,
@@ -225,6 +250,17 @@ constexpr bool proved_by_kernel(const program& source, const device_program& loc
   claims.run();
   return claims.open().empty();
 }
+/// Runs the checks of a proof by other means that the options request.
+constexpr verdict confirmed(const program& source, const device_program& local,
+                            const prove_options& options, verdict v) {
+  if (v.proved && !std::is_constant_evaluated()) confirm(source, local, options.most_confirmed, v);
+  if (!v.proved) v.method = proof_method::none;
+  if (v.method == proof_method::claims)
+    v.confirmed_by_shrinking =
+        is_proved_by_shrinking(source, local, options.most_shrunk_to_confirm);
+  return v;
+}
+
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options) {
   verdict v;
@@ -232,15 +268,22 @@ constexpr verdict prove(const program& source, const device_program& local,
   if (v.error) return v;
   if (proved_by_kernel(source, local, options)) {
     v.proved = true;
-    if (!std::is_constant_evaluated()) confirm(source, local, options.most_confirmed, v);
-    return v;
+    v.method = proof_method::claims;
+    return confirmed(source, local, options, v);
   }
   checker claims(source, local, options.most_steps);
   v = claims.run();
+  if (v.proved) v.method = proof_method::claims;
   if (!v.proved && proved_without_dead_code(source, local, options, v)) return v;
   if (!v.proved) try_elements(source, local, claims, options, v);
-  if (v.proved && !std::is_constant_evaluated()) confirm(source, local, options.most_confirmed, v);
-  return v;
+  if (v.by_elements) v.method = proof_method::elements;
+  if (v.undecided && is_proved_by_shrinking(source, local, options.most_shrunk)) {
+    v = {};
+    v.proved = true;
+    v.method = proof_method::shrinking;
+    return v;
+  }
+  return confirmed(source, local, options, v);
 }
 
 }  // namespace prove_detail

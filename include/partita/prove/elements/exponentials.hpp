@@ -103,7 +103,7 @@ class exponential_algebra : public integer_algebra {
   constexpr void note(element& made, int terms, const composition& how) {
     if (terms > most_terms) return;
     made.terms = static_cast<std::int16_t>(terms);
-    compositions_.add(made.of, how);
+    if (joins_exponentials) compositions_.add(made.of, how);
   }
   /// `left`: the number of formulas that may still be visited. (A formula may contain itself, as
   /// `x` in `x + (e - e)`.)

@@ -202,6 +202,8 @@ class element_interpreter {
         if (!a_.log->has(c.results[r][n]))
           a_.log->add(c.results[r][n].of, {origin::function, c.def.name, {n}});
   }
+
+ public:
   /// The elementwise implementation of an op.
   struct rule {
     std::uint64_t op;
@@ -259,6 +261,8 @@ class element_interpreter {
            id != def<op::microbatch_slice>.id && id != def<op::microbatch_sum>.id &&
            id != def<op::microbatch_stack>.id;
   }
+
+ private:
   /// A user's op: known only to be a deterministic function.
   constexpr void function(const op_elements& c) {
     drawing d = elements::drawing_of(c);

@@ -1,0 +1,109 @@
+/// Digits of dimensions: which parts of dimensions have the same index.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/support/vec.hpp>
+
+namespace partita::prove_detail {
+
+/// A forest of digits. A dimension is a digit, or is split into a major and a minor digit, as a
+/// number is written with digits; digits with the same index belong to one class (union-find).
+class digit_forest {
+ public:
+  /// Adds a digit with `size` positions. Returns -1 for a single position, which needs no digit.
+  constexpr int make(std::int64_t size) {
+    if (size == 1) return -1;
+    nodes_.push_back({size, static_cast<int>(nodes_.size())});
+    return static_cast<int>(nodes_.size()) - 1;
+  }
+  constexpr int count() const { return static_cast<int>(nodes_.size()); }
+  constexpr std::int64_t size(int n) const { return nodes_[n].size; }
+  constexpr bool is_rigid(int n) const { return nodes_[n].rigid; }
+
+  /// Appends the classes of the digits of a dimension, major to minor.
+  constexpr void append_digits(int n, vec<int>& to) const {
+    if (n < 0) return;
+    n = find(n);
+    if (nodes_[n].major < 0) return to.push_back(n);
+    append_digits(nodes_[n].major, to);
+    append_digits(nodes_[n].minor, to);
+  }
+  constexpr vec<int> digits(int n) const {
+    vec<int> all;
+    append_digits(n, all);
+    return all;
+  }
+
+  /// The same index counts through both lists, each major to minor. From the first digits on whose
+  /// sizes do not divide each other, the digits keep their sizes.
+  constexpr void tie(const vec<int>& x, const vec<int>& y) {
+    vec<int> a = reversed(x), b = reversed(y);
+    while (next(a) && next(b)) {
+      const int i = a.back(), j = b.back();
+      const std::int64_t m = nodes_[i].size, n = nodes_[j].size;
+      if (m == n) {
+        a.pop_back();
+        b.pop_back();
+        unite(i, j);
+      } else if (m > 0 && n > 0 && (m < n ? n % m == 0 : m % n == 0)) {
+        split(m < n ? j : i, m < n ? m : n);
+      } else {
+        break;
+      }
+    }
+    keep(a);
+    keep(b);
+  }
+  constexpr void tie(int x, int y) { tie(vec<int>{x}, vec<int>{y}); }
+  /// All digits keep their sizes.
+  constexpr void keep(const vec<int>& list) {
+    for (const int n : list)
+      for (const int each : digits(n)) nodes_[each].rigid = true;
+  }
+  constexpr void keep(int n) { keep(vec<int>{n}); }
+
+ private:
+  struct node {
+    std::int64_t size = 1;
+    int parent = -1;
+    int major = -1, minor = -1;  ///< of a root that is split
+    bool rigid = false;
+  };
+  vec<node> nodes_;
+
+  constexpr int find(int n) const {
+    while (nodes_[n].parent != n) n = nodes_[n].parent;
+    return n;
+  }
+  static constexpr vec<int> reversed(const vec<int>& list) {
+    vec<int> all;
+    for (std::size_t i = list.size(); i-- > 0;)
+      if (list[i] >= 0) all.push_back(list[i]);
+    return all;
+  }
+  /// Replaces the last entry by its most major digit. False for an empty list.
+  constexpr bool next(vec<int>& list) const {
+    while (!list.empty()) {
+      const int n = find(list.back());
+      list.back() = n;
+      if (nodes_[n].major < 0) return true;
+      list.back() = nodes_[n].minor;
+      list.push_back(nodes_[n].major);
+    }
+    return false;
+  }
+  constexpr void split(int n, std::int64_t major) {
+    const int high = make(major), low = make(nodes_[n].size / major);
+    nodes_[high].rigid = nodes_[low].rigid = nodes_[n].rigid;
+    nodes_[n].major = high;
+    nodes_[n].minor = low;
+  }
+  constexpr void unite(int i, int j) {
+    if (i == j) return;
+    nodes_[i].rigid = nodes_[i].rigid || nodes_[j].rigid;
+    nodes_[j].parent = i;
+  }
+};
+
+}  // namespace partita::prove_detail
