@@ -417,6 +417,27 @@ TEST_CASE("an executable runs again without changing arrays that it returned bef
   CHECK(partita::equal(second["c"], xt::xarray<float>{7, 7}));
 }
 
+TEST_CASE("steps that read the outputs of the step before use two buffers in turn") {
+  builder b;
+  const auto x = ops::parameter(b, "x", {dtype::f32, {3}});
+  b.p.outputs = {{ops::add(b, x, x), b.p.intern("y")}};
+  const executable f(b.p);
+  array state = xt::xarray<float>{1, 2, 3};
+  std::vector<const std::byte*> buffers;
+  for (int step = 0; step < 4; ++step) {
+    state = f(state)["y"];
+    buffers.push_back(state.bytes());
+  }
+  CHECK(partita::equal(state, xt::xarray<float>{16, 32, 48}));
+  CHECK(buffers[0] != buffers[1]);
+  CHECK(buffers[2] == buffers[0]);
+  CHECK(buffers[3] == buffers[1]);
+  const array second = f(state)["y"], third = f(second)["y"], fourth = f(third)["y"];
+  CHECK(partita::equal(state, xt::xarray<float>{16, 32, 48}));
+  CHECK(partita::equal(second, xt::xarray<float>{32, 64, 96}));
+  CHECK(partita::equal(fourth, xt::xarray<float>{128, 256, 384}));
+}
+
 namespace {
 
 /// A user's own op and its kernel.

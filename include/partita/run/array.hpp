@@ -142,8 +142,6 @@ class array {
   std::int64_t size() const { return type_.shape.elements(); }
   /// Returns the elements as bytes, row-major.
   const std::byte* bytes() const { return data_.get(); }
-  /// Returns the buffer, which copies of the array share.
-  const run_detail::buffer& storage() const { return data_; }
 
   /// Returns the elements, row-major.
   ///

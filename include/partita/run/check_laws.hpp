@@ -376,54 +376,20 @@ class tile_map_check {
                           vec<std::int64_t> attrs, std::span<const loop_cut> rest,
                           std::span<const loop_cut> nest) const {
     if (rest.empty()) return body(operands, results, attrs, nest);
-    const factor& f = map_.at(0, rest[0].factor);
-    const std::int64_t n = rest[0].slices;
+    const auto& [f, n] = rest[0];
     halo_cut halo;
-    if (f.halo && n > 1) halo = cut(rest[0].factor, n, attrs);
-    vec<tensor_type> parts = results;
-    std::vector<array> out;
-    for (std::size_t r = 0; r < results.size(); ++r) {
-      const int dim = map_.result_dim(f, static_cast<int>(r));
-      if (dim != no_dim) parts[r].shape[dim] = halo.made > 0 ? halo.made : parts[r].shape[dim] / n;
-      out.emplace_back(results[r]);
-    }
-    std::vector<std::vector<array>> made;  // by iteration
-    for (std::int64_t i = 0; i < n; ++i) {
+    if (map_.at(0, f).halo && n > 1) halo = cut(f, n, attrs);
+    const auto inner = [&](const std::vector<array>& sliced, const vec<tensor_type>& parts,
+                           std::int64_t i) {
       index_[nest.size() - rest.size()] = i;
-      std::vector<array> sliced = operands;
-      for (std::size_t k = 0; k < operands.size(); ++k) {
-        const int d = map_.operand_dim(f, static_cast<int>(k));
-        if (d == no_dim) continue;
-        sliced[k] = halo.possible ? halo_piece(halo, static_cast<int>(k), i, operands)
-                                  : slice_of(operands[k], d, n, i);
-      }
-      std::vector<array> pieces = loop(sliced, parts, attrs, rest.subspan(1), nest);
-      if (halo.made > 0)
-        pieces[0] = kept_of(halo, pieces[0], i, results[0].shape[halo.result_dim] / n);
-      if (f.again) made.push_back(pieces);
-      for (std::size_t r = 0; r < results.size(); ++r) {
-        const int dim = map_.result_dim(f, static_cast<int>(r));
-        if (dim != no_dim) {
-          put_slice(
-              f.offset ? moved_by(pieces[r], parts[r].shape[dim] * i, options_.run) : pieces[r],
-              dim, i, out[r]);
-        } else if (i == 0) {
-          out[r] = pieces[r];
-        } else if (f.again) {
-          continue;
-        } else if (f.combine == combiner::stack) {  // equal in every iteration
-          for (std::int64_t e = 0; e < out[r].size(); ++e)
-            if (!agree(pieces[r], out[r], e)) refuse_element(nest, r, e, out[r], pieces[r]);
-        } else {
-          out[r] = combined(f.combine, out[r], pieces[r], options_.run);
-        }
-      }
-    }
-    if (f.carry != combiner::stack)
-      add_carries(f, map_.operand_dim(f, 0), n, operands[0], out[0], options_.run);
-    if (!f.again) return out;
-    return run_again(a_.op, map_, 0, rest[0].factor, operands[0].shape(), made, results, attrs,
-                     options_.run);
+      return loop(sliced, parts, attrs, rest.subspan(1), nest);
+    };
+    const auto equal = [&](std::size_t r, const array& made, const array& first) {
+      for (std::int64_t e = 0; e < first.size(); ++e)
+        if (!agree(made, first, e)) refuse_element(nest, r, e, first, made);
+    };
+    return run_slices(a_.op, map_, 0, f, n, halo, operands, results, attrs, options_.run, inner,
+                      equal);
   }
   /// Finds the shards that loops over located factors cut, and where they start in this iteration.
   void find_located(std::span<const loop_cut> nest, vec<located_piece>& pieces,

@@ -64,7 +64,7 @@ class temporal_interpreter {
       }
       std::vector<array> operands;
       for (value_id v : c_.p.operands(o)) operands.push_back(values[at(v)]);
-      std::vector<tensor_type> results;
+      vec<tensor_type> results;
       for (int r = 0; r < n.result_count; ++r) results.push_back(c_.p.type(n.result + r));
       const auto given = c_.p.attrs(o);
       vec<std::int64_t> attrs(given.begin(), given.end());
@@ -78,40 +78,26 @@ class temporal_interpreter {
   /// Runs the loops over factors with halos, beginning with the first of `halos`, then the other
   /// loops. `results` are the types of their results.
   std::vector<array> run_halos(op_id o, std::span<const halo_loops> halos,
-                               const std::vector<array>& operands,
-                               const std::vector<tensor_type>& results,
+                               const std::vector<array>& operands, const vec<tensor_type>& results,
                                const vec<std::int64_t>& attrs) const {
     if (halos.empty()) return run_loops(o, 0, operands, results, attrs);
-    const halo_cut& cut = halos[0].cut;
-    const int dim = cut.result_dim;
-    std::vector<tensor_type> parts = results;
-    const std::int64_t extent = dim == no_dim ? 0 : results[0].shape[dim] / cut.pieces;
-    if (dim != no_dim) parts[0].shape[dim] = cut.made > 0 ? cut.made : extent;
-    std::vector<array> out{array(results[0])};
-    for (std::int64_t i = 0; i < cut.pieces; ++i) {
-      std::int64_t left = i;
-      for (int a = halos[0].axes.count; a-- > 0;) {
-        const int axis = halos[0].axes.axes[a];
-        index_[at(axis)] = left % c_.mesh.size(axis);
-        left /= c_.mesh.size(axis);
+    const auto& [factor, axes, cut] = halos[0];
+    const auto inner = [&](const std::vector<array>& sliced, const vec<tensor_type>& parts,
+                           std::int64_t i) {
+      for (int a = axes.count; a-- > 0;) {
+        const int axis = axes.axes[a];
+        index_[at(axis)] = i % c_.mesh.size(axis);
+        i /= c_.mesh.size(axis);
       }
-      std::vector<array> sliced = operands;
-      for (std::size_t k = 0; k < operands.size(); ++k)
-        if (cut.slices(static_cast<int>(k)))
-          sliced[k] = halo_piece(cut, static_cast<int>(k), i, operands);
-      const array made = run_halos(o, halos.subspan(1), sliced, parts, attrs)[0];
-      if (dim != no_dim)
-        put_slice(kept_of(cut, made, i, extent), dim, i, out[0]);
-      else
-        out[0] =
-            i == 0 ? made : combined(c_.map.at(o, halos[0].factor).combine, out[0], made, options_);
-    }
-    return out;
+      return run_halos(o, halos.subspan(1), sliced, parts, attrs);
+    };
+    return run_slices(*c_.p.op(o).def, c_.map, o, factor, cut.pieces, cut, operands, results, attrs,
+                      options_, inner, ignored);
   }
 
   /// Runs the loops of an op from depth `depth` inwards; `results` are the types of their results.
   std::vector<array> run_loops(op_id o, int depth, const std::vector<array>& operands,
-                               const std::vector<tensor_type>& results,
+                               const vec<tensor_type>& results,
                                const vec<std::int64_t>& attrs) const {
     const nest& loops = c_.nest_of(o);
     if (depth == loops.count) {
@@ -123,48 +109,20 @@ class temporal_interpreter {
     const loop& l = loops.loops[depth];
     if (l.factor == any_factor || c_.map.at(o, l.factor).halo)
       return run_loops(o, depth + 1, operands, results, attrs);
-    const factor& f = c_.map.at(o, l.factor);
-    const std::int64_t n = c_.mesh.size(l.axis);
-    std::vector<tensor_type> parts = results;
-    std::vector<array> out;
-    for (std::size_t r = 0; r < results.size(); ++r) {
-      const int dim = c_.map.result_dim(f, static_cast<int>(r));
-      if (dim != no_dim) parts[r].shape[dim] /= n;
-      out.emplace_back(results[r]);
-    }
-    std::vector<std::vector<array>> made;  // by iteration
-    for (std::int64_t i = 0; i < n; ++i) {
+    const auto inner = [&](const std::vector<array>& sliced, const vec<tensor_type>& parts,
+                           std::int64_t i) {
       index_[at(l.axis)] = i;
-      std::vector<array> sliced = operands;
-      for (std::size_t k = 0; k < operands.size(); ++k) {
-        const int dim = c_.map.operand_dim(f, static_cast<int>(k));
-        if (dim != no_dim) sliced[k] = slice_of(operands[k], dim, n, i);
-      }
-      const std::vector<array> pieces = run_loops(o, depth + 1, sliced, parts, attrs);
-      if (f.again) made.push_back(pieces);
-      for (std::size_t r = 0; r < results.size(); ++r) {
-        const int dim = c_.map.result_dim(f, static_cast<int>(r));
-        if (dim != no_dim)
-          put_slice(f.offset ? moved_by(pieces[r], parts[r].shape[dim] * i, options_) : pieces[r],
-                    dim, i, out[r]);
-        else if (i == 0 || f.combine == combiner::stack)  // equal in every iteration, too
-          out[r] = pieces[r];
-        else
-          out[r] = combined(f.combine, out[r], pieces[r], options_);
-      }
-    }
-    if (f.carry != combiner::stack)
-      add_carries(f, c_.map.operand_dim(f, 0), n, operands[0], out[0], options_);
-    if (!f.again) return out;
-    const vec<tensor_type> types(results.data(), results.data() + results.size());
-    return run_again(*c_.p.op(o).def, c_.map, o, l.factor, operands[0].shape(), made, types, attrs,
-                     options_);
+      return run_loops(o, depth + 1, sliced, parts, attrs);
+    };
+    return run_slices(*c_.p.op(o).def, c_.map, o, l.factor, c_.mesh.size(l.axis), halo_cut{},
+                      operands, results, attrs, options_, inner, ignored);
   }
+  static void ignored(std::size_t, const array&, const array&) {}
 
   /// Runs an op on taps that are in bounds; taps in the padding at the end of a dimension are left
   /// out.
   std::vector<array> run_taps(op_id o, std::vector<array> operands, vec<std::int64_t> attrs,
-                              const std::vector<tensor_type>& results) const {
+                              const vec<tensor_type>& results) const {
     const op_def& def = *c_.p.op(o).def;
     for (const padded_taps& taps : c_.padded_taps_of(o)) {
       std::int64_t i = 0;
@@ -178,7 +136,8 @@ class temporal_interpreter {
       narrow_taps(def, c_.map, c_.map.at(o, taps.factor), types, results[0], 0, count, attrs);
       w = piece_of(w, taps.dim, 0, count, w);
     }
-    return run_op(def, operands, {attrs.data(), attrs.size()}, results, options_);
+    return run_op(def, operands, {attrs.data(), attrs.size()}, {results.data(), results.size()},
+                  options_);
   }
   static array filled(const tensor_type& t, combiner c) {
     return run_op(def<op::constant>, std::vector<array>{}, std::vector{neutral_bits(c, t.element)},
@@ -188,7 +147,7 @@ class temporal_interpreter {
   /// Runs one iteration of loops that know where their slices start.
   std::vector<array> run_located(op_id o, const vec<located_loops>& loops,
                                  const std::vector<array>& operands,
-                                 const std::vector<tensor_type>& results) const {
+                                 const vec<tensor_type>& results) const {
     vec<located_piece> pieces;
     std::vector<std::int64_t> starts;
     for (const located_loops& each : loops) {
@@ -197,8 +156,8 @@ class temporal_interpreter {
       pieces.push_back(each.piece);
       starts.push_back(i * each.piece.block);
     }
-    return run_iteration(*c_.p.op(o).def, c_.map, o, operands, results, c_.p.attrs(o), pieces,
-                         starts, options_);
+    return run_iteration(*c_.p.op(o).def, c_.map, o, operands, {results.data(), results.size()},
+                         c_.p.attrs(o), pieces, starts, options_);
   }
 
   // ---- Ops with nested programs. Their wires pass values unchanged. -----------------------------

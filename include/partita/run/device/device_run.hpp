@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -84,6 +85,18 @@ class device_run {
       for (int i = 0; i < p().output_count(); ++i) out.push_back(shards(i, axes[at(i)], inputs, w));
       return out;
     });
+  }
+
+  /// Returns the array of an output with one copy that needs no copy: the memory of its value, or
+  /// an input, which `input(i)` returns; else nothing.
+  template <class Input>
+  std::optional<array> in_place(int index, const tensor_type& type, const workspace& w,
+                                const Input& input) const {
+    const value_id r = frame_.plan().root(p().outputs[at(index)].value);
+    if (frame_.plan().memory().handed_out(r)) return array(type, w.handed_out[at(r)].now());
+    const auto found = std::find(p().inputs.begin(), p().inputs.end(), r);
+    if (found == p().inputs.end()) return {};
+    return input(at(found - p().inputs.begin())).reshaped(type.shape);
   }
 
   /// Checks, on all processes, that devices which should hold the same shard of an output do.
@@ -178,22 +191,16 @@ class device_run {
 
   distributed_array shards(int index, axis_set axes,
                            std::span<const distributed_array* const> inputs, workspace& w) const {
-    const plan& plan = frame_.plan();
-    const value_id v = p().outputs[at(index)].value, r = plan.root(v);
+    const value_id v = p().outputs[at(index)].value;
     const tensor_type& local = p().type(v);
     distributed_array out;
     out.axes = axes;
     check_replicas(index, axes, w);
-    const bool one = devices().copies(plan.axes(v) | axes) == 1;
-    if (one && plan.memory().handed_out(r)) {
-      out.copies.emplace_back(local, w.handed_out[at(r)]);
-      return out;
-    }
-    const auto found = std::find(p().inputs.begin(), p().inputs.end(), r);
-    if (one && found != p().inputs.end()) {
-      out.copies.push_back(inputs[at(found - p().inputs.begin())]->copies[0].reshaped(local.shape));
-      return out;
-    }
+    if (devices().copies(frame_.plan().axes(v) | axes) == 1)
+      if (auto one = in_place(index, local, w, [&](auto i) { return inputs[i]->copies[0]; })) {
+        out.copies.push_back(std::move(*one));
+        return out;
+      }
     for (std::int64_t i = 0; i < devices().copies(axes); ++i) {
       array shard(local, allocate(padded_bytes(local)));
       std::memcpy(const_cast<std::byte*>(shard.bytes()),

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -15,27 +15,6 @@
 #include <partita/run/transport/collective_run.hpp>
 
 namespace partita::run_detail {
-
-/// A fixed number of pointers; a few of them need no allocation.
-template <class T>
-class pointers {
- public:
-  explicit pointers(std::size_t count) : count_(count) {
-    if (count <= few) return;
-    many_.resize(count);
-    first_ = many_.data();
-  }
-  pointers(const pointers&) = delete;
-  T& operator[](std::size_t i) { return first_[i]; }
-  std::span<T> all() { return {first_, count_}; }
-
- private:
-  static constexpr std::size_t few = 8;
-  std::size_t count_;
-  T few_[few];
-  std::vector<T> many_;
-  T* first_ = few_;
-};
 
 /// A program on a mesh, ready to run. It stores one copy of a value for each distinct coordinate
 /// over the axes along which the value varies: copy i of value v starts at base[v] + i *
@@ -49,17 +28,11 @@ class frame {
         transport_(t),
         mesh_(t.devices().mesh()) {
     for (const auto& s : plan_.steps()) {
-      std::vector<tensor_type> operands, results;
-      for (value_id x : p_.operands(s.op)) operands.push_back(p_.type(x));
-      for (int r = 0; r < p_.op(s.op).result_count; ++r)
-        results.push_back(p_.type(p_.op(s.op).result + r));
-      types_.push_back({std::move(operands), std::move(results)});
-      controls_.push_back(s.what == step::kind::control ? enter(s.op, own, fuse) : control{});
-      collectives_.push_back(-1);
-      if (s.what != step::kind::collective) continue;
-      collectives_.back() = static_cast<int>(collective_runs_.size());
-      collective_runs_.push_back(make_collective(s.op));
+      prepared_.emplace_back();
+      prepare(s, prepared_.back(), own, fuse);
     }
+    for (value_id v = 0; v < p_.value_count(); ++v)
+      if (plan_.memory().handed_out(v)) handed_out_.push_back(v);
   }
 
   const partita::run_detail::plan& plan() const { return plan_; }
@@ -72,11 +45,15 @@ class frame {
     std::int64_t size = 0, from = 0;
     for (auto bytes : plan_.memory().slots())
       size = saturating_add(size, saturating_add(bytes, alignment));
-    const buffer all = allocate(size);
+    w->slots = allocate(size);
+    std::vector<const std::byte*> slots;
     for (auto bytes : plan_.memory().slots())
-      w->slots.emplace_back(all, all.get() + std::exchange(from, from + bytes + alignment));
+      slots.push_back(w->slots.get() + std::exchange(from, from + bytes + alignment));
     w->handed_out.resize(at(p_.value_count()));
-    w->base.assign(at(p_.value_count()), nullptr);
+    for (value_id v = 0; v < p_.value_count(); ++v) {
+      const int slot = plan_.memory().slot(v);
+      w->base.push_back(slot == memory_plan::no_slot ? nullptr : slots[at(slot)]);
+    }
     w->memory.resize(at(threads));
     for (const auto& f : nested_) w->nested.push_back(f->make_workspace(threads));
     for (auto bytes : carried_bytes_) w->carried.push_back(allocate(bytes));
@@ -120,45 +97,40 @@ class frame {
   /// Runs all steps; `give_input(step, w)` sets the base of an input.
   template <class GiveInput>
   void run(workspace& w, thread_pool& threads, const GiveInput& give_input) const {
+    for (value_id v : handed_out_) {
+      w.handed_out[at(v)].renew(plan_.memory().bytes(v));
+      w.base[at(v)] = w.handed_out[at(v)].now().get();
+    }
     for (std::size_t k = 0; k < plan_.steps().size(); ++k) {
       const step& s = plan_.steps()[k];
+      const prepared& made = prepared_[k];
       transport_.now = {&p_, s.op};
       switch (s.what) {
         case step::kind::input:
           give_input(s, w);
           break;
         case step::kind::kernel:
-          run_kernel(k, w, threads);
+          run_kernel(s, made, w, threads);
           break;
         case step::kind::collective:
-          run_collective(s.op, collective_runs_[at(collectives_[k])], w, threads);
+          run_collective(made, w, threads);
           break;
         case step::kind::group:
-          run_group(s, w, threads);
+          run_group(s, made, w, threads);
           break;
         case step::kind::start:
           run_start(s, w);
           break;
         case step::kind::control:
-          run_control(s, controls_[k], w, threads);
+          run_control(s, made.nested, w, threads);
           break;
       }
     }
   }
 
-  /// Returns the memory that a step writes a value to.
-  std::byte* place(value_id v, workspace& w) const {
-    std::byte* p = nullptr;
-    if (plan_.memory().handed_out(v)) {
-      buffer& b = w.handed_out[at(v)];
-      if (b.use_count() != 1) b = allocate(plan_.memory().bytes(v));
-      std::atomic_thread_fence(std::memory_order_acquire);
-      p = b.get();
-    } else if (plan_.memory().slot(v) != memory_plan::no_slot) {
-      p = w.slots[at(plan_.memory().slot(v))].get();
-    }
-    w.base[at(v)] = p;
-    return p;
+  /// Returns the memory that a step writes a root value to; null if nothing reads it.
+  std::byte* place(value_id v, const workspace& w) const {
+    return const_cast<std::byte*>(w.base[at(v)]);
   }
   /// Returns the copy of `x` for a device at `c`.
   const std::byte* copy_of(value_id x, const coordinates& c, const workspace& w) const {
@@ -169,13 +141,71 @@ class frame {
  private:
   friend class control_flow;
 
-  struct step_types {
-    std::vector<tensor_type> operands, results;
-  };
   struct control {
     std::vector<run_wire> wires;
     std::vector<int> frames;  // in nested_
   };
+  /// The location of a value, for copy i of a step: base[root] + i * stride.
+  struct location {
+    value_id root;
+    std::int64_t stride;  // bytes; 0 if all copies of the step share one
+    value_id other = -1;  // the value, if it varies over some axes of the step only
+  };
+  /// The parts of a step that depend on types only.
+  struct prepared {
+    std::int64_t copies = 1, pieces = 1, piece = 0;  // a group's elements are run in pieces
+    std::vector<location> values = {};  // a kernel's operands and results, or those of a group
+    std::vector<tensor_type> operands = {}, results = {};  // of a kernel
+    std::shared_ptr<const void> kernel = nullptr;          // what its planner returned
+    std::optional<collective_run> collective = {};
+    control nested = {};
+  };
+
+  void prepare(const step& s, prepared& to, std::span<const kernel_entry> own, bool fuse) {
+    const op_node& n = p_.op(s.op);
+    to.copies = devices().copies(s.axes);
+    if (s.what == step::kind::group) {
+      const std::int64_t block = s.blocks.block();
+      to.piece = std::max<std::int64_t>(1, piece_elements / block) * block;
+      to.pieces = (s.elements + to.piece - 1) / to.piece;
+      for (value_id v : s.blocks.values) to.values.push_back(locate(v, s));
+    }
+    if (s.what == step::kind::control) to.nested = enter(s.op, own, fuse);
+    if (s.what != step::kind::kernel && s.what != step::kind::collective) return;
+    for (value_id x : p_.operands(s.op)) {
+      to.values.push_back(locate(x, s));
+      to.operands.push_back(p_.type(x));
+    }
+    for (int r = 0; r < n.result_count; ++r) {
+      to.values.push_back(locate(n.result + r, s));
+      to.results.push_back(p_.type(n.result + r));
+    }
+    if (s.what == step::kind::collective) {
+      to.collective.emplace(make_collective(s.op));
+    } else if (s.kernel.plan != nullptr) {
+      scratch none;
+      to.kernel = s.kernel.plan(
+          {to.operands, to.results[0], p_.attrs(s.op), {}, nullptr, none, to.results});
+    }
+  }
+  location locate(value_id v, const step& s) const {
+    const axis_set axes = plan_.axes(v);
+    if (axes == s.axes) return {plan_.root(v), padded_bytes(p_.type(v))};
+    return {plan_.root(v), 0, devices().copies(axes) > 1 ? v : -1};
+  }
+  /// Returns the addresses of the values of a step for its copy i.
+  std::byte** addresses(const step& s, const prepared& made, std::int64_t i, const workspace& w,
+                        scratch& memory) const {
+    auto** to = reinterpret_cast<std::byte**>(
+        memory.take(static_cast<std::int64_t>(made.values.size() * sizeof(std::byte*))));
+    for (std::size_t j = 0; j < made.values.size(); ++j) {
+      const location& l = made.values[j];
+      to[j] = const_cast<std::byte*>(l.other >= 0
+                                         ? copy_of(l.other, devices().coordinates_of(s.axes, i), w)
+                                         : w.base[at(l.root)] + i * l.stride);
+    }
+    return to;
+  }
 
   /// Prepares an op with nested programs: its wires, and a frame for each program.
   control enter(op_id o, std::span<const kernel_entry> own, bool fuse) {
@@ -196,24 +226,21 @@ class frame {
     return c;
   }
 
-  void run_kernel(std::size_t k, workspace& w, thread_pool& threads) const {
-    const step& s = plan_.steps()[k];
-    const auto operands = p_.operands(s.op);
-    const auto& types = types_[k];
-    std::vector<std::byte*> out;
-    for (std::size_t r = 0; r < types.results.size(); ++r)
-      out.push_back(place(p_.op(s.op).result + static_cast<value_id>(r), w));
-    threads.parallel_for(devices().copies(s.axes), [&](int thread, std::int64_t i) {
-      const coordinates c = devices().coordinates_of(s.axes, i);
-      pointers<const std::byte*> in(operands.size());
-      for (std::size_t j = 0; j < operands.size(); ++j) in[j] = copy_of(operands[j], c, w);
-      pointers<std::byte*> to(out.size());
-      for (std::size_t r = 0; r < out.size(); ++r)
-        to[r] = out[r] + i * padded_bytes(types.results[r]);
+  void run_kernel(const step& s, const prepared& made, workspace& w, thread_pool& threads) const {
+    threads.parallel_for(made.copies, [&](int thread, std::int64_t i) {
       scratch& memory = w.memory[at(thread)];
       memory.reset();
-      s.run({types.operands, types.results[0], p_.attrs(s.op), in.all(), to[0], memory,
-             types.results, to.all()});
+      const std::byte* const* in = addresses(s, made, i, w, memory);
+      std::byte* const* out = const_cast<std::byte* const*>(in + made.operands.size());
+      s.kernel.run({made.operands,
+                    made.results[0],
+                    p_.attrs(s.op),
+                    {in, made.operands.size()},
+                    out[0],
+                    memory,
+                    made.results,
+                    {out, made.results.size()},
+                    made.kernel.get()});
     });
   }
 
@@ -225,39 +252,24 @@ class frame {
     }
     return {devices(), p_.collective_of(o), std::move(operands), &find_combine};
   }
-  void run_collective(op_id o, const collective_run& what, workspace& w,
-                      thread_pool& threads) const {
-    const op_node& n = p_.op(o);
-    pointers<const std::byte*> from(at(n.result_count));
-    pointers<std::byte*> to(at(n.result_count));
-    for (int r = 0; r < n.result_count; ++r) {
-      from[at(r)] = w.base[at(plan_.root(p_.operand(o, r)))];
-      to[at(r)] = place(n.result + r, w);
+  void run_collective(const prepared& made, workspace& w, thread_pool& threads) const {
+    w.from.clear(), w.to.clear();
+    for (std::size_t r = 0, n = made.results.size(); r < n; ++r) {
+      w.from.push_back(w.base[at(made.values[r].root)]);
+      w.to.push_back(place(made.values[made.operands.size() + r].root, w));
     }
-    what.run(transport_, from.all(), to.all(), threads, w.memory, w.messages);
+    made.collective->run(transport_, w.from, w.to, threads, w.memory, w.messages);
   }
 
   /// Chunks of several blocks, so that threads also share a large array that has one copy.
   static constexpr std::int64_t piece_elements = std::int64_t{1} << 16;
-  void run_group(const step& s, workspace& w, thread_pool& threads) const {
-    const std::int64_t piece =
-        std::max<std::int64_t>(1, piece_elements / s.blocks.block()) * s.blocks.block();
-    for (op_id o : s.members) {
-      const value_id v = p_.op(o).result;
-      if (plan_.memory().holds(v)) place(v, w);
-    }
-    const std::int64_t pieces = (s.elements + piece - 1) / piece;
-    threads.parallel_for(devices().copies(s.axes) * pieces, [&](int thread, std::int64_t i) {
+  void run_group(const step& s, const prepared& made, workspace& w, thread_pool& threads) const {
+    threads.parallel_for(made.copies * made.pieces, [&](int thread, std::int64_t i) {
       scratch& memory = w.memory[at(thread)];
       memory.reset();
-      const coordinates c = devices().coordinates_of(s.axes, i / pieces);
-      const auto& values = s.blocks.values;
-      auto** in = reinterpret_cast<std::byte**>(
-          memory.take(static_cast<std::int64_t>(values.size() * sizeof(std::byte*))));
-      for (std::size_t j = 0; j < values.size(); ++j)
-        in[j] = const_cast<std::byte*>(copy_of(values[j], c, w));
-      const std::int64_t begin = i % pieces * piece;
-      s.blocks.run(in, begin, std::min(begin + piece, s.elements), memory);
+      const std::int64_t begin = i % made.pieces * made.piece;
+      s.blocks.run(addresses(s, made, i / made.pieces, w, memory), begin,
+                   std::min(begin + made.piece, s.elements), memory);
     });
   }
 
@@ -270,18 +282,11 @@ class frame {
       const coordinates c = devices().coordinates_of(s.axes, i);
       std::int64_t n = 0;
       for (int a : axes) n = n * mesh_.size(a) + c.at[a];
-      write_integer(p_.type(v).element, n * distance, out + i * padded_bytes(p_.type(v)));
+      with_type(p_.type(v).element, [&]<class T>(std::type_identity<T>) {
+        const T x = convert_element<T>(n * distance);
+        std::memcpy(out + i * padded_bytes(p_.type(v)), &x, sizeof x);
+      });
     }
-  }
-  static void write_integer(dtype t, std::int64_t v, std::byte* to) {
-    with_type(t, [&]<class T>(std::type_identity<T>) {
-      if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
-        const auto x = static_cast<T>(v);
-        std::memcpy(to, &x, sizeof x);
-      } else {
-        throw error(concat("internal error: shard_start of ", name_of(t), "; please report"));
-      }
-    });
   }
 
   /// Runs an op with nested programs; see control_flow.hpp.
@@ -292,10 +297,8 @@ class frame {
   const program& p_;
   transport& transport_;
   const mesh& mesh_;
-  std::vector<step_types> types_;  // by step
-  std::vector<control> controls_;  // by step
-  std::vector<int> collectives_;   // by step: in collective_runs_, or -1
-  std::vector<collective_run> collective_runs_;
+  std::vector<prepared> prepared_;    // by step
+  std::vector<value_id> handed_out_;  // roots
   std::vector<std::unique_ptr<frame>> nested_;
   std::vector<std::int64_t> carried_bytes_;
 };

@@ -29,7 +29,7 @@ class plan {
         groups_(p, rules_, axes_),
         memory_(p, rules_, groups_, devices, axes_, outermost) {
     for (auto& s : groups_.steps) {
-      if (s.what == step::kind::kernel) s.run = kernel_of(p_.op(s.op).def, own);
+      if (s.what == step::kind::kernel) find_kernel_of(s, own);
       if (s.what == step::kind::control) check_control(p_.op(s.op).def);
     }
     for (auto& s : groups_.steps)
@@ -70,12 +70,12 @@ class plan {
     }
     return p;
   }
-  static kernel_function kernel_of(const op_def* op, std::span<const kernel_entry> own) {
-    const kernel_function run = find_kernel(op, own);
-    if (run == nullptr)
+  void find_kernel_of(step& s, std::span<const kernel_entry> own) const {
+    const op_def* op = p_.op(s.op).def;
+    s.kernel = find_kernel(op, own);
+    if (s.kernel.run == nullptr)
       throw error(
           concat("R005 ", op->name, ": this op has no kernel; give one in run_options::kernels"));
-    return run;
   }
 
   const program& p_;

@@ -61,6 +61,19 @@ struct distributed_array {
   axis_set axes;
 };
 
+/// Copies the shard of a device at `c` from a global tensor.
+inline void copy_shard(const array& global, const layout& l, const mesh& m, const coordinates& c,
+                       const shape& shard, std::byte* to) {
+  copy_box(size_of(global.element()), shard, global.shape(), start_of(m, l, shard, c).at,
+           global.bytes(), shard, nullptr, to);
+}
+/// Copies the shard of a device at `c` to its place in a global tensor that nobody shares.
+inline void put_shard(const std::byte* from, const layout& l, const mesh& m, const coordinates& c,
+                      const shape& shard, const array& global) {
+  copy_box(size_of(global.element()), shard, shard, nullptr, from, global.shape(),
+           start_of(m, l, shard, c).at, const_cast<std::byte*>(global.bytes()));
+}
+
 /// Cuts a global array into the shards that a set of devices holds.
 inline distributed_array cut(const array& global, const layout& l, const device_set& devices) {
   distributed_array out;
@@ -72,9 +85,8 @@ inline distributed_array cut(const array& global, const layout& l, const device_
   const tensor_type shard{global.element(), l.local(global.shape(), devices.mesh())};
   for (std::int64_t i = 0; i < devices.copies(out.axes); ++i) {
     array a(shard, allocate(padded_bytes(shard)));
-    copy_box(size_of(shard.element), shard.shape, global.shape(),
-             start_of(devices.mesh(), l, shard.shape, devices.coordinates_of(out.axes, i)).at,
-             global.bytes(), shard.shape, nullptr, const_cast<std::byte*>(a.bytes()));
+    copy_shard(global, l, devices.mesh(), devices.coordinates_of(out.axes, i), shard.shape,
+               const_cast<std::byte*>(a.bytes()));
     out.copies.push_back(std::move(a));
   }
   return out;
@@ -86,14 +98,12 @@ inline distributed_array cut(const array& global, const layout& l, const mesh& m
 inline array joined(const distributed_array& shards, const layout& l, const mesh& m) {
   if (axes_of(m, l).empty()) return shards.copies[0];
   const shape& shard = shards.copies[0].shape();
-  const dtype element = shards.copies[0].element();
-  const tensor_type global{element, l.global(shard, m)};
+  const tensor_type global{shards.copies[0].element(), l.global(shard, m)};
   array out(global, allocate(padded_bytes(global)));
   const device_set devices = device_set::all(m);
   for (std::int64_t i = 0; i < devices.copies(shards.axes); ++i)
-    copy_box(size_of(element), shard, shard, nullptr, shards.copies[at(i)].bytes(), global.shape,
-             start_of(m, l, shard, devices.coordinates_of(shards.axes, i)).at,
-             const_cast<std::byte*>(out.bytes()));
+    put_shard(shards.copies[at(i)].bytes(), l, m, devices.coordinates_of(shards.axes, i), shard,
+              out);
   return out;
 }
 

@@ -42,8 +42,7 @@ struct block_instruction {
   enum kind : std::uint8_t { nothing, map, chain, broadcast, spread, reduce };
   struct to_link {
     link what;
-    int operand;
-    std::int64_t by_element = 1, by_row = 0, ahead = 0;  ///< see chain_link
+    int operand;  ///< a register, or -1
   };
   static constexpr std::size_t most_links = 32;
 
@@ -55,6 +54,7 @@ struct block_instruction {
   block_function run = nullptr;        ///< map
   row_function reduce_rows = nullptr;  ///< reduce
   std::vector<to_link> links;          ///< chain
+  std::size_t first_link = 0;          ///< chain: in the links of the program
   bool by_row = false;                 ///< chain: true if operands depend on the row
   bool reduces = false;                ///< chain: true if it reduces its rows to `out`
   combiner how = {};

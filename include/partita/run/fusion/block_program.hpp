@@ -109,19 +109,18 @@ class block_program {
   void finish() {
     chain_joiner(registers_, code_).run();
     temporaries_ = temporary_placer(code_, registers_).run();
-    for (auto& c : code_) find_steps(c);
-    for (std::size_t i = 0; i < registers_.size(); ++i)
-      if (registers_[i].where == kind::memory) in_memory_.push_back(i);
+    for (auto& c : code_) add_links(c);
+    place_registers();
   }
 
   /// Computes elements [begin, end); begin is a multiple of `block()`.
   void run(std::byte* const* addresses, std::int64_t begin, std::int64_t end,
            scratch& memory) const {
-    state s{place_registers(memory), addresses};
-    fill_scalars(s);
+    state s = enter(addresses, memory);
+    fill_scalars(s, std::min(block(), end - begin));
     for (s.begin = begin; s.begin < end; s.begin += block()) {
       s.count = std::min(block(), end - s.begin);
-      s.rows = row_ == 0 ? 0 : s.count / row_;
+      s.rows = s.count == block() ? rows_ : row_ == 0 ? 0 : s.count / row_;
       enter_block(s);
       for (const auto& c : code_) run_one(c, s);
       leave_block(s);
@@ -160,58 +159,79 @@ class block_program {
     return r.where == kind::memory && r.what == coverage::all && r.period == 0 && !r.written &&
            elements * size_of(r.type) >= std::int64_t{1} << 19;
   }
-  /// Sets the steps of a chain's links through their operands, and what to prefetch.
-  void find_steps(block_instruction& c) {
+  /// Assigns memory: full blocks, then the elements of rows. Fills the constants.
+  void place_registers() {
+    const std::int64_t most =
+                           round_up(std::min(block(), std::max<std::int64_t>(elements, 1)), lanes),
+                       large = most * temporaries_.widest + 3 * alignment,
+                       small = small_elements() * 8;
+    small_begin_ = temporaries_.large * large;
+    small_end_ = small_begin_ + temporaries_.small * small;
+    for (std::size_t i = 0; i < registers_.size(); ++i) {
+      const block_register& r = registers_[i];
+      if (r.where == kind::constant) {
+        const std::int64_t n = r.is_large() ? most : small_elements();
+        constants_.push_back({i, allocate(padded_bytes({r.type, {n}}))});
+        fill(r.type, r.bits, n, constants_.back().second.get());
+      }
+      if (r.slot >= 0)
+        slots_.push_back({i, r.is_large() ? r.slot * large : small_begin_ + r.slot * small});
+      if (r.where == kind::memory) in_memory_.push_back(i);
+      if (r.where == kind::scalar) scalars_.push_back(i);
+    }
+  }
+  /// Adds the links of a chain, with their steps through their operands and what to prefetch.
+  void add_links(block_instruction& c) {
+    c.first_link = links_.size();
     for (int r : c.in)
       if (r >= 0) at(r).fetched = is_far(r);
-    for (auto& l : c.links) {
-      if (l.operand >= 0 && is_far(l.operand)) l.ahead = block();
-      if (l.operand < 0) l.by_element = 0;
-      if (l.operand < 0 || coverage_of(l.operand) == c.over(registers_)) continue;
-      const bool row = coverage_of(l.operand) == coverage::rows;
-      const bool column = coverage_of(l.operand) == coverage::columns;
-      l.by_element = column;
-      l.by_row = row ? 1 : column ? -row_ : 0;
-      c.by_row = c.by_row || row || column;
+    for (const auto& [what, operand] : c.links) {
+      chain_link l{what, nullptr, operand >= 0, 0};
+      if (operand >= 0 && is_far(operand)) l.ahead = block();
+      if (operand >= 0 && coverage_of(operand) != c.over(registers_)) {
+        const bool row = coverage_of(operand) == coverage::rows;
+        const bool column = coverage_of(operand) == coverage::columns;
+        l.by_element = column;
+        l.by_row = row ? 1 : column ? -row_ : 0;
+        c.by_row = c.by_row || row || column;
+      }
+      links_.push_back(l);
+      if (operand >= 0) linked_.push_back({links_.size() - 1, index(operand)});
     }
   }
 
-  // ---- Running
-  // -----------------------------------------------------------------------------------
+  // ---- Running ---------------------------------------------------------------------------------
 
   /// The addresses of registers, and the current block.
   struct state {
     std::byte** at;                               // by register
+    chain_link* links;                            // of all chains
     std::byte* const* addresses;                  // by value
     std::int64_t begin = 0, count = 0, rows = 0;  // of the block
   };
 
-  std::int64_t slot_bytes() const { return block() * temporaries_.widest + 3 * alignment; }
   std::int64_t small_elements() const { return round_up(std::max<std::int64_t>(rows_, 1), lanes); }
-  std::int64_t small_bytes() const { return small_elements() * 8; }
 
-  std::byte** place_registers(scratch& memory) const {
-    const std::int64_t large = temporaries_.large * slot_bytes(),
-                       small = temporaries_.small * small_bytes();
-    std::byte* slots = memory.take(large + small);
+  /// Finds the addresses of the registers that stay the same in all blocks.
+  state enter(std::byte* const* addresses, scratch& memory) const {
+    const std::size_t links = links_.size() * sizeof(chain_link);
+    std::byte* slots = memory.take(
+        small_end_ + static_cast<std::int64_t>(links + registers_.size() * sizeof(std::byte*)));
     // The kernels also compute the lanes past the rows, from zeros.
-    std::memset(slots + large, 0, static_cast<std::size_t>(small));
-    auto** at = reinterpret_cast<std::byte**>(
-        memory.take(static_cast<std::int64_t>(registers_.size() * sizeof(std::byte*))));
-    for (std::size_t i = 0; i < registers_.size(); ++i) {
-      const auto& r = registers_[i];
-      at[i] = r.slot < 0     ? nullptr
-              : r.is_large() ? slots + r.slot * slot_bytes()
-                             : slots + large + r.slot * small_bytes();
-    }
-    return at;
+    if (small_end_ > small_begin_)
+      std::memset(slots + small_begin_, 0, static_cast<std::size_t>(small_end_ - small_begin_));
+    if (links > 0) std::memcpy(slots + small_end_, links_.data(), links);
+    const state s{reinterpret_cast<std::byte**>(slots + small_end_ + links),
+                  reinterpret_cast<chain_link*>(slots + small_end_), addresses};
+    for (const auto& [r, offset] : slots_) s.at[r] = slots + offset;
+    for (const auto& [r, constant] : constants_) s.at[r] = constant.get();
+    return s;
   }
-  void fill_scalars(const state& s) const {
-    for (std::size_t i = 0; i < registers_.size(); ++i) {
+  void fill_scalars(const state& s, std::int64_t count) const {
+    for (std::size_t i : scalars_) {
       const auto& r = registers_[i];
-      const std::int64_t n = r.is_large() ? block() : small_elements();
-      if (r.where == kind::constant) fill(r.type, r.bits, n, s.at[i]);
-      if (r.where == kind::scalar) repeat(r.type, {1, n}, 0, n, s.addresses[r.address], s.at[i]);
+      const std::int64_t n = r.is_large() ? round_up(count, lanes) : small_elements();
+      repeat(r.type, {1, n}, 0, n, s.addresses[r.address], s.at[i]);
     }
   }
   /// Sets the addresses of registers in memory. Registers with one element for each row are copied
@@ -231,6 +251,7 @@ class block_program {
       else if (!r.written)
         std::memcpy(s.at[i], base + s.begin / row_ * size, static_cast<std::size_t>(s.rows * size));
     }
+    for (const auto& [l, r] : linked_) s.links[l].operand = s.at[r];
   }
   void leave_block(const state& s) const {
     for (std::size_t i : in_memory_) {
@@ -270,12 +291,7 @@ class block_program {
   }
   void run_links(const block_instruction& c, const state& s) const {
     const block_register& out = at(c.out);
-    chain_link links[block_instruction::most_links];
-    for (std::size_t i = 0; i < c.links.size(); ++i) {
-      const auto& l = c.links[i];
-      links[i] = {l.what, l.operand < 0 ? nullptr : s.at[l.operand], l.by_element, l.by_row,
-                  l.ahead};
-    }
+    const chain_link* links = s.links + c.first_link;
     if (c.reduces)
       return reduce_chain(out.type, s.rows, row_, links, c.links.size(), c.how, s.at[c.out]);
     if (c.by_row) return run_chain(out.type, s.rows, row_, links, c.links.size());
@@ -294,10 +310,15 @@ class block_program {
   }
 
   block_registers registers_;
-  std::vector<std::size_t> in_memory_;  // registers in memory
+  std::vector<std::size_t> in_memory_, scalars_;             // registers
+  std::vector<std::pair<std::size_t, std::int64_t>> slots_;  // registers and their offsets
+  std::vector<std::pair<std::size_t, buffer>> constants_;    // registers and their elements
+  std::vector<chain_link> links_;                            // of all chains
+  std::vector<std::pair<std::size_t, std::size_t>> linked_;  // links and their registers
   block_code code_;
   std::int64_t row_ = 0, rows_ = 0;
   temporary_counts temporaries_;
+  std::int64_t small_begin_ = 0, small_end_ = 0;  // bytes of the temporaries
 };
 
 }  // namespace partita::run_detail

@@ -17,7 +17,7 @@ struct step {
   kind what = kind::kernel;
   op_id op = -1;   ///< the first op of a group
   int input = -1;  ///< index of the input
-  kernel_function run = nullptr;
+  kernel_entry kernel;
   std::vector<op_id> members;  ///< of a group
   block_program blocks;
   axis_set axes;              ///< of the results

@@ -37,7 +37,7 @@ class temporary_placer {
 
  private:
   static bool keeps_its_place(const block_register& r) {
-    return r.where == block_register::kind::constant || r.where == block_register::kind::scalar ||
+    return r.where == block_register::kind::scalar ||
            (r.where == block_register::kind::memory && r.what == coverage::rows);
   }
   void find_last_uses() {

@@ -58,25 +58,20 @@ class computed_operands {
 /// itself if it already has that order.
 inline const std::byte* in_order(dtype t, const shape& s, const int* order, const bool* reversed,
                                  const std::byte* x, scratch& memory) {
-  const strides from(s);
+  const strides by(s);
+  strides from;
   shape sorted;
   bool same = true;
   for (int i = 0; i < s.rank; ++i) {
+    const bool back = reversed && reversed[i] && s[order[i]] > 1;
     sorted.push_back(s[order[i]]);
-    same = same && order[i] == i && !(reversed && reversed[i] && s[order[i]] > 1);
+    from[i] = back ? -by[order[i]] : by[order[i]];
+    if (back) x += (sorted[i] - 1) * by[order[i]] * size_of(t);
+    same = same && order[i] == i && !back;
   }
   if (same) return x;
-  const strides to(sorted);
-  box b;
-  std::int64_t start = 0;
-  for (int i = 0; i < s.rank; ++i) {
-    const std::int64_t stride = from[order[i]];
-    const bool back = reversed && reversed[i];
-    if (back) start += (sorted[i] - 1) * stride;
-    b.push_back(sorted[i], back ? -stride : stride, to[i]);
-  }
   std::byte* copy = memory.take(padded_bytes({t, s}));
-  b.copy(size_of(t), x + start * size_of(t), copy);
+  box(sorted, from, strides(sorted)).copy(size_of(t), x, copy);
   return copy;
 }
 

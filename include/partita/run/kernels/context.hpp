@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,7 @@ struct kernel_context {
   scratch& memory;
   std::span<const tensor_type> results = {};  ///< of all results
   std::span<std::byte* const> outs = {};      ///< all results
+  const void* plan = nullptr;                 ///< what the planner returned; null without one
 
   template <class T>
   const T* operand(std::size_t i) const {
@@ -60,6 +62,8 @@ struct kernel_context {
 
 /// Computes one op. Several threads may call it at a time; it must depend on its operands only.
 using kernel_function = void (*)(const kernel_context&);
+/// Computes once what a kernel derives from types and attributes. The buffers are null.
+using kernel_planner = std::shared_ptr<const void> (*)(const kernel_context&);
 
 /// A kernel for a user-defined op, or a replacement for one of the library: `run_options::kernels`.
 ///
@@ -69,6 +73,7 @@ using kernel_function = void (*)(const kernel_context&);
 struct kernel_entry {
   const op_def* op = nullptr;
   kernel_function run = nullptr;
+  kernel_planner plan = nullptr;
 };
 
 }  // namespace partita

@@ -133,13 +133,13 @@ void convolve_group(const conv_plan& p, const T* x, const T* weights, T* out, st
   for (std::int64_t row = 0; row < rows; row += block) {
     const std::int64_t count = std::min(block, rows - row);
     T* to = out + row * p.outputs;
-    for (std::int64_t r = 0; r < count; ++r) std::fill_n(to + r * p.outputs, columns, T(0));
     for (std::int64_t tap = 0; tap < p.taps; tap += taps) {
       const std::int64_t end = std::min(tap + taps, p.taps), depth = (end - tap) * p.inputs;
       if (!trivial) source.fill(row, count, tap, end, made);
-      multiply_matrices<T>(
-          trivial ? x + row * p.features : made, {count, depth, trivial ? p.features : depth, 1},
-          weights + tap * p.inputs * p.outputs, {depth, columns, p.outputs, 1}, to, p.outputs);
+      multiply_matrices<T>(trivial ? x + row * p.features : made,
+                           {count, depth, trivial ? p.features : depth, 1},
+                           weights + tap * p.inputs * p.outputs, {depth, columns, p.outputs, 1}, to,
+                           p.outputs, tap == 0);
     }
   }
 }
@@ -218,10 +218,10 @@ inline void convolution_kernel(const kernel_context& c) {
              reinterpret_cast<T*>(out), c.memory);
   });
   if (!same) {
-    const strides from(sorted), at(to);
-    box b;
-    for (int d = 0; d < to.rank; ++d) b.push_back(to[d], from[back[d]], at[d]);
-    b.copy(size_of(wide.type), out, wide.output<std::byte>());
+    const strides by(sorted);
+    strides from;
+    for (int d = 0; d < to.rank; ++d) from[d] = by[back[d]];
+    box(to, from, strides(to)).copy(size_of(wide.type), out, wide.output<std::byte>());
   }
   wide.store();
 }

@@ -6,10 +6,15 @@
 
 namespace partita::run_detail {
 
+inline std::shared_ptr<const void> plan_dot_general(const kernel_context& c) {
+  return std::make_shared<const dot_plan>(c.types[0].shape, c.types[1].shape, c.attrs);
+}
+
 /// 16-bit floats are multiplied and summed in binary32 and rounded once.
 inline void dot_general_kernel(const kernel_context& c) {
   if (c.result.shape.elements() == 0) return;
-  const dot_plan p(c.types[0].shape, c.types[1].shape, c.attrs);
+  const auto here = c.plan == nullptr ? plan_dot_general(c) : nullptr;
+  const dot_plan& p = *static_cast<const dot_plan*>(here ? here.get() : c.plan);
   if (p.depth == 0) {
     std::memset(c.out, 0, static_cast<std::size_t>(c.result.bytes()));
     return;

@@ -163,18 +163,16 @@ class fold_lines {
   std::int64_t rows_ = 1;
   std::vector<const std::byte*> data_;  ///< by operand; 16-bit floats in binary32
 
-  dtype computed(std::size_t i) const {
-    const dtype t = c_.types[i].element;
-    return is_half(t) ? dtype::f32 : t;
-  }
-  std::int64_t size(std::size_t i) const { return size_of(computed(i)); }
+  dtype computed_type(std::size_t i) const { return computed(c_.types[i].element); }
+  std::int64_t size(std::size_t i) const { return size_of(computed_type(i)); }
   std::int64_t parts() const { return std::min(most_lanes / columns_, rows_ / 2); }
   std::byte* memory(dtype t, std::int64_t elements) const {
     return c_.memory.take(padded_bytes({t, {elements}}));
   }
   std::vector<std::byte*> reserve(std::int64_t elements) const {
     std::vector<std::byte*> list;
-    for (std::size_t i = 0; i < c_.types.size(); ++i) list.push_back(memory(computed(i), elements));
+    for (std::size_t i = 0; i < c_.types.size(); ++i)
+      list.push_back(memory(computed_type(i), elements));
     return list;
   }
 

@@ -36,15 +36,18 @@ using row_function = void (*)(std::int64_t rows, std::int64_t row, const void* i
 /// Returns the row function for elements of type `t` that no chain computes.
 PARTITA_LINKAGE row_function find_row_function(combiner c, dtype t);
 
-/// Returns the library's kernel of an op; null for elementwise ops, collectives, and ops that only
-/// pass on their operands.
-PARTITA_LINKAGE kernel_function find_library_kernel(const op_def* op);
+/// Returns the library's kernel of an op, and its planner if it has one; null for elementwise ops,
+/// collectives, and ops that only pass on their operands.
+PARTITA_LINKAGE kernel_function find_library_kernel(const op_def* op,
+                                                    kernel_planner* plan = nullptr);
 
 /// Returns the user's kernel for an op if there is one, else the library's, else null.
-inline kernel_function find_kernel(const op_def* op, std::span<const kernel_entry> own) {
+inline kernel_entry find_kernel(const op_def* op, std::span<const kernel_entry> own) {
   for (const auto& entry : own)
-    if (entry.op == op) return entry.run;
-  return find_library_kernel(op);
+    if (entry.op == op) return entry;
+  kernel_entry found{op};
+  found.run = find_library_kernel(op, &found.plan);
+  return found;
 }
 
 }  // namespace partita::run_detail

@@ -42,11 +42,8 @@ inline void iota_kernel(const kernel_context& c) {
 inline void copy_strided(const kernel_context& c, const strides& from, std::int64_t first = 0) {
   const shape& to = c.result.shape;
   if (to.elements() == 0) return;
-  const strides t(to);
-  box b;
-  for (int d = 0; d < to.rank; ++d) b.push_back(to[d], from[d], t[d]);
   const std::int64_t size = size_of(c.result.element);
-  b.copy(size, c.operands[0] + first * size, c.out);
+  box(to, from, strides(to)).copy(size, c.operands[0] + first * size, c.out);
 }
 
 inline void broadcast_kernel(const kernel_context& c) {

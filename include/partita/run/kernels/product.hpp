@@ -120,20 +120,93 @@ struct dot_plan {
   }
 };
 
-/// Calls Eigen's product kernel for one pair of storage orders, as `out += l r`. Eigen's
-/// expressions would compile four more algorithms for each pair.
+/// True if Eigen's kernel reads results only through its mapper. (Later versions do not always.)
+inline constexpr bool reads_no_result = !EIGEN_VERSION_AT_LEAST(3, 4, 90);
+
+/// The result of a product, as Eigen's kernel reads and writes it. The first product of a sum reads
+/// zeros, so that nobody has to write them.
+template <class T>
+class product_result : public Eigen::internal::blas_data_mapper<T, Eigen::Index, Eigen::ColMajor> {
+  using base = Eigen::internal::blas_data_mapper<T, Eigen::Index, Eigen::ColMajor>;
+  using index = Eigen::Index;
+
+ public:
+  class LinearMapper : public base::LinearMapper {
+   public:
+    LinearMapper(T* data, bool first) : base::LinearMapper(data), first_(first) {}
+    template <class Packet>
+    EIGEN_ALWAYS_INLINE Packet loadPacket(index i) const {
+      if (first_) return Eigen::internal::pset1<Packet>(T(0));
+      return base::LinearMapper::template loadPacket<Packet>(i);
+    }
+
+   private:
+    bool first_;
+  };
+  product_result(T* data, index stride, bool first) : base(data, stride), first_(first) {}
+  EIGEN_ALWAYS_INLINE LinearMapper getLinearMapper(index i, index j) const {
+    return {&base::operator()(i, j), first_};
+  }
+  EIGEN_ALWAYS_INLINE T& operator()(index i, index j) const {  // for `+=`
+    T& to = base::operator()(i, j);
+    if (first_) to = T(0);
+    return to;
+  }
+  template <class Packet>
+  EIGEN_ALWAYS_INLINE Packet gatherPacket(index i, index j) const {
+    if (first_) return Eigen::internal::pset1<Packet>(T(0));
+    return base::template gatherPacket<Packet>(i, j);
+  }
+
+ private:
+  bool first_;
+};
+
+/// Calls Eigen's product kernel for one pair of storage orders, as `out += l r`, or as `out = l r`
+/// if `first`. Eigen's expressions would compile four more algorithms for each pair.
 template <class T, int Left, int Right>
 void eigen_product(const T* a, const matrix_view& l, const T* b, const matrix_view& r, T* out,
-                   std::int64_t out_stride) {
-  namespace inner = Eigen::internal;
-  constexpr int row_major = Eigen::RowMajor, dynamic = Eigen::Dynamic;
+                   std::int64_t out_stride, bool first = false) {
+  namespace internal = Eigen::internal;  // the name that Eigen's macros expect
   using index = Eigen::Index;
-  inner::gemm_blocking_space<row_major, T, T, dynamic, dynamic, dynamic> blocking(
-      l.rows, r.columns, l.columns, 1, true);
-  inner::general_matrix_matrix_product<index, T, Left, false, T, Right, false, row_major, 1>::run(
-      l.rows, r.columns, l.columns, a, Left == row_major ? l.row_stride : l.column_stride, b,
-      Right == row_major ? r.row_stride : r.column_stride, out, 1, out_stride, T(1), blocking,
-      nullptr);
+  using traits = internal::gebp_traits<T, T>;
+  constexpr int row_major = Eigen::RowMajor, column_major = Eigen::ColMajor;
+  constexpr int left_order = Left == row_major ? column_major : row_major,
+                right_order = Right == row_major ? column_major : row_major;
+  using left_matrix = internal::const_blas_data_mapper<T, index, left_order>;
+  using right_matrix = internal::const_blas_data_mapper<T, index, right_order>;
+  const left_matrix x(a, Left == row_major ? l.row_stride : l.column_stride);
+  const right_matrix y(b, Right == row_major ? r.row_stride : r.column_stride);
+  internal::gemm_pack_lhs<T, index, right_matrix, traits::mr, traits::LhsProgress,
+                          typename traits::LhsPacket4Packing, right_order>
+      pack_right;
+  internal::gemm_pack_rhs<T, index, left_matrix, traits::nr, left_order> pack_left;
+  internal::gebp_kernel<T, T, index, product_result<T>, traits::mr, traits::nr, false, false>
+      multiply;
+  // The blocks. The result is row-major, so Eigen multiplies the transposes.
+  index most_rows = l.rows, most_columns = r.columns, most_depth = l.columns;
+  internal::computeProductBlockingSizes<T, T, 1, index>(most_depth, most_columns, most_rows);
+  most_rows = std::min<index>(most_rows, l.rows);
+  most_columns = std::min<index>(most_columns, r.columns);
+  const auto right_size = static_cast<std::size_t>(most_depth * most_columns),
+             left_size = static_cast<std::size_t>(most_depth * most_rows);
+  ei_declare_aligned_stack_constructed_variable(T, right, right_size, nullptr);
+  ei_declare_aligned_stack_constructed_variable(T, left, left_size, nullptr);
+  const bool left_once =
+      most_columns != r.columns && most_depth == l.columns && most_rows == l.rows;
+  for (index j = 0; j < r.columns; j += most_columns) {
+    const index columns = std::min<index>(most_columns, r.columns - j);
+    for (index k = 0; k < l.columns; k += most_depth) {
+      const index depth = std::min<index>(most_depth, l.columns - k);
+      pack_right(right, y.getSubMapper(j, k), depth, columns);
+      for (index i = 0; i < l.rows; i += most_rows) {
+        const index rows = std::min<index>(most_rows, l.rows - i);
+        if (!left_once || j == 0) pack_left(left, x.getSubMapper(k, i), depth, rows);
+        multiply(product_result<T>(out + i * out_stride + j, out_stride, first && k == 0), right,
+                 left, columns, depth, rows, T(1));
+      }
+    }
+  }
 }
 
 /// Multiplies a matrix by a vector, as `out += m v`. `RowMajor`: true if the elements of a row of m
@@ -161,11 +234,14 @@ void eigen_vector_product(const T* m, const matrix_view& l, const T* v, std::int
     eigen_vector_product<T, false>(m, l, v, stride, out, out_stride);
 }
 
-/// Computes `out += l r`, with rows of out `out_stride` elements apart.
+/// Computes `out += l r`, or `out = l r` if `first`, with rows of out `out_stride` elements apart.
 template <class T>
 void multiply_matrices(const T* a, const matrix_view& l, const T* b, const matrix_view& r, T* out,
-                       std::int64_t out_stride) {
-  if constexpr (std::is_floating_point_v<T>) {
+                       std::int64_t out_stride, bool first = false) {
+  constexpr bool floats = std::is_floating_point_v<T>;
+  if (first && (!floats || !reads_no_result || r.columns == 1 || l.rows == 1))
+    for (std::int64_t i = 0; i < l.rows; ++i) std::fill_n(out + i * out_stride, r.columns, T(0));
+  if constexpr (floats) {
     if (r.columns == 1) return eigen_vector_product(a, l, b, r.row_stride, out, out_stride);
     if (l.rows == 1) {
       const matrix_view t{r.columns, r.rows, r.column_stride, r.row_stride};
@@ -173,14 +249,15 @@ void multiply_matrices(const T* a, const matrix_view& l, const T* b, const matri
     }
     constexpr int row = Eigen::RowMajor, column = Eigen::ColMajor;
     const bool left = l.column_stride == 1, right = r.column_stride == 1;  // true if row-major
+    const auto run = [&](auto product) { product(a, l, b, r, out, out_stride, first); };
     if (left && right)
-      eigen_product<T, row, row>(a, l, b, r, out, out_stride);
+      run(eigen_product<T, row, row>);
     else if (left)
-      eigen_product<T, row, column>(a, l, b, r, out, out_stride);
+      run(eigen_product<T, row, column>);
     else if (right)
-      eigen_product<T, column, row>(a, l, b, r, out, out_stride);
+      run(eigen_product<T, column, row>);
     else
-      eigen_product<T, column, column>(a, l, b, r, out, out_stride);
+      run(eigen_product<T, column, column>);
   } else {
     for (std::int64_t i = 0; i < l.rows; ++i)
       for (std::int64_t k = 0; k < l.columns; ++k) {
@@ -217,9 +294,8 @@ void dot_kernel_of(const dot_plan& p, const std::byte* a, const std::byte* b, st
       y = right;
     }
     T* to = reinterpret_cast<T*>(out) + i * p.rows * p.columns;
-    std::fill_n(to, p.rows * p.columns, T(0));
     multiply_matrices<T>(reinterpret_cast<const T*>(x), p.left, reinterpret_cast<const T*>(y),
-                         p.right, to, p.columns);
+                         p.right, to, p.columns, true);
   }
 }
 

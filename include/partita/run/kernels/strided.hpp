@@ -36,6 +36,10 @@ struct strides {
 /// A box of elements with one stride for each dimension on both sides.
 class box {
  public:
+  constexpr box() = default;
+  constexpr box(const shape& extents, const strides& from, const strides& to) {
+    for (int d = 0; d < extents.rank; ++d) push_back(extents[d], from[d], to[d]);
+  }
   /// Adds a dimension, major to minor; dimensions that are contiguous on both sides are merged.
   constexpr void push_back(std::int64_t extent, std::int64_t from, std::int64_t to) {
     if (extent == 1) return;
@@ -135,14 +139,11 @@ inline void copy_box(std::int64_t size, const shape& extents, const shape& from_
                      const std::int64_t* to_start, std::byte* to) {
   if (extents.elements() == 0) return;
   const strides f(from_shape), t(to_shape);
-  box b;
-  std::int64_t from_offset = 0, to_offset = 0;
   for (int d = 0; d < extents.rank; ++d) {
-    b.push_back(extents[d], f[d], t[d]);
-    if (from_start) from_offset += from_start[d] * f[d];
-    if (to_start) to_offset += to_start[d] * t[d];
+    if (from_start) from += from_start[d] * f[d] * size;
+    if (to_start) to += to_start[d] * t[d] * size;
   }
-  b.copy(size, from + from_offset * size, to + to_offset * size);
+  box(extents, f, t).copy(size, from, to);
 }
 
 }  // namespace partita::run_detail

@@ -37,7 +37,7 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::cumsum>, &cumsum_kernel},
     {&def<op::fold>, &fold_kernel},
     {&def<op::transpose>, &transpose_kernel},
-    {&def<op::dot_general>, &dot_general_kernel},
+    {&def<op::dot_general>, &dot_general_kernel, &plan_dot_general},
     {&def<op::convolution>, &convolution_kernel},
     {&def<op::gather>, &gather_kernel},
     {&def<op::scatter>, &scatter_kernel},
@@ -150,9 +150,12 @@ PARTITA_LINKAGE row_function find_row_function(combiner c, dtype t) {
   });
 }
 
-PARTITA_LINKAGE kernel_function find_library_kernel(const op_def* op) {
+PARTITA_LINKAGE kernel_function find_library_kernel(const op_def* op, kernel_planner* plan) {
   for (const auto& entry : kernel_table)
-    if (entry.op == op) return entry.run;
+    if (entry.op == op) {
+      if (plan != nullptr) *plan = entry.plan;
+      return entry.run;
+    }
   return nullptr;
 }
 

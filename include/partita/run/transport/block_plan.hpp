@@ -121,13 +121,9 @@ class block_plan {
     const block& b = m.blocks[0].what;
     const block_memory& x = tensors[static_cast<std::size_t>(b.tensor)];
     const strides stride(x.type.shape);
-    partita::run_detail::box all;
     std::int64_t offset = 0;
-    for (int d = 0; d < b.box.rank; ++d) {
-      all.push_back(b.box[d], stride[d], strides(b.box)[d]);
-      offset += b.begin.at[d] * stride[d];
-    }
-    if (all.contiguous() < 0) return nullptr;
+    for (int d = 0; d < b.box.rank; ++d) offset += b.begin.at[d] * stride[d];
+    if (partita::run_detail::box(b.box, stride, strides(b.box)).contiguous() < 0) return nullptr;
     return const_cast<std::byte*>(x.copy(b.copy)) + offset * size_of(x.type.element);
   }
 
