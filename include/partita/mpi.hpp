@@ -5,5 +5,6 @@
 #include <partita/support/static_error.hpp>
 
 #include <partita/backend/mpi/executable.hpp>
+#include <partita/backend/mpi/key_values.hpp>
 #include <partita/checkpoint.hpp>
 #include <partita/cpu.hpp>

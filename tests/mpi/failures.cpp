@@ -83,6 +83,7 @@ void fail(const pt::mpi::world& world, std::string_view how) {
   const auto is = [&](std::string_view name) { return how == name; };
   if (is("pipeline")) return pipeline(world);
   if (is("patient")) return wait_for_slow_one(world);
+  if (is("threads")) return void(pt::mpi::processes(world));
   const int devices = is("ranks") ? 2 : is("blocks") ? 4 : world.ranks();
   const auto p = in({{"B", is("mesh") && here ? 2 * devices : devices}}, is("program") && here);
   pt::mpi::options options{.deadline = is("leave") || is("whole") ? 0.0 : 2.0};

@@ -97,9 +97,9 @@ class executable : public stateful_executable<executable, sharded_array> {
         run_detail::resized(run_detail::joined(shards, slot.sharding, slot.on), slot.global.shape);
     return slot;
   }
-  state run(const std::vector<sharded_array>& inputs) const {
+  state run(const std::vector<const sharded_array*>& inputs) const {
     std::vector<array> x;
-    for (const sharded_array& each : inputs) x.push_back(each.value);
+    for (const sharded_array* each : inputs) x.push_back(each->value);
     const std::vector<array> made = run_(x);
     std::vector<sharded_array> out = outputs_;
     for (std::size_t k = 0; k < out.size(); ++k) out[k].value = made[k];

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <deque>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -43,7 +44,7 @@ concept BackendExecutable = requires(const E& run, const typename E::state& s, c
 ///   slots()               by input, an Array without shards
 ///   cut(slot, global)     the slot with the shards of a global array
 ///   filled(slot, make)    the slot with the shards that make(shard_request) returns
-///   run(arrays)           one run: by input, an array; returns a state of the outputs
+///   run(arrays)           one run: by input, a pointer to an array; returns a state of the outputs
 template <class Backend, class Array>
 class stateful_executable {
  public:
@@ -151,8 +152,7 @@ class stateful_executable {
   /// The arguments of a call, assigned to inputs.
   class assembled {
    public:
-    explicit assembled(const Backend& e)
-        : e_(e), given_(at(e.source().input_count())), have_(given_.size(), 0) {}
+    explicit assembled(const Backend& e) : e_(e), given_(at(e.source().input_count()), nullptr) {}
 
     void add(const state& s) {
       if (!s.is_input())
@@ -164,7 +164,7 @@ class stateful_executable {
         const int i = s.passes_on(k) ? find(v.name) : -1;
         if (i < 0) continue;
         run_detail::need_input_type("value of a state", v.name, v.global, e_.slots()[at(i)].global);
-        put(i, v);
+        given_[at(i)] = &v;
       }
     }
     void add(const results& r) {
@@ -184,28 +184,28 @@ class stateful_executable {
       run_detail::flatten(list, x);
       for (const array& each : list) add(each);
     }
-    /// Returns all inputs.
+    /// Returns all inputs. They are valid as long as this object and the arguments.
     ///
     /// Errors    R001 an input is missing
-    std::vector<Array> complete() {
+    const std::vector<const Array*>& complete() {
       settle();
       text missing;
       int count = 0;
-      for (std::size_t i = 0; i < have_.size(); ++i)
-        if (have_[i] == 0 && count++ < 8)
+      for (std::size_t i = 0; i < given_.size(); ++i)
+        if (given_[i] == nullptr && count++ < 8)
           missing << (count > 1 ? ", " : "") << e_.source().input_name(static_cast<int>(i));
       if (count > 0)
         throw error(concat("R001 run: no array is given for ", count,
                            count == 1 ? " input: " : " inputs: ", missing,
                            count > 8 ? ", ..." : ""));
-      return std::move(given_);
+      return given_;
     }
     /// Returns a state of the inputs that have arguments.
     state placed() {
       settle();
       std::vector<Array> list;
-      for (std::size_t i = 0; i < have_.size(); ++i)
-        if (have_[i] != 0) list.push_back(std::move(given_[i]));
+      for (const Array* each : given_)
+        if (each != nullptr) list.push_back(*each);
       return state(std::move(list));
     }
 
@@ -214,27 +214,23 @@ class stateful_executable {
       const auto found = e_.input_numbers().find(name);
       return found == e_.input_numbers().end() ? -1 : found->second;
     }
-    void put(int i, Array v) {
-      given_[at(i)] = std::move(v);
-      have_[at(i)] = 1;
-    }
     void put_global(int i, const array& a) {
       const Array& slot = e_.slots()[at(i)];
       run_detail::need_input_type("array", slot.name, a.type(), slot.global);
-      put(i, e_.cut(slot, a));
+      given_[at(i)] = &cut_.emplace_back(e_.cut(slot, a));
     }
     void settle() {
       std::size_t next = 0;
-      for (std::size_t i = 0; i < have_.size() && next < rest_.size(); ++i)
-        if (have_[i] == 0) put_global(static_cast<int>(i), rest_[next++]);
+      for (std::size_t i = 0; i < given_.size() && next < rest_.size(); ++i)
+        if (given_[i] == nullptr) put_global(static_cast<int>(i), rest_[next++]);
       if (next < rest_.size())
         throw error(concat("R001 run: ", rest_.size(), " arrays are given without a name for ",
                            next, next == 1 ? " input" : " inputs"));
     }
 
     const Backend& e_;
-    std::vector<Array> given_;
-    std::vector<char> have_;
+    std::vector<const Array*> given_;  // by input; values of states are not copied
+    std::deque<Array> cut_;            // those that were given as global arrays
     std::vector<array> rest_;
   };
 

@@ -12,7 +12,9 @@ struct interface_port {
   text frontend;         ///< inside of `mhlo.frontend_attributes`
   bool donated = false;  ///< true for an argument that the caller no longer needs
   int alias = -1;        ///< the result that reuses the memory of this argument
-  bool on_host = false;  ///< true if it is in host memory (`attributes` contain this too)
+  text memory;           ///< kind of memory: "pinned_host" (`attributes` contain this too)
+
+  constexpr bool on_host() const { return memory.view().ends_with("host"); }
 };
 
 /// The attributes of a program that was read from a module; empty lists for other programs. Passes
@@ -29,7 +31,7 @@ struct interface_list {
     return false;
   }
   constexpr bool donated(int i) const { return has(i) && inputs.data()[i].donated; }
-  constexpr bool on_host(int i) const { return has(i) && inputs.data()[i].on_host; }
+  constexpr bool on_host(int i) const { return has(i) && inputs.data()[i].on_host(); }
 
  private:
   constexpr bool has(int i) const { return static_cast<std::size_t>(i) < inputs.size(); }

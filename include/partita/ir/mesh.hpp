@@ -166,6 +166,12 @@ struct mesh {
       }
     return -1;
   }
+  /// True if axes have the same sizes and the same order, whatever their names are.
+  constexpr bool same_grid(const mesh& m) const {
+    bool same = rank == m.rank;
+    for (int i = 0; same && i < rank; ++i) same = size(i) == m.size(i) && order[i] == m.order[i];
+    return same;
+  }
   /// Splits an axis into a major part of size `major` and a minor part; returns the number of the
   /// minor part. Axes that had this number or a higher one are renumbered one higher.
   constexpr int split(int axis, std::int64_t major) {

@@ -46,9 +46,37 @@ constexpr vec<int> reused_inputs(const program& p) {
   return by_output;
 }
 
-/// Returns, for each value, true if it is in host memory: an argument that the module places there,
-/// the result of an op that places it there, or the result of a nested program that returns such a
-/// value. The list is empty if no value is in host memory.
+/// Returns, for each input, the number of its memory_space, in a program that was not read from a
+/// module: 0, the device's memory, unless all ops that read the input only copy it to another
+/// memory. Such an input needs no device memory. It is in the host memory that they name; if they
+/// all copy it to the device, it is in pinned memory, number 1. The list is empty if no op copies.
+///
+/// Cost      linear in ops
+constexpr vec<std::int64_t> input_memories(const program& p) {
+  vec<std::int64_t> memory;
+  if (!p.any_placed || p.interface.known()) return memory;
+  constexpr std::int64_t unread = -2, copied = -1, device = 0;
+  vec<std::int64_t> of(p.types.size(), unread);
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    const bool copies = p.op(o).def->chooses_memory;
+    for (const value_id v : p.operands(o)) {
+      const std::int64_t to = !copies ? device : p.attrs(o)[0] == 0 ? copied : p.attrs(o)[0];
+      if (of[v] < 0 && to != device)
+        of[v] = of[v] > to ? of[v] : to;
+      else if (to != copied && of[v] != to)
+        of[v] = device;
+    }
+  }
+  for (const auto& out : p.outputs) of[out.value] = device;
+  for (const value_id v : p.inputs)
+    memory.push_back(of[v] == copied ? 1 : of[v] == unread ? device : of[v]);
+  return memory;
+}
+
+/// Returns, for each value, true if it is in host memory: an argument that the module places there
+/// or that ops only copy from or to it (see input_memories), the result of an op that places it
+/// there, or the result of a nested program that returns such a value. The list is empty if no
+/// value is in host memory.
 ///
 /// Cost      linear in ops, those of nested programs included
 constexpr vec<char> values_on_host(const program& p) {
@@ -59,6 +87,9 @@ constexpr vec<char> values_on_host(const program& p) {
   };
   for (int i = 0; i < static_cast<int>(p.interface.inputs.size()) && i < p.input_count(); ++i)
     if (p.interface.on_host(i)) add(p.inputs[i]);
+  const vec<std::int64_t> memories = input_memories(p);
+  for (std::size_t i = 0; i < memories.size(); ++i)
+    if (memories[i] != 0) add(p.inputs[i]);
   for (op_id o = 0; p.any_placed && o < p.op_count(); ++o) {
     const op_node& n = p.ops.data()[o];
     if (n.def->chooses_memory && p.attrs(o)[0] != 0) add(n.result);

@@ -317,19 +317,13 @@ class exporter {
   }
   constexpr bool share(int a, int b) const {
     const pipeline_unit &x = p_.function(a), &y = p_.function(b);
-    return same_kind(x.piece.mesh, y.piece.mesh) && same_mesh(x.device.mesh, y.device.mesh) &&
+    return same_kind(x.piece.mesh, y.piece.mesh) && x.device.mesh.same_grid(y.device.mesh) &&
            same_code(x.device.local, y.device.local);
   }
   constexpr bool same_kind(int a, int b) const {
     const named_mesh &x = p_.topology[a], &y = p_.topology[b];
-    return same_mesh(x.mesh, y.mesh) && x.has_device == y.has_device &&
+    return x.mesh.same_grid(y.mesh) && x.has_device == y.has_device &&
            (!x.has_device || x.device == y.device);
-  }
-  static constexpr bool same_mesh(const mesh& a, const mesh& b) {
-    if (a.rank != b.rank) return false;
-    for (int i = 0; i < a.rank; ++i)
-      if (a.size(i) != b.size(i) || a.order[i] != b.order[i]) return false;
-    return true;
   }
 
   // ---- Donation --------------------------------------------------------------------------------

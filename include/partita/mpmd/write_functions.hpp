@@ -11,17 +11,20 @@ namespace partita {
 /// write_stablehlo(device_program).
 ///
 /// Errors    those of write_stablehlo, and that of the pipeline, as text that starts with "error: "
-constexpr text write_stablehlo(const pipelined& p, const exported_pipeline& e, int function) {
+constexpr text write_stablehlo(const pipelined& p, const exported_pipeline& e, int function,
+                               bool place_ops = true) {
   if (e.error) return concat("error: ", e.error.message, '\n');
   const pipeline_function& f = e.functions[function];
   const pipeline_unit& u = p.function(f.units[0]);
   vec<argument_donation> donations;
   for (std::size_t k = 0; k < f.donated.size(); ++k)
     donations.push_back({f.donated[k] != 0, f.alias[k]});
-  if (u.device.mesh.rank > 0) return write_stablehlo(u.device, donations);
+  // Buffers between the functions of a pipeline are in device memory.
+  const memory_annotations memories{.ports = false, .ops = place_ops};
+  if (u.device.mesh.rank > 0) return write_stablehlo(u.device, donations, memories);
   device_program whole = u.device;  // each device of the mesh runs all of it
   whole.mesh = p.topology.mesh_of(u.piece.mesh);
-  return write_stablehlo(whole, donations);
+  return write_stablehlo(whole, donations, memories);
 }
 
 /// Writes all functions as one module, which contains a module for each by its name (see

@@ -55,6 +55,14 @@ inline array slice_of(const array& stack, int i) {
   return out;
 }
 
+/// Returns the initial value of a sum over microbatches.
+inline array initial_sum(const pipelined& p, const pipeline_buffer& b) {
+  const auto c = static_cast<combiner>(p.values().attrs(p.values().producer(b.slot))[0]);
+  array one(b.local);
+  fill_with_identity(c == combiner::stack ? combiner::add : c, b.local, one.mutable_bytes());
+  return one;
+}
+
 /// One run of a process's part. Calls run on the devices of its meshes. A copy between meshes sends
 /// the blocks that both sides have in common. A buffer is freed after its last use.
 class pipeline_part {
@@ -202,15 +210,10 @@ class pipeline_part {
       for (array& each : held.copies) each = slice_of(each, x.slice);
     return held;
   }
-  /// Returns the initial value of a sum.
   distributed_array identity(int buffer) const {
     const pipeline_buffer& b = e_.buffers[buffer];
-    const program& values = p_.values();
-    const auto c = static_cast<combiner>(values.attrs(values.producer(b.slot))[0]);
-    array one(b.local);
-    fill_with_identity(c == combiner::stack ? combiner::add : c, b.local, one.mutable_bytes());
     const auto copies = static_cast<std::size_t>(site(b.mesh).devices.copies(axes(buffer)));
-    return {std::vector<array>(copies, one), axes(buffer)};
+    return {std::vector<array>(copies, initial_sum(p_, b)), axes(buffer)};
   }
   void put_slices(const call_operand& to, const distributed_array& slices) {
     distributed_array& stack = at(to.buffer);

@@ -56,7 +56,7 @@ constexpr interface_port read_port(std::string_view attributes, const alias_tabl
           append_attribute(port.frontend, each);
       }
     } else {
-      port.on_host = port.on_host || (a.name == "mhlo.memory_kind" && a.value.ends_with("host\""));
+      if (a.name == "mhlo.memory_kind") port.memory = text(inside(a.value, '"', '"'));
       const std::string_view meant = aliases.alias_of(a.value);
       if (meant.empty())
         append_attribute(port.attributes, part);

@@ -223,6 +223,7 @@ constexpr void write_barrier(body_writer& w, op_id o) {
 
 /// Writes `@annotate_device_placement`, as JAX does.
 constexpr void write_place(body_writer& w, op_id o) {
+  if (!w.m.places) return write_name(w, o);
   w.begin(o);
   w.out() << "stablehlo.custom_call @annotate_device_placement(" << w.operand(o, 0)
           << ") {backend_config = \"\", has_side_effect = true, mhlo.frontend_attributes = "

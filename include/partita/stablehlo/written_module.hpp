@@ -44,6 +44,7 @@ class module_writer {
   failure error;
   const partita::mesh* mesh = nullptr;         ///< of a device-local program
   const inner_shardings* shardings = nullptr;  ///< of values of the program
+  bool places = true;  ///< false: ops that copy to another memory are not written
   /// Writes ops that only a device-local program has; false for other ops.
   bool (*write_more)(body_writer&, op_id) = nullptr;
 

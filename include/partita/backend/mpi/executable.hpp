@@ -1,6 +1,7 @@
 /// A partitioned program on the processes of a job, with one device or a block of devices on each.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -185,13 +186,16 @@ class executable : public stateful_executable<executable, sharded_array> {
                        "\" is a value of an executable on ", "another mesh, ", x.on,
                        "; save it with that one"));
   }
-  sharded_state run(std::vector<sharded_array> inputs) const {
+  sharded_state run(std::vector<const sharded_array*> inputs) const {
     return guarded([&] {
+      std::deque<sharded_array> moved;
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         const sharded_array& need = part_->inputs()[i];
-        const bool same = part_->is_own(inputs[i]) && inputs[i].mesh == need.mesh &&
-                          inputs[i].sharding == need.sharding && inputs[i].local == need.local;
-        if (!same) inputs[i] = part_->moved(inputs[i], part_->place_of(need), need.mesh);
+        const sharded_array& x = *inputs[i];
+        if (part_->is_own(x) && x.mesh == need.mesh && x.sharding == need.sharding &&
+            x.local == need.local)
+          continue;
+        inputs[i] = &moved.emplace_back(part_->moved(x, part_->place_of(need), need.mesh));
       }
       return sharded_state(part_->run(inputs), next_inputs());
     });

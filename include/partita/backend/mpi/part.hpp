@@ -43,7 +43,7 @@ class job_part {
   explicit job_part(const mpi::world& w) : comm_(w.communicator()) {}
   virtual ~job_part() = default;
   virtual const program& source() const = 0;
-  virtual std::vector<sharded_array> run(const std::vector<sharded_array>& given) = 0;
+  virtual std::vector<sharded_array> run(const std::vector<const sharded_array*>& given) = 0;
   virtual std::int64_t workspace_bytes() const = 0;
   /// Names the op that this process works on.
   virtual text working_on() const = 0;
@@ -169,11 +169,11 @@ class mesh_part final : public job_part {
   std::int64_t workspace_bytes() const override { return run_->workspace_bytes(); }
   text working_on() const override { return name_of(link_->now); }
 
-  std::vector<sharded_array> run(const std::vector<sharded_array>& inputs) override {
+  std::vector<sharded_array> run(const std::vector<const sharded_array*>& inputs) override {
     const device_program& d = p_.device;
     std::vector<const run_detail::distributed_array*> given;
     std::vector<axis_set> axes;
-    for (const sharded_array& x : inputs) given.push_back(&x.held);
+    for (const sharded_array* x : inputs) given.push_back(&x->held);
     for (const layout& l : d.outputs) axes.push_back(axes_of(d.mesh, l));
     auto made = (*run_)(given, axes);
     std::vector<sharded_array> out;
@@ -245,10 +245,11 @@ class pipeline_of_job final : public job_part {
     return working_ != nullptr ? working_->doing() : text("the pipeline");
   }
 
-  std::vector<sharded_array> run(const std::vector<sharded_array>& inputs) override {
+  std::vector<sharded_array> run(const std::vector<const sharded_array*>& inputs) override {
     run_detail::pipeline_part part(p_, list_, functions_, sites_, *link_, rank_, false);
     working_ = &part;
-    for (std::size_t i = 0; i < inputs.size(); ++i) part.place(static_cast<int>(i), inputs[i].held);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      part.place(static_cast<int>(i), inputs[i]->held);
     part.run();
     working_ = nullptr;
     std::vector<sharded_array> out;

@@ -21,15 +21,15 @@ namespace partita::mpi {
 /// (MPI_Abort), with a line that names the rank and the reason. A rank that destroys its world
 /// waits for the others.
 ///
-/// Requests MPI_THREAD_FUNNELED: only the thread that created the world may call executables.
+/// Only the thread that created the world may call executables, at every level of threads. A
+/// key-value store (`processes`) needs MPI_THREAD_MULTIPLE.
 class world {
  public:
-  world(int& argc, char**& argv) {
+  world(int& argc, char**& argv, int threads = MPI_THREAD_FUNNELED) {
     int running = 0, level = 0;
     MPI_Initialized(&running);
     if (running == 0) {
-      backend_detail::need(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level),
-                           "MPI_Init_thread");
+      backend_detail::need(MPI_Init_thread(&argc, &argv, threads, &level), "MPI_Init_thread");
       owns_ = true;
     }
     watch_.emplace(MPI_COMM_WORLD);

@@ -6,10 +6,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <partita/backend/process_group.hpp>
 #include <partita/backend/xla/plugin.hpp>
 #include <partita/run/array.hpp>
 
@@ -24,35 +26,69 @@ struct client_options {
   /// Number of devices. The CPU plugin makes as many; of others, the first ones are used. 0: all.
   int devices = 0;
   std::vector<plugin_option> plugin = {};
+  /// The processes whose devices the client has together: GPUs of several nodes. All of them make
+  /// the client, and the same calls. Default: this process alone.
+  process_group group = {};
 };
 
 }  // namespace partita::xla
 
 namespace partita::backend_detail {
 
+/// Does what a plugin asks of the key_value_store: a callback of PJRT_Client_Create.
+template <class Args>
+PJRT_Error* use_store(Args* a) {
+  PJRT_Error_Code code = PJRT_Error_Code_INTERNAL;
+  std::string reason, key(a->key, a->key_size);
+  try {
+    auto& store = *static_cast<key_value_store*>(a->user_arg);
+    if constexpr (requires { a->value_deleter_callback; }) {
+      int limit = 0;
+      if constexpr (requires { a->timeout_in_ms; }) limit = a->timeout_in_ms;
+      if (const auto found = store.get(key, std::chrono::milliseconds(limit))) {
+        a->value = new char[found->size()];
+        a->value_size = found->size();
+        a->value_deleter_callback = [](char* value) { delete[] value; };
+        std::memcpy(a->value, found->data(), found->size());
+        return nullptr;
+      }
+      code = limit > 0 ? PJRT_Error_Code_DEADLINE_EXCEEDED : PJRT_Error_Code_NOT_FOUND;
+      reason = "no process has put key \"" + key + '"';
+    } else {
+      store.put(key, {a->value, a->value_size});
+      return nullptr;
+    }
+  } catch (const std::exception& e) {
+    reason = e.what();
+  }
+  return (*a->callback_error)(code, reason.data(), reason.size());
+}
+
 /// A client of a plugin, with its devices.
 class pjrt_client {
  public:
   /// Errors    those of pjrt_plugin; E001 the plugin cannot make a client, E004 too few devices
   pjrt_client(const std::string& plugin, const xla::client_options& o)
-      : plugin_(pjrt_plugin::load(plugin)) {
-    auto created = create(o, o.devices > 0);
-    // Only plugins whose number of devices is free know the option.
-    if (created.error != nullptr && o.devices > 0) {
-      plugin_->destroy(created.error);
-      created = create(o, false);
+      : plugin_(pjrt_plugin::load(plugin)), group_(o.group) {
+    PJRT_Error* failed = create(o, o.devices > 0);
+    if (failed != nullptr && o.devices > 0) {  // the plugin cannot choose their number
+      plugin_->destroy(failed);
+      failed = create(o, false);
     }
-    need(created.error, "E001", "plugin \"", std::string_view(plugin_->path()), "\" has no client");
-    client_ = created.client;
+    need(failed, "E001", "plugin \"", std::string_view(plugin_->path()), "\" has no client");
     auto name = pjrt_args<PJRT_Client_PlatformName_Args>();
     name.client = client_;
     need(api().PJRT_Client_PlatformName(&name), "E001", "the name of the platform");
     platform_.assign(name.platform_name, name.platform_name_size);
-    auto list = pjrt_args<PJRT_Client_AddressableDevices_Args>();
-    list.client = client_;
-    need(api().PJRT_Client_AddressableDevices(&list), "E001", "the devices of the client");
-    devices_.assign(list.addressable_devices,
-                    list.addressable_devices + list.num_addressable_devices);
+    auto all = pjrt_args<PJRT_Client_Devices_Args>();
+    all.client = client_;
+    need(api().PJRT_Client_Devices(&all), "E001", "the devices of the client");
+    auto own = pjrt_args<PJRT_Client_AddressableDevices_Args>();
+    own.client = client_;
+    need(api().PJRT_Client_AddressableDevices(&own), "E001", "the devices of this process");
+    own_.insert(own.addressable_devices, own.addressable_devices + own.num_addressable_devices);
+    for (std::size_t i = 0; i < all.num_devices; ++i)
+      if (o.group.processes > 1 || owns(all.devices[i])) devices_.push_back(all.devices[i]);
     if (o.devices > 0) need_devices(o.devices, "the client");
     if (o.devices > 0) devices_.resize(static_cast<std::size_t>(o.devices));
   }
@@ -62,14 +98,17 @@ class pjrt_client {
     if (client_ == nullptr) return;
     auto d = pjrt_args<PJRT_Client_Destroy_Args>();
     d.client = client_;
-    if (PJRT_Error* failed = api().PJRT_Client_Destroy(&d)) plugin_->destroy(failed);
+    plugin_->destroy(api().PJRT_Client_Destroy(&d));
   }
 
   const PJRT_Api& api() const { return plugin_->api(); }
   const pjrt_plugin& plugin() const { return *plugin_; }
   PJRT_Client* get() const { return client_; }
   const std::string& platform() const { return platform_; }
-  const std::vector<PJRT_Device*>& devices() const { return devices_; }
+  const std::vector<PJRT_Device*>& devices() const { return devices_; }  ///< of all processes
+  /// True if the device belongs to this process, which only then can copy from and to it.
+  bool owns(PJRT_Device* device) const { return own_.contains(device); }
+  const process_group& group() const { return group_; }
   template <class... What>
   void need(PJRT_Error* failed, std::string_view code, const What&... what) const {
     plugin_->need(failed, code, what...);
@@ -82,6 +121,28 @@ class pjrt_client {
                          static_cast<std::int64_t>(devices_.size()),
                          "; client_options::devices gives a CPU more"));
   }
+  /// Returns the memory of this kind that a device has; null, its own memory, for no kind. `name`
+  /// is that of the array.
+  ///
+  /// Errors    E009 the device has no such memory
+  PJRT_Memory* memory_of(PJRT_Device* device, std::string_view kind, std::string_view name) const {
+    if (kind.empty()) return nullptr;
+    auto list = pjrt_args<PJRT_Device_AddressableMemories_Args>();
+    list.device = device;
+    need(api().PJRT_Device_AddressableMemories(&list), "E009", "the memories of a device");
+    text known;
+    for (std::size_t i = 0; i < list.num_memories; ++i) {
+      auto each = pjrt_args<PJRT_Memory_Kind_Args>();
+      each.memory = list.memories[i];
+      need(api().PJRT_Memory_Kind(&each), "E009", "the kind of a memory");
+      const std::string_view has(each.kind, each.kind_size);
+      if (has == kind) return list.memories[i];
+      known << (i > 0 ? ", " : "") << has;
+    }
+    throw error(concat("E009 xla: \"", name, "\" is in memory \"", kind, "\"; device ",
+                       id_of(device), " of platform ", std::string_view(platform_),
+                       " has: ", known));
+  }
   int id_of(PJRT_Device* device) const {
     auto about = pjrt_args<PJRT_Device_GetDescription_Args>();
     about.device = device;
@@ -93,11 +154,7 @@ class pjrt_client {
   }
 
  private:
-  struct created_client {
-    PJRT_Error* error;
-    PJRT_Client* client;
-  };
-  created_client create(const xla::client_options& o, bool count_devices) const {
+  PJRT_Error* create(const xla::client_options& o, bool count_devices) {
     std::vector<PJRT_NamedValue> values;
     const auto add = [&](std::string_view name, PJRT_NamedValue_Type type) -> PJRT_NamedValue& {
       auto v = pjrt_args<PJRT_NamedValue>();
@@ -124,16 +181,27 @@ class pjrt_client {
       }
     }
     auto c = pjrt_args<PJRT_Client_Create_Args>();
+    if (o.group.processes > 1) {
+      add("node_id", PJRT_NamedValue_kInt64).int64_value = o.group.peers.process;
+      add("num_nodes", PJRT_NamedValue_kInt64).int64_value = o.group.processes;
+      c.kv_get_user_arg = c.kv_put_user_arg = c.kv_try_get_user_arg = o.group.store.get();
+      c.kv_get_callback = &use_store<PJRT_KeyValueGetCallback_Args>;
+      c.kv_put_callback = &use_store<PJRT_KeyValuePutCallback_Args>;
+      c.kv_try_get_callback = &use_store<PJRT_KeyValueTryGetCallback_Args>;
+    }
     c.create_options = values.data();
     c.num_options = values.size();
     PJRT_Error* const failed = api().PJRT_Client_Create(&c);
-    return {failed, c.client};
+    client_ = c.client;
+    return failed;
   }
 
   std::shared_ptr<const pjrt_plugin> plugin_;
   PJRT_Client* client_ = nullptr;
   std::string platform_;
   std::vector<PJRT_Device*> devices_;
+  std::unordered_set<PJRT_Device*> own_;
+  process_group group_;
 };
 
 constexpr PJRT_Buffer_Type pjrt_type(dtype t) {
@@ -156,8 +224,7 @@ class device_buffer {
   ~device_buffer() {
     auto d = pjrt_args<PJRT_Buffer_Destroy_Args>();
     d.buffer = buffer_;
-    if (PJRT_Error* failed = client_->api().PJRT_Buffer_Destroy(&d))
-      client_->plugin().destroy(failed);
+    client_->plugin().destroy(client_->api().PJRT_Buffer_Destroy(&d));
   }
 
   /// Copies a box of an array in host memory to a device. `whole` is the shape of the array,
@@ -193,7 +260,6 @@ class device_buffer {
   }
   /// Starts to copy the buffer to `to`; the caller waits for the event.
   PJRT_Event* get(std::byte* to, const tensor_type& t, std::string_view name) const {
-    need_there(name);
     std::int64_t order[max_rank];
     for (int d = 0; d < t.shape.rank; ++d) order[d] = t.shape.rank - 1 - d;
     auto row_major = pjrt_args<PJRT_Buffer_MemoryLayout>();
@@ -202,7 +268,7 @@ class device_buffer {
     row_major.tiled.minor_to_major = order;
     row_major.tiled.minor_to_major_size = static_cast<std::size_t>(t.shape.rank);
     auto a = pjrt_args<PJRT_Buffer_ToHostBuffer_Args>();
-    a.src = buffer_;
+    a.src = there(name);
     a.host_layout = &row_major;
     a.dst = to;
     a.dst_size = static_cast<std::size_t>(t.bytes());
@@ -213,24 +279,22 @@ class device_buffer {
 
   /// Starts to copy the buffer to another device.
   std::shared_ptr<device_buffer> copied_to(PJRT_Device* device, std::string_view name) const {
-    need_there(name);
     auto a = pjrt_args<PJRT_Buffer_CopyToDevice_Args>();
-    a.buffer = buffer_;
+    a.buffer = there(name);
     a.dst_device = device;
     client_->need(client_->api().PJRT_Buffer_CopyToDevice(&a), "E006", "\"", name,
                   "\" is copied to another device");
     return std::make_shared<device_buffer>(client_, a.dst_buffer);
   }
 
-  PJRT_Buffer* buffer() const { return buffer_; }
   const pjrt_client& client() const { return *client_; }
   /// To be called when a run takes over the memory.
   void donate() { donated_ = true; }
   /// Errors    E008 a run has taken over the memory
-  void need_there(std::string_view name) const {
-    if (donated_)
-      throw error(concat("E008 xla: \"", name, "\" is gone: a run wrote a result into its memory; ",
-                         "use the result, or set options::donate = false"));
+  PJRT_Buffer* there(std::string_view name) const {
+    if (!donated_) return buffer_;
+    throw error(concat("E008 xla: \"", name, "\" is gone: a run wrote a result into its memory; ",
+                       "use the result, or set options::donate = false"));
   }
 
  private:
@@ -255,6 +319,7 @@ class client {
   explicit client(const std::string& plugin = {}, const client_options& o = {})
       : client_(std::make_shared<const backend_detail::pjrt_client>(plugin, o)) {}
 
+  /// Number of devices, those of all processes.
   int devices() const { return static_cast<int>(client_->devices().size()); }
   /// "cpu", "cuda", "tpu", ...
   const std::string& platform() const { return client_->platform(); }

@@ -77,7 +77,7 @@ class pjrt_executable {
   /// Errors    E005 the plugin refuses the module
   pjrt_executable(std::shared_ptr<const pjrt_client> c, std::string_view module,
                   const std::vector<PJRT_Device*>& devices)
-      : client_(std::move(c)), device_count_(devices.size()) {
+      : client_(std::move(c)), devices_(devices) {
     std::vector<int> ids;
     for (PJRT_Device* d : devices) ids.push_back(client_->id_of(d));
     const std::string options = compile_options(ids);
@@ -106,27 +106,28 @@ class pjrt_executable {
   ~pjrt_executable() {
     auto e = pjrt_args<PJRT_Executable_Destroy_Args>();
     e.executable = executable_;
-    if (PJRT_Error* failed = client_->api().PJRT_Executable_Destroy(&e))
-      client_->plugin().destroy(failed);
+    client_->plugin().destroy(client_->api().PJRT_Executable_Destroy(&e));
     auto d = pjrt_args<PJRT_LoadedExecutable_Destroy_Args>();
     d.executable = loaded_;
-    if (PJRT_Error* failed = client_->api().PJRT_LoadedExecutable_Destroy(&d))
-      client_->plugin().destroy(failed);
+    client_->plugin().destroy(client_->api().PJRT_LoadedExecutable_Destroy(&d));
   }
 
-  std::size_t devices() const { return device_count_; }
-  /// Starts a run. `arguments[d][i]` is input i on device d; results are alike. `kept`: inputs that
-  /// stay valid although the program may reuse their memory. A failure during the run shows when a
-  /// result is read.
+  /// The devices that run it, those of other processes included.
+  const std::vector<PJRT_Device*>& devices() const { return devices_; }
+  /// Starts a run on `count` devices, those of this process. `arguments` has all inputs of the
+  /// first device, then those of the next one; results are alike. `kept`: inputs that stay valid
+  /// although the program may reuse their memory. A failure during the run shows when a result is
+  /// read.
   ///
   /// Errors    E006 the run does not start
-  void run(const std::vector<std::vector<PJRT_Buffer*>>& arguments,
-           std::vector<std::vector<PJRT_Buffer*>>& results,
-           const std::vector<std::int64_t>& kept) const {
-    std::vector<PJRT_Buffer* const*> in;
-    std::vector<PJRT_Buffer**> out;
-    for (const auto& list : arguments) in.push_back(list.data());
-    for (auto& list : results) out.push_back(list.data());
+  void run(std::size_t count, const std::vector<PJRT_Buffer*>& arguments,
+           std::vector<PJRT_Buffer*>& results, const std::vector<std::int64_t>& kept) const {
+    std::vector<PJRT_Buffer* const*> in(count);
+    std::vector<PJRT_Buffer**> out(count);
+    for (std::size_t d = 0; d < count; ++d) {
+      in[d] = arguments.data() + d * (arguments.size() / count);
+      out[d] = results.data() + d * (results.size() / count);
+    }
     auto options = pjrt_args<PJRT_ExecuteOptions>();
     options.non_donatable_input_indices = kept.data();
     options.num_non_donatable_input_indices = kept.size();
@@ -134,8 +135,8 @@ class pjrt_executable {
     a.executable = loaded_;
     a.options = &options;
     a.argument_lists = in.data();
-    a.num_devices = device_count_;
-    a.num_args = arguments.empty() ? 0 : arguments[0].size();
+    a.num_devices = count;
+    a.num_args = arguments.size() / count;
     a.output_lists = out.data();
     client_->need(client_->api().PJRT_LoadedExecutable_Execute(&a), "E006", "the program runs");
   }
@@ -168,9 +169,10 @@ class pjrt_executable {
 
  private:
   std::shared_ptr<const pjrt_client> client_;
-  std::size_t device_count_;
+  std::vector<PJRT_Device*> devices_;
   PJRT_LoadedExecutable* loaded_ = nullptr;
   PJRT_Executable* executable_ = nullptr;
 };
+using shared_executable = std::shared_ptr<const pjrt_executable>;
 
 }  // namespace partita::backend_detail

@@ -1,6 +1,7 @@
-/// A partitioned program that XLA compiles and runs on the devices of one process.
+/// A partitioned program that XLA compiles and runs on the devices of a client.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,10 +34,15 @@ struct compiled_program {
 /// Results agree with `emulate` up to the rounding of XLA's kernels. An executable is for one
 /// thread.
 ///
+/// Inputs and outputs are in the memories that the program chooses for them (port_memories). If
+/// several processes share the client, all of them make the executable and call it alike, with the
+/// same global arrays; each keeps the shards of its own devices. This has not been tried on GPUs.
+///
 /// Errors    E004 the program needs more devices than the client has, E005 XLA refuses the program,
 ///           E006 a run or a copy fails, E007 out of memory on a device, E008 a value whose memory
-///           a run has reused, W001 and W002 as write_stablehlo; R001 to R004 and J005 as every
-///           backend
+///           a run has reused, E009 a device lacks the memory of an input or output, E010 several
+///           processes share a pipeline, W001 and W002 as write_stablehlo; R001 to R004 and J005 as
+///           every backend
 class executable : public stateful_executable<executable, sharded_array> {
  public:
   executable(const partitioned& p, const client& c, const options& o = {}) {
@@ -60,7 +66,8 @@ class executable : public stateful_executable<executable, sharded_array> {
     for (const auto& [name, f] : part_->compiled()) all.push_back({name, f->memory(), f->costs()});
     return all;
   }
-  /// Returns the global array; waits for the runs that compute it.
+  /// Returns the global array; waits for the runs that compute it. If several processes share the
+  /// client, all of them must call this unless the value is replicated.
   ///
   /// Errors    E006 a run or a copy failed, E007 out of memory, E008 the value is gone
   array whole(const sharded_array& x) const { return part_->whole(x); }
@@ -77,12 +84,13 @@ class executable : public stateful_executable<executable, sharded_array> {
                          {},
                          &x.on};
       for (std::int64_t d = 0; d < x.on.devices(); ++d) {
+        if (x.shards[static_cast<std::size_t>(d)] == nullptr) continue;  // of another process
         const auto k = all.copy_at(held.axes, backend_detail::device_coordinates(x.on, d));
         a.shards.push_back({d, held.copies[static_cast<std::size_t>(k)]});
       }
       arrays.push_back(std::move(a));
     }
-    return save_checkpoint(path, part_->slots()[0].on, std::move(arrays), o);
+    return save_checkpoint(path, part_->slots()[0].on, std::move(arrays), o, part_->group().peers);
   }
 
  private:
@@ -98,9 +106,11 @@ class executable : public stateful_executable<executable, sharded_array> {
   sharded_array filled(const sharded_array& slot, const Make& make) const {
     return part_->filled(slot, make);
   }
-  state run(std::vector<sharded_array> inputs) const {
+  state run(std::vector<const sharded_array*> inputs) const {
+    std::deque<sharded_array> moved;
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (!part_->fits(inputs[i], slots()[i])) inputs[i] = cut(slots()[i], whole(inputs[i]));
+      if (!part_->fits(*inputs[i], slots()[i]))
+        inputs[i] = &moved.emplace_back(cut(slots()[i], whole(*inputs[i])));
     return state(part_->run(inputs), next_inputs());
   }
 

@@ -69,7 +69,7 @@ class pjrt_plugin {
     const std::string reason(text_of.message, text_of.message_size);
     auto kind = pjrt_args<PJRT_Error_GetCode_Args>();
     kind.error = failed;
-    if (PJRT_Error* again = api_->PJRT_Error_GetCode(&kind)) destroy(again);
+    destroy(api_->PJRT_Error_GetCode(&kind));
     destroy(failed);
     if (kind.code == PJRT_Error_Code_RESOURCE_EXHAUSTED) code = "E007";
     throw error(concat(code, " xla: ", what..., ": ", std::string_view(reason)));
@@ -77,20 +77,21 @@ class pjrt_plugin {
   /// Waits for an event and destroys it; null is an event that has happened.
   template <class... What>
   void wait(PJRT_Event* event, std::string_view code, const What&... what) const {
-    if (event == nullptr) return;
+    need(awaited(event), code, what...);
+  }
+  /// Does so, and returns the error of the work.
+  PJRT_Error* awaited(PJRT_Event* event) const {
+    if (event == nullptr) return nullptr;
     auto a = pjrt_args<PJRT_Event_Await_Args>();
     a.event = event;
-    PJRT_Error* failed = api_->PJRT_Event_Await(&a);
-    drop(event);
-    need(failed, code, what...);
-  }
-  void drop(PJRT_Event* event) const {
-    if (event == nullptr) return;
+    PJRT_Error* const failed = api_->PJRT_Event_Await(&a);
     auto d = pjrt_args<PJRT_Event_Destroy_Args>();
     d.event = event;
-    if (PJRT_Error* failed = api_->PJRT_Event_Destroy(&d)) destroy(failed);
+    destroy(api_->PJRT_Event_Destroy(&d));
+    return failed;
   }
   void destroy(PJRT_Error* e) const {
+    if (e == nullptr) return;
     auto d = pjrt_args<PJRT_Error_Destroy_Args>();
     d.error = e;
     api_->PJRT_Error_Destroy(&d);
