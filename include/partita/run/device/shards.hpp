@@ -67,7 +67,7 @@ inline void copy_shard(const array& global, const layout& l, const mesh& m, cons
   copy_box(size_of(global.element()), shard, global.shape(), start_of(m, l, shard, c).at,
            global.bytes(), shard, nullptr, to);
 }
-/// Copies the shard of a device at `c` to its place in a global tensor that nobody shares.
+/// Copies the shard of a device at `c` to its place in a global tensor that has no other owner.
 inline void put_shard(const std::byte* from, const layout& l, const mesh& m, const coordinates& c,
                       const shape& shard, const array& global) {
   copy_box(size_of(global.element()), shard, shard, nullptr, from, global.shape(),

@@ -124,7 +124,7 @@ struct dot_plan {
 inline constexpr bool reads_no_result = !EIGEN_VERSION_AT_LEAST(3, 4, 90);
 
 /// The result of a product, as Eigen's kernel reads and writes it. The first product of a sum reads
-/// zeros, so that nobody has to write them.
+/// zeros, which are never written.
 template <class T>
 class product_result : public Eigen::internal::blas_data_mapper<T, Eigen::Index, Eigen::ColMajor> {
   using base = Eigen::internal::blas_data_mapper<T, Eigen::Index, Eigen::ColMajor>;
