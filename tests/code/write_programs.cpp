@@ -93,6 +93,7 @@ std::vector<pt::array> small_arguments(const pt::program& p) {
       for (std::int64_t i = 0; i < a.size(); ++i) a.mutable_data<float>()[i] /= 8;
   return x;
 }
+/// Training steps of the models that check_all does not have; each step contains the forward pass.
 void check_small_models(code_test& t) {
   using namespace small;
   const auto check = [&](std::string_view name, const pt::partitioned& p) {

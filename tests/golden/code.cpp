@@ -37,11 +37,6 @@ TEST_CASE("device code of the README's program") {
 //
 //   g++ -std=c++20 -O2 -I PARTITA/include -isystem EIGEN FILE.cpp -pthread
 //   mpicxx ... -DPARTITA_CODE_MPI    (one rank per device, not one thread)
-//
-// inputs  x: tensor<256x8xf32>, a device has tensor<64x8xf32>
-//         w1: tensor<8x16xf32>, a device has tensor<2x8xf32>
-//         w2: tensor<16x8xf32>, a device has tensor<8x2xf32>
-// outputs result: tensor<256x8xf32>, a device has tensor<64x8xf32>
 #include <partita/backend/code/launch.hpp>
 #include <partita/backend/code/products.hpp>
 
@@ -51,6 +46,17 @@ namespace code = partita::code;
 namespace kernels = code::kernels;
 namespace op = partita::op;
 using partita::combiner, partita::dtype;
+
+// Name, global type, type on a device, and which axis (by number) slices which dimension.
+constexpr code::argument inputs[] = {
+    {"x", {dtype::f32, {256, 8}}, {dtype::f32, {64, 8}}, {{0, 0}}},
+    {"w1", {dtype::f32, {8, 16}}, {dtype::f32, {2, 8}}, {{1, 1}, {0, 0}}},
+    {"w2", {dtype::f32, {16, 8}}, {dtype::f32, {8, 2}}, {{1, 0}, {0, 1}}},
+};
+constexpr code::argument outputs[] = {
+    {"result", {dtype::f32, {256, 8}}, {dtype::f32, {64, 8}}, {{0, 0}}},
+};
+const partita::mesh mesh{{"B", 4}, {"M", 2}};
 
 // Every value has its place in one buffer per device.
 constexpr std::int64_t memory_bytes = 4352;
@@ -80,20 +86,6 @@ void run([[maybe_unused]] code::device& d, [[maybe_unused]] const std::byte* con
       {{{dtype::f32, {64, 8}}, x2}}, {{{dtype::f32, {64, 8}}, x3}});
 }
 
-constexpr code::argument inputs[] = {
-    {"x", {dtype::f32, {256, 8}}, {dtype::f32, {64, 8}}, {{0, 0}}},
-    {"w1", {dtype::f32, {8, 16}}, {dtype::f32, {2, 8}}, {{1, 1}, {0, 0}}},
-    {"w2", {dtype::f32, {16, 8}}, {dtype::f32, {8, 2}}, {{1, 0}, {0, 1}}},
-};
-constexpr code::argument outputs[] = {
-    {"result", {dtype::f32, {256, 8}}, {dtype::f32, {64, 8}}, {{0, 0}}},
-};
-partita::mesh device_mesh() {
-  partita::mesh m{{"B", 4}, {"M", 2}};
-  return m;
-}
-const partita::mesh mesh = device_mesh();
-
 }  // namespace
 
 #if !defined(PARTITA_CODE_NO_MAIN)
@@ -107,7 +99,7 @@ TEST_CASE("an op without a kernel of the library has no device code") {
   const auto model = [](auto x) { return pt::apply_op<doubled>(x) + x; };
   const pt::program f = pt::trace(model, pt::input<float, 4>("x"));
   CHECK_THROWS_WITH(pt::write_cpp(f),
-                    "E020 write_cpp: op doubled has no kernel of the library that code could name; "
+                    "E020 code: op doubled has no kernel of the library that code could name; "
                     "run the program "
                     "with emulate or an executable");
 }

@@ -1,9 +1,9 @@
 /// Ops with nested programs as C++ statements: loops as loops, branches as branches.
 #pragma once
 
-#include <memory>
-
 #include <partita/backend/code/block_writer.hpp>
+#include <partita/op/scan.hpp>
+#include <partita/run/device/control_table.hpp>
 
 namespace partita::backend_detail {
 
@@ -14,22 +14,18 @@ class control_writer {
   control_writer(block_writer& to, block_writer::scope& around, const code_step& step)
       : to_(to),
         s_(around),
-        n_(around.p.op(step.op)),
-        o_(step.op),
+        o_(around.plan.ops[step.op]),
         control_(around.plan.controls[step.control]) {
-    for (int r = 0; r < n_.region_count; ++r) {
-      const program& nested = s_.p.region(o_, r);
-      names_.push_back(std::make_unique<value_names>(nested, s_.names.last_number(), s_.labels));
-      inside_.push_back(std::make_unique<block_writer::scope>(nested, control_.nested[r],
-                                                              *names_.back(), s_.labels));
+    for (int r = 0; r < static_cast<int>(control_.nested.size()); ++r) {
+      const program& nested = s_.p.region(o_.op, r);
+      inside_.emplace_back(nested, control_.nested[r],
+                           value_names(nested, s_.names.last_number(), s_.labels), s_.labels);
     }
   }
   void write() {
-    head();
-    for (int r = 0; r < n_.result_count; ++r) to_.declare(s_, n_.result + r);
     to_.open("{");
     give_operands();
-    switch (run_detail::control_kind_of(n_.def)) {
+    switch (run_detail::control_kind_of(o_.def)) {
       case run_detail::control_kind::once:
         branch(0);
         break;
@@ -43,141 +39,117 @@ class control_writer {
         write_scan();
         break;
       case run_detail::control_kind::unknown:
-        run_detail::check_control(n_.def);
+        run_detail::check_control(o_.def);
     }
     to_.close();
   }
 
  private:
-  static constexpr std::int64_t lanes = run_detail::lanes;
-  static std::string number(std::int64_t n) { return std::to_string(n); }
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  using scope = block_writer::scope;
 
-  void head() {
-    text t;
-    append_list(t, n_.result_count, [&](int i) { t << '%' << s_.names[n_.result + i]; });
-    t << " = " << n_.def->name;
-    append_list(t << '(', n_.operand_count,
-                [&](int i) { t << '%' << s_.names[s_.p.operand(o_, i)]; });
-    t << ')';
-    to_.line("// " + std::string(t.view()));
+  scope& inside(int r) { return inside_[run_detail::at(r)]; }
+  value_id value(const wire_end& e) {
+    const program& p = inside(e.region).p;
+    return e.kind == wire_end::input ? p.inputs[e.index] : p.outputs[e.index].value;
   }
-  block_writer::scope& inside(int r) { return *inside_[at(r)]; }
-  value_id input(const wire_end& e) { return inside(e.region).p.inputs[at(e.index)]; }
-  value_id output(const wire_end& e) { return inside(e.region).p.outputs[at(e.index)].value; }
-  const std::string& output_pointer(const wire_end& e) {
-    return block_writer::pointer(inside(e.region), output(e));
+  const std::string& name(const wire_end& e) {
+    return block_writer::pointer(inside(e.region), value(e));
   }
-  const std::string& operand(int i) { return block_writer::pointer(s_, s_.p.operand(o_, i)); }
-  const std::string& result(int i) { return block_writer::pointer(s_, n_.result + i); }
-  /// The name by which the nested programs know a wire.
-  const std::string& inner(const code_wire& w) {
-    return block_writer::pointer(inside(w.inputs[0].region), input(w.inputs[0]));
-  }
+  const std::string& operand(int i) { return block_writer::pointer(s_, s_.p.operand(o_.op, i)); }
+  const std::string& result(int i) { return block_writer::pointer(s_, s_.p.op(o_.op).result + i); }
   void give(const code_wire& w, const std::string& name) {
-    for (const auto& e : w.inputs) inside(e.region).pointers[at(input(e))] = name;
+    for (const auto& e : w.inputs) inside(e.region).pointers[run_detail::at(value(e))] = name;
   }
-  /// Declares the memory of a wire, under the name that the first nested program has for it.
-  void keep(const code_wire& w) {
-    block_writer::scope& first = inside(w.inputs[0].region);
-    const std::string name = to_.variable(first, input(w.inputs[0]));
-    give(w, name);
-    to_.line("auto* const " + name + " = d.memory<" + block_writer::cpp(w.type) + ">(" +
-             number(w.at) + ");  // " + block_writer::printed(w.type));
-  }
-  /// True if every nested program returns the value unchanged.
-  bool passes_through(const code_wire& w) {
+  /// True if a nested program changes the value of a wire.
+  bool changes(const code_wire& w) {
+    if (!w.carried()) return false;
     for (const auto& out : w.outputs) {
-      const value_id root = control_.nested[out.region].roots[output(out)];
+      const value_id root = inside(out.region).plan.roots[value(out)];
       bool same = false;
-      for (const auto& in : w.inputs) same = same || (in.region == out.region && input(in) == root);
-      if (!same) return false;
+      for (const auto& in : w.inputs) same = same || (in.region == out.region && value(in) == root);
+      if (!same) return true;
     }
-    return true;
+    return false;
   }
-  bool is_sliced(const code_wire& w) const { return w.operand >= 0 && w.operand_shift > 0; }
-  bool changes(const code_wire& w) { return w.carried() && !passes_through(w); }
-  /// A slice is read where it is if whole groups of lanes of it are.
-  static bool is_in_place(const code_wire& w) { return w.type.shape.elements() % lanes == 0; }
+  static bool is_sliced(const code_wire& w) { return w.operand >= 0 && w.operand_shift > 0; }
+  /// True for slices that are read where they are: whole groups of lanes.
+  static bool is_in_place(const code_wire& w) {
+    return is_sliced(w) && w.type.shape.elements() % run_detail::lanes == 0;
+  }
 
   void give_operands() {
     for (const auto& w : control_.wires) {
-      if (w.inputs.empty()) continue;
-      if (is_sliced(w) && is_in_place(w)) continue;
-      if (w.operand >= 0 && !is_sliced(w) && !changes(w)) {
+      if (w.inputs.empty() || is_in_place(w)) continue;
+      const bool whole = w.operand >= 0 && !is_sliced(w);
+      if (whole && !changes(w)) {
         give(w, operand(w.operand));
         continue;
       }
-      keep(w);
-      if (w.operand >= 0 && !is_sliced(w)) to_.copy(operand(w.operand), w.type, inner(w));
+      scope& first = inside(w.inputs[0].region);
+      to_.declare(first, value(w.inputs[0]), w.type, w.at);
+      give(w, name(w.inputs[0]));
+      if (whole) to_.copy(operand(w.operand), w.type, name(w.inputs[0]));
     }
   }
   /// In an iteration of a scan: its index, and the slices there.
-  void give_slices(const std::string& position) {
+  void give_slices(const text& position) {
     for (const auto& w : control_.wires) {
-      if (w.inputs.empty() || (w.operand >= 0 && w.operand_shift == 0)) continue;
+      if (w.inputs.empty() || (w.operand >= 0 && !is_sliced(w))) continue;
       if (w.operand < 0) {
-        to_.line('*' + inner(w) + " = static_cast<std::int32_t>(" + position + ");");
+        to_.line('*', name(w.inputs[0]), " = static_cast<std::int32_t>(", position, ");");
         continue;
       }
-      const std::string slice =
-          operand(w.operand) + " + " + position + " * " + number(w.type.shape.elements());
-      if (!is_in_place(w)) {
-        to_.copy(slice, w.type, inner(w));
-        continue;
-      }
-      block_writer::scope& body = inside(0);
-      const std::string name = to_.variable(body, input(w.inputs[0]));
-      give(w, name);
-      to_.line("const auto* const " + name + " = " + slice + ";  // " +
-               block_writer::printed(w.type));
+      const text slice =
+          concat(operand(w.operand), " + ", position, " * ", w.type.shape.elements());
+      if (is_in_place(w))
+        to_.line("const auto* const ", to_.variable(inside(0), value(w.inputs[0])), " = ", slice,
+                 ";  // ", w.type);
+      else
+        to_.copy(slice, w.type, name(w.inputs[0]));
     }
   }
-  void stack_outputs(const std::string& position) {
+  void stack_outputs(const text& position) {
     for (const auto& w : control_.wires)
       if (w.result >= 0 && w.result_shift > 0)
-        to_.copy(output_pointer(w.outputs[0]), w.type,
-                 result(w.result) + " + " + position + " * " + number(w.type.shape.elements()));
+        to_.copy(name(w.outputs[0]), w.type,
+                 concat(result(w.result), " + ", position, " * ", w.type.shape.elements()));
   }
   /// Outputs become what is carried. One that is itself carried, by another wire, waits in spare
   /// memory until all are known.
   void carry(int r) {
-    std::vector<std::pair<const code_wire*, std::string>> next;
+    std::vector<std::pair<const code_wire*, text>> next;
     for (const auto& w : control_.wires) {
       if (!changes(w)) continue;
       for (const auto& e : w.outputs) {
         if (e.region != r) continue;
-        std::string from = output_pointer(e);
-        const code_plan& plan = control_.nested[r];
-        if (plan.place(output(e)).where == code_place::kind::input) {
-          const std::string spare =
-              "d.memory<" + block_writer::cpp(w.type) + ">(" + number(w.spare) + ")";
-          to_.copy(from, w.type, spare);
-          from = spare;
+        text from = concat(name(e));
+        if (inside(r).plan.place(value(e)).where == code_place::kind::input) {
+          from = concat("d.memory<", cpp_name_of(w.type.element), ">(", w.spare, ')');
+          to_.copy(name(e), w.type, from);
         }
         next.push_back({&w, from});
       }
     }
-    for (const auto& [w, from] : next) to_.copy(from, w->type, inner(*w));
+    for (const auto& [w, from] : next) to_.copy(from, w->type, name(w->inputs[0]));
   }
   void give_carried() {
     for (const auto& w : control_.wires)
       if (w.carried() && w.result >= 0 && !w.inputs.empty())
-        to_.copy(inner(w), w.type, result(w.result));
+        to_.copy(name(w.inputs[0]), w.type, result(w.result));
   }
   void branch(int r) {
     to_.write(inside(r));
     for (const auto& w : control_.wires)
       for (const auto& e : w.outputs)
-        if (e.region == r) to_.copy(output_pointer(e), w.type, result(w.result));
+        if (e.region == r) to_.copy(name(e), w.type, result(w.result));
   }
 
   void write_case() {
-    const std::string last = number(n_.region_count - 1);
-    to_.line("const auto chosen = d.agreed(" + operand(0) + ");");
-    to_.open("switch (chosen < 0 || chosen > " + last + " ? " + last + " : chosen) {");
-    for (int r = 0; r < n_.region_count; ++r) {
-      to_.open("case " + number(r) + ": {");
+    const int last = static_cast<int>(inside_.size()) - 1;
+    to_.line("const auto chosen = d.agreed(", operand(0), ");");
+    to_.open("switch (chosen < 0 || chosen > ", last, " ? ", last, " : chosen) {");
+    for (int r = 0; r <= last; ++r) {
+      to_.open("case ", r, ": {");
       branch(r);
       to_.line("break;");
       to_.close();
@@ -187,20 +159,19 @@ class control_writer {
   void write_while() {
     to_.open("for (;;) {");
     to_.write(inside(0));
-    to_.line("if (!d.agreed(" + output_pointer({wire_end::output, 0, 0, 0}) + ")) break;");
+    to_.line("if (!d.agreed(", name({wire_end::output, 0, 0, 0}), ")) break;");
     to_.write(inside(1));
     carry(1);
     to_.close();
     give_carried();
   }
   void write_scan() {
-    const op::scan::counts k(s_.p.attrs(o_));
-    const std::string t = "t" + number(to_.depth_);
+    const op::scan::counts k(s_.p.attrs(o_.op));
+    const text t = concat('t', to_.depth_);
     if (k.reversed)
-      to_.open("for (std::int64_t " + t + " = " + number(k.length) + "; " + t + "-- > 0;) {");
+      to_.open("for (std::int64_t ", t, " = ", k.length, "; ", t, "-- > 0;) {");
     else
-      to_.open("for (std::int64_t " + t + " = 0; " + t + " < " + number(k.length) + "; ++" + t +
-               ") {");
+      to_.open("for (std::int64_t ", t, " = 0; ", t, " < ", k.length, "; ++", t, ") {");
     give_slices(t);
     to_.write(inside(0));
     stack_outputs(t);
@@ -210,12 +181,10 @@ class control_writer {
   }
 
   block_writer& to_;
-  block_writer::scope& s_;
-  const op_node& n_;
-  op_id o_;
+  scope& s_;
+  const code_op& o_;
   const code_control& control_;
-  std::vector<std::unique_ptr<value_names>> names_;
-  std::vector<std::unique_ptr<block_writer::scope>> inside_;  // by nested program
+  std::vector<scope> inside_;  // by nested program
 };
 
 inline void block_writer::write_control(scope& s, const code_step& step) {

@@ -1,97 +1,87 @@
-/// The device that a file of device code runs on: it has memory, and exchanges blocks with others.
+/// The devices that device code runs on: they have memory, and exchange blocks with others. In a
+/// file of device code there is one; a program in the binary has all of its mesh.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include <partita/run/kernels/combine.hpp>
 #include <partita/run/transport/collective_run.hpp>
-#include <partita/run/transport/transport.hpp>
 
 namespace partita::code {
 
 namespace kernels = run_detail;  ///< as files of device code name them
 
-/// A tensor that an op reads, and one that it writes.
-struct operand {
+/// A tensor that an op reads or writes.
+struct tensor {
   tensor_type type;
   const void* data;
-};
-struct result {
-  tensor_type type;
-  void* data;
 };
 
 /// How elements of a type are combined across devices: computed in binary32 for 16-bit floats.
 template <combiner C, class T>
 inline constexpr run_detail::block_function combined =
-    &run_detail::combine_block<run_detail::combine<C>, T>;
+    &run_detail::combine_block<run_detail::combine<run_detail::combiner_of<T>(C)>,
+                               run_detail::computed_type<T>>;
 
-/// One device of a mesh. Its memory is one block, whose layout the file decides.
+/// Devices of a mesh. Their memory is one block, whose layout the code decides.
 class device {
  public:
   device(run_detail::transport& t, std::int64_t bytes)
-      : transport_(t), memory_(run_detail::allocate(bytes)), threads_(1) {
-    const mesh& m = t.devices().mesh();
-    for (int a = 0; a < m.rank; ++a) all_ |= one_axis(m, a);
-    here_ = t.devices().coordinates_of(all_, 0);
-  }
+      : transport_(t),
+        memory_(run_detail::allocate(bytes)),
+        all_(run_detail::all_axes(t.devices().mesh())) {}
 
   template <class T>
-  T* memory(std::int64_t at) {
+  T* memory(std::int64_t at) const {
     return reinterpret_cast<T*>(memory_.get() + at);
   }
-  /// Position along an axis of the mesh.
-  std::int64_t position(int axis) const { return here_.at[axis]; }
+  /// The number of a device's block along some axes, the major one first.
+  std::int64_t block(span<const std::int64_t> axes, std::int64_t copy = 0) const {
+    std::int64_t n = 0;
+    for (const std::int64_t a : axes)
+      n = n * transport_.devices().mesh().size(static_cast<int>(a)) +
+          transport_.devices().coordinates_of(all_, copy).at[a];
+    return n;
+  }
 
   /// Runs a kernel of the library.
-  void call(kernel_function run, std::initializer_list<std::int64_t> attributes,
-            std::initializer_list<operand> operands, std::initializer_list<result> results) {
+  void call(kernel_function run, span<const std::int64_t> attributes, span<const tensor> operands,
+            span<const tensor> results) {
+    set(operands, results);
     types_.clear();
-    from_.clear();
-    to_.clear();
-    for (const auto& x : operands) {
-      types_.push_back(x.type);
-      from_.push_back(static_cast<const std::byte*>(x.data));
-    }
-    for (const auto& x : results) {
-      types_.push_back(x.type);
-      to_.push_back(static_cast<std::byte*>(x.data));
-    }
-    scratch_[0].reset();
-    const std::span types(types_);
-    run({types.first(from_.size()),
-         types[from_.size()],
-         {attributes.begin(), attributes.size()},
-         from_,
-         to_[0],
-         scratch_[0],
-         types.subspan(from_.size()),
-         to_});
+    for (const auto& list : {operands, results})
+      for (const tensor& x : list) types_.push_back(x.type);
+    memories_[0].reset();
+    const std::span<const tensor_type> from(types_.data(), from_.size()),
+        to(types_.data() + from_.size(), to_.size());
+    run({from, to[0], attributes, from_, to_[0], memories_[0], to, to_});
   }
   /// Runs a collective with the other devices, which all make the same calls in the same order.
-  /// `number`: of this call in the file; its messages are planned the first time.
-  template <class Op, run_detail::block_function Combine = nullptr>
-  void exchange(std::size_t number, std::initializer_list<std::int64_t> attributes,
-                std::initializer_list<operand> operands, std::initializer_list<result> results) {
-    from_.clear();
-    to_.clear();
-    for (const auto& x : operands) from_.push_back(static_cast<const std::byte*>(x.data));
-    for (const auto& x : results) to_.push_back(static_cast<std::byte*>(x.data));
+  /// `number`: of this call in the code; its messages are planned the first time.
+  void exchange(std::size_t number, collective (*describe)(span<const std::int64_t>),
+                run_detail::block_function (*combine)(combiner, dtype),
+                span<const std::int64_t> attributes, span<const tensor> operands,
+                span<const tensor> results) {
+    set(operands, results);
     if (number >= runs_.size()) runs_.resize(number + 1);
     if (!runs_[number]) {
       std::vector<run_detail::collective_operand> list;
       for (std::size_t i = 0; i < operands.size(); ++i)
-        list.push_back({operands.begin()[i].type, results.begin()[i].type, all_, all_});
+        list.push_back({operands[i].type, results[i].type, all_, all_});
       runs_[number] = std::make_unique<run_detail::collective_run>(
-          transport_.devices(), Op::describe({attributes.begin(), attributes.size()}),
-          std::move(list), [](combiner, dtype) { return Combine; });
+          transport_.devices(), describe(attributes), std::move(list), combine);
     }
-    runs_[number]->run(transport_, from_, to_, threads_, scratch_, messages_);
+    runs_[number]->run(transport_, from_, to_, threads_, memories_, messages_);
+  }
+  template <class Op, run_detail::block_function Combine = nullptr>
+  void exchange(std::size_t number, span<const std::int64_t> attributes,
+                span<const tensor> operands, span<const tensor> results) {
+    exchange(
+        number, &Op::describe, [](combiner, dtype) { return Combine; }, attributes, operands,
+        results);
   }
   /// A value by which all devices decide alike.
   ///
@@ -111,15 +101,22 @@ class device {
   }
 
  private:
+  void set(span<const tensor> operands, span<const tensor> results) {
+    from_.clear();
+    to_.clear();
+    for (const tensor& x : operands) from_.push_back(static_cast<const std::byte*>(x.data));
+    for (const tensor& x : results)
+      to_.push_back(static_cast<std::byte*>(const_cast<void*>(x.data)));
+  }
+
   run_detail::transport& transport_;
   run_detail::buffer memory_;
-  run_detail::thread_pool threads_;
+  run_detail::thread_pool threads_{1};
   axis_set all_;
-  run_detail::coordinates here_;
   std::vector<tensor_type> types_;
   std::vector<const std::byte*> from_;
   std::vector<std::byte*> to_;
-  std::vector<scratch> scratch_ = std::vector<scratch>(1);
+  std::vector<scratch> memories_ = std::vector<scratch>(1);
   scratch messages_;
   std::vector<std::unique_ptr<run_detail::collective_run>> runs_;
 };

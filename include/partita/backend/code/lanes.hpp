@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -17,50 +16,33 @@
 
 namespace partita::code {
 
-using run_detail::lanes;
+using run_detail::lanes, run_detail::computed_type;
 
 namespace kernels = run_detail;  ///< as files of device code name them
 
-/// The type that elements are computed in: binary32 for the 16-bit floats, a byte for i1.
 template <class T>
-using lane_of = std::conditional_t<std::is_same_v<T, bf16> || std::is_same_v<T, f16>, float,
-                                   std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>>;
+inline constexpr bool in_packets = std::is_floating_point_v<computed_type<T>>;
+/// True for the 16-bit floats.
 template <class T>
-inline constexpr bool in_packets = std::is_floating_point_v<lane_of<T>>;
-template <class T>
-inline constexpr bool is_rounded = in_packets<T> && !std::is_same_v<T, lane_of<T>>;
+inline constexpr bool is_rounded = in_packets<T> && !std::is_same_v<T, computed_type<T>>;
 
-/// Sixteen elements of type T: floats in vector registers, others in memory.
-template <class T, bool = in_packets<T>>
+/// Sixteen elements of type T in registers, in the type in which they are computed.
+template <class T>
 struct pack {
-  using lane = lane_of<T>;
-  alignas(run_detail::alignment) lane at[lanes];
-
-  const lane* elements() const { return at; }
-  static pack of(const lane* x) {
-    pack p;
-    std::copy_n(x, lanes, p.at);
-    return p;
-  }
-};
-template <class T>
-struct pack<T, true> {
-  using lane = lane_of<T>;
+  using lane = computed_type<T>;
   using packet = typename Eigen::internal::packet_traits<lane>::type;
   static constexpr int width = Eigen::internal::packet_traits<lane>::size;
-  static constexpr int count = lanes / width;
-  using indices = std::make_integer_sequence<int, count>;
-  packet at[count];
+  using indices = std::make_integer_sequence<int, lanes / width>;
+  packet at[lanes / width];
 
-  /// The elements in memory, for functions that are not written for registers.
-  struct spilled {
+  /// The elements in memory.
+  struct block {
     alignas(run_detail::alignment) lane at[lanes];
-    operator const lane*() const { return at; }
   };
-  EIGEN_ALWAYS_INLINE spilled elements() const {
-    spilled s;
-    store(s.at);
-    return s;
+  EIGEN_ALWAYS_INLINE block elements() const {
+    block b;
+    store(b.at);
+    return b;
   }
   EIGEN_ALWAYS_INLINE void store(lane* x) const {
     [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
@@ -73,10 +55,6 @@ struct pack<T, true> {
       return Eigen::internal::ploadu<packet>(x + i * width);
     });
   }
-  EIGEN_ALWAYS_INLINE static pack all(lane x) {
-    return made([&](int)
-                    __attribute__((always_inline)) { return Eigen::internal::pset1<packet>(x); });
-  }
   template <class F>
   EIGEN_ALWAYS_INLINE static pack made(F f) {
     pack p;
@@ -88,44 +66,48 @@ struct pack<T, true> {
   }
 };
 
-namespace functions {
-/// Functions of lanes are not inlined, so that no compiler joins their last product to a sum.
+/// A function of blocks, for one block.
+template <class To, class... X>
+EIGEN_ALWAYS_INLINE pack<To> of_block(run_detail::block_function f, const X&... x) {
+  return [f](const auto&... each) __attribute__((always_inline)) {
+    const void* in[] = {each.at...};
+    typename pack<To>::block out;
+    f(lanes, in, out.at);
+    return pack<To>::of(out.at);
+  }
+  (x.elements()...);
+}
+/// They are not inlined, so that no compiler joins their last product to a sum.
 template <class F, class T, int... I>
-[[gnu::noinline]] void map(const void* const* in, void* out) {
+[[gnu::noinline]] void map_elements(std::int64_t, const void* const* in, void* out) {
   run_detail::map_block<F, T, I...>(lanes, in, out);
 }
 template <class T>
-[[gnu::noinline]] void round(lane_of<T>* x) {
-  const void* in[] = {x};
-  run_detail::round_block<T, float>(lanes, in, x);
+[[gnu::noinline]] void round_elements(std::int64_t, const void* const* in, void* out) {
+  run_detail::round_block<T, float>(lanes, in, out);
 }
-}  // namespace functions
-
 /// A result in its element type: 16-bit floats are rounded.
 template <class T>
 EIGEN_ALWAYS_INLINE pack<T> rounded(const pack<T>& x) {
-  if constexpr (is_rounded<T>) {
-    auto elements = x.elements();
-    functions::round<T>(elements.at);
-    return pack<T>::of(elements);
-  } else {
+  if constexpr (is_rounded<T>)
+    return of_block<T>(&round_elements<T>, x);
+  else
     return x;
-  }
 }
 
-// ---- From memory and to it
-// -----------------------------------------------------------------------
+// ---- Memory
+// --------------------------------------------------------------------------------------
 
 /// Elements i to i + 15.
 template <class T>
 EIGEN_ALWAYS_INLINE pack<T> load(const T* x, std::int64_t i) {
   if constexpr (is_rounded<T>) {
-    alignas(run_detail::alignment) float wide[lanes];
+    typename pack<T>::block wide;
     const void* in[] = {x + i};
-    run_detail::convert_block<float, T>(lanes, in, wide);
-    return pack<T>::of(wide);
+    run_detail::convert_block<float, T>(lanes, in, wide.at);
+    return pack<T>::of(wide.at);
   } else {
-    return pack<T>::of(reinterpret_cast<const lane_of<T>*>(x + i));
+    return pack<T>::of(reinterpret_cast<const computed_type<T>*>(x + i));
   }
 }
 template <class T>
@@ -134,23 +116,16 @@ EIGEN_ALWAYS_INLINE void store(const pack<T>& x, T* to, std::int64_t i) {
     const auto wide = x.elements();
     const void* in[] = {wide.at};
     run_detail::convert_block<T, float>(lanes, in, to + i);
-  } else if constexpr (in_packets<T>) {
-    x.store(to + i);
   } else {
-    std::copy_n(x.at, lanes, reinterpret_cast<lane_of<T>*>(to + i));
+    x.store(reinterpret_cast<computed_type<T>*>(to + i));
   }
 }
 /// One element, repeated.
 template <class T>
 EIGEN_ALWAYS_INLINE pack<T> splat(T x) {
-  const auto lane = static_cast<lane_of<T>>(x);
-  if constexpr (in_packets<T>) {
-    return pack<T>::all(lane);
-  } else {
-    pack<T> p;
-    std::fill_n(p.at, lanes, lane);
-    return p;
-  }
+  using packet = typename pack<T>::packet;
+  const auto all = Eigen::internal::pset1<packet>(static_cast<computed_type<T>>(x));
+  return pack<T>::made([&](int) __attribute__((always_inline)) { return all; });
 }
 /// The element that a constant's attribute encodes.
 template <class T>
@@ -175,110 +150,93 @@ EIGEN_ALWAYS_INLINE pack<T> repeat(const T* x, std::int64_t i) {
 // ---- Operations
 // ----------------------------------------------------------------------------------
 
-/// An elementwise op by its class in run/kernels; `To`: the element type of the result.
-template <class To, class F, class T, class... Rest>
-EIGEN_ALWAYS_INLINE pack<To> map(const pack<T>& x, const Rest&... rest) {
-  const auto elements = std::make_tuple(x.elements(), rest.elements()...);
-  return std::apply(
-      [](const auto&... each) {
-        const void* in[] = {static_cast<const lane_of<T>*>(each)...};
-        alignas(run_detail::alignment) lane_of<To> out[lanes];
-        [&]<int... I>(std::integer_sequence<int, I...>) {
-          if constexpr (std::is_same_v<T, bool> && requires { typename F::on_booleans; })
-            functions::map<typename F::on_booleans, std::uint8_t, I...>(in, out);
-          else
-            functions::map<F, lane_of<T>, I...>(in, out);
-        }
-        (std::make_integer_sequence<int, 1 + sizeof...(Rest)>{});
-        return rounded(pack<To>::of(out));
-      },
-      elements);
-}
-/// A function of packets, for each packet.
-template <class F, class T, class... Rest>
-EIGEN_ALWAYS_INLINE pack<T> in_registers(F f, const pack<T>& x, const Rest&... rest) {
-  return rounded(pack<T>::made([&](int i) __attribute__((always_inline)) {
-    return f(x.at[i], rest.at[i]...);
-  }));
-}
-
-#define PARTITA_CODE_OPERATOR(symbol, packets, lanes)                                         \
-  template <class T>                                                                          \
-  EIGEN_ALWAYS_INLINE pack<T> operator symbol(const pack<T>& x, const pack<T>& y) {           \
-    if constexpr (in_packets<T>)                                                              \
-      return in_registers(                                                                    \
-          [](auto a, auto b) __attribute__((always_inline)) { return packets(a, b); }, x, y); \
-    else                                                                                      \
-      return map<T, run_detail::lanes>(x, y);                                                 \
-  }
-/// A product that the compiler cannot fuse with a sum.
-template <class Packet>
-EIGEN_ALWAYS_INLINE Packet multiply_packets(const Packet& a, const Packet& b) {
-  Packet product = Eigen::internal::pmul(a, b);
+/// The op that a class of run/kernels computes, on packets; void for ops that packets do not
+/// compute. A product passes a barrier: no compiler fuses it with a sum.
+template <class F, class Packet, class... Rest>
+EIGEN_ALWAYS_INLINE auto map_packet(Packet x, const Rest&... y) {
+  using namespace Eigen::internal;
+  using namespace run_detail;
+  using lane = typename unpacket_traits<Packet>::type;
+  if constexpr (std::is_same_v<F, add_lanes>) {
+    return padd(x, y...);
+  } else if constexpr (std::is_same_v<F, subtract_lanes>) {
+    return psub(x, y...);
+  } else if constexpr (std::is_same_v<F, multiply_lanes>) {
+    x = pmul(x, y...);
 #if defined(EIGEN_VECTORIZE_FMA) || defined(EIGEN_VECTORIZE_NEON)
-  EIGEN_OPTIMIZATION_BARRIER(product)
+    EIGEN_OPTIMIZATION_BARRIER(x)
 #endif
-  return product;
-}
-PARTITA_CODE_OPERATOR(+, Eigen::internal::padd, add_lanes)
-PARTITA_CODE_OPERATOR(-, Eigen::internal::psub, subtract_lanes)
-PARTITA_CODE_OPERATOR(*, multiply_packets, multiply_lanes)
-PARTITA_CODE_OPERATOR(/, Eigen::internal::pdiv, divide_lanes)
-#undef PARTITA_CODE_OPERATOR
-
-template <class T>
-EIGEN_ALWAYS_INLINE pack<T> operator-(const pack<T>& x) {
-  if constexpr (in_packets<T>)
-    return in_registers(
-        [](auto a) __attribute__((always_inline)) {
-          using lane = lane_of<T>;
-          return Eigen::internal::pxor(a, Eigen::internal::pset1<decltype(a)>(lane(-0.)));
-        },
-        x);
-  else
-    return map<T, run_detail::negate_lanes>(x);
-}
-// Functions of binary32 are computed in registers.
-#define PARTITA_CODE_FUNCTION(name)                                                               \
-  template <class T>                                                                              \
-  EIGEN_ALWAYS_INLINE pack<T> name(const pack<T>& x) {                                            \
-    if constexpr (std::is_same_v<lane_of<T>, float>)                                              \
-      return in_registers(                                                                        \
-          [](auto a) __attribute__((always_inline)) { return run_detail::name##_packet(a); }, x); \
-    else                                                                                          \
-      return map<T, run_detail::name##_lanes>(x);                                                 \
+    return x;
+  } else if constexpr (std::is_same_v<F, divide_lanes>) {
+    return pdiv(x, y...);
+  } else if constexpr (std::is_same_v<F, negate_lanes>) {
+    return pxor(x, pset1<Packet>(lane(-0.)));
+  } else if constexpr (std::is_same_v<lane, float> && std::is_same_v<F, exp_lanes>) {
+    return exp_packet(x);
+  } else if constexpr (std::is_same_v<lane, float> && std::is_same_v<F, logistic_lanes>) {
+    return logistic_packet(x);
+  } else if constexpr (std::is_same_v<lane, float> && std::is_same_v<F, tanh_lanes>) {
+    return tanh_packet(x);
   }
-PARTITA_CODE_FUNCTION(exp)
-PARTITA_CODE_FUNCTION(logistic)
-PARTITA_CODE_FUNCTION(tanh)
-#undef PARTITA_CODE_FUNCTION
+}
+template <class F, class T, class... Rest>
+inline constexpr bool computes_packets = [] {
+  if constexpr (in_packets<T>)
+    return !std::is_void_v<decltype(map_packet<F>(pack<T>().at[0], Rest().at[0]...))>;
+  else
+    return false;
+}();
+/// An elementwise op by its class in run/kernels; `To`: the element type of the result, if it is
+/// another than that of the operands.
+template <class F, class To = void, class T, class... Rest>
+EIGEN_ALWAYS_INLINE auto map(const pack<T>& x, const Rest&... rest) {
+  using to = std::conditional_t<std::is_void_v<To>, T, To>;
+  if constexpr (computes_packets<F, T, Rest...>)
+    return rounded(pack<T>::made([&](int i) __attribute__((always_inline)) {
+      return map_packet<F>(x.at[i], rest.at[i]...);
+    }));
+  else
+    return [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+      if constexpr (std::is_same_v<T, bool> && requires { typename F::on_booleans; })
+        return of_block<to>(&map_elements<typename F::on_booleans, std::uint8_t, I...>, x, rest...);
+      else
+        return rounded(of_block<to>(&map_elements<F, computed_type<T>, I...>, x, rest...));
+    }
+  (std::make_integer_sequence<int, 1 + sizeof...(Rest)>{});
+}
+template <class T>
+EIGEN_ALWAYS_INLINE pack<T> operator+(const pack<T>& x, const pack<T>& y) {
+  return map<run_detail::add_lanes>(x, y);
+}
+template <class T>
+EIGEN_ALWAYS_INLINE pack<T> operator-(const pack<T>& x, const pack<T>& y) {
+  return map<run_detail::subtract_lanes>(x, y);
+}
+template <class T>
+EIGEN_ALWAYS_INLINE pack<T> operator*(const pack<T>& x, const pack<T>& y) {
+  return map<run_detail::multiply_lanes>(x, y);
+}
+template <class T>
+EIGEN_ALWAYS_INLINE pack<T> operator/(const pack<T>& x, const pack<T>& y) {
+  return map<run_detail::divide_lanes>(x, y);
+}
 
 template <class To, class From>
 EIGEN_ALWAYS_INLINE pack<To> convert(const pack<From>& x) {
-  const auto& elements = x.elements();
-  const void* in[] = {static_cast<const lane_of<From>*>(elements)};
-  alignas(run_detail::alignment) lane_of<To> out[lanes];
+  using lane = computed_type<From>;
   if constexpr (is_rounded<To>)
-    run_detail::round_block<To, lane_of<From>>(lanes, in, out);
+    return of_block<To>(&run_detail::round_block<To, lane>, x);
   else
-    run_detail::convert_block<To, lane_of<From>>(lanes, in, out);
-  return pack<To>::of(out);
+    return of_block<To>(&run_detail::convert_block<To, lane>, x);
 }
 template <class T>
 EIGEN_ALWAYS_INLINE pack<T> select(const pack<bool>& which, const pack<T>& x, const pack<T>& y) {
-  const auto &a = x.elements(), &b = y.elements();
-  using lane = lane_of<T>;
-  const lane *first = a, *second = b;
-  alignas(run_detail::alignment) lane out[lanes];
-  for (std::int64_t k = 0; k < lanes; ++k) out[k] = which.at[k] ? first[k] : second[k];
-  return pack<T>::of(out);
+  constexpr run_detail::block_function f = run_detail::select_function(dtype_of<T>);
+  return of_block<T>(f, which, x, y);
 }
 template <class T>
-pack<T> random_bits(const pack<T>& key, const pack<T>& counter) {
-  pack<T> out;
-  const void* in[] = {key.at, counter.at};
-  run_detail::random_bits_block(lanes, in, out.at);
-  return out;
+EIGEN_ALWAYS_INLINE pack<T> random_bits(const pack<T>& key, const pack<T>& counter) {
+  return of_block<T>(&run_detail::random_bits_block, key, counter);
 }
 
 }  // namespace partita::code

@@ -3,14 +3,13 @@
 ///
 /// `program INPUTS OUTPUTS` reads the global arrays from a file and writes the global results to
 /// another: the elements, row-major, one array after the other, without headers. Without arguments
-/// it makes up inputs, and prints how long a step takes.
+/// floats are numbers below 2 and integers are 0, and it prints how long a step takes.
 #pragma once
 
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <exception>
-#include <fstream>
-#include <iterator>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -37,174 +36,159 @@ struct argument {
     for (const auto& [axis, dimension] : axis_and_dimension) sharding.push_back(axis, dimension);
   }
 };
-
-using run_function = void (*)(device&, const std::byte* const* in, std::byte* const* out);
-
 struct device_code {
   partita::mesh mesh;
   std::span<const argument> inputs, outputs;
   std::int64_t memory_bytes;
-  run_function run;
+  void (*run)(device&, const std::byte* const* in, std::byte* const* out);
 };
 
-/// A device's shards of the inputs, and room for those of the outputs.
-class shards {
- public:
-  shards(const device_code& code, std::span<const array> globals,
-         const run_detail::device_set& here) {
-    for (std::size_t i = 0; i < code.inputs.size(); ++i) {
-      const argument& x = code.inputs[i];
-      const array whole =
-          run_detail::resized(globals[i], x.sharding.global(x.local.shape, code.mesh));
-      inputs_.push_back(run_detail::cut(whole, x.sharding, here).copies[0]);
-    }
-    for (const argument& x : code.outputs) outputs.emplace_back(x.local);
-    for (const array& a : inputs_) in_.push_back(a.bytes());
-    for (array& a : outputs) out_.push_back(a.mutable_bytes());
+/// Runs `steps` steps on one device, and returns its shards of the outputs; `seconds`: of the last
+/// step.
+inline std::vector<array> run_device(const device_code& code, run_detail::transport& t,
+                                     std::span<const array> globals, int steps, double& seconds) {
+  device d(t, code.memory_bytes);
+  std::vector<array> inputs, outputs;
+  std::vector<const std::byte*> in;
+  std::vector<std::byte*> out;
+  for (const argument& x : code.inputs) {
+    const array whole =
+        run_detail::resized(globals[inputs.size()], x.sharding.global(x.local.shape, code.mesh));
+    inputs.push_back(run_detail::cut(whole, x.sharding, t.devices()).copies[0]);
+    in.push_back(inputs.back().bytes());
   }
-  void run(const device_code& code, device& d) { code.run(d, in_.data(), out_.data()); }
-
-  std::vector<array> outputs;
-
- private:
-  std::vector<array> inputs_;
-  std::vector<const std::byte*> in_;
-  std::vector<std::byte*> out_;
-};
-
-/// The global outputs, from those of each device in the order of its number.
+  for (const argument& x : code.outputs) {
+    outputs.emplace_back(x.local);
+    out.push_back(outputs.back().mutable_bytes());
+  }
+  const auto now = [] {
+    std::timespec t{};
+    std::timespec_get(&t, TIME_UTC);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+  };
+  for (int k = 0; k < steps; ++k) {
+    const double start = now();
+    code.run(d, in.data(), out.data());
+    seconds = now() - start;
+  }
+  return outputs;
+}
+/// The global outputs, from those of all devices in the order of their coordinates.
 inline std::vector<array> whole(const device_code& code,
-                                const std::vector<std::vector<array>>& devices) {
+                                std::span<const std::vector<array>> devices) {
   std::vector<array> list;
-  const run_detail::device_set all = run_detail::device_set::all(code.mesh),
-                               first =
-                                   run_detail::device_set::block(code.mesh, 0, code.mesh.devices());
-  for (std::size_t i = 0; i < code.outputs.size(); ++i) {
-    const argument& x = code.outputs[i];
-    run_detail::distributed_array a{{}, axes_of(code.mesh, x.sharding)};
-    for (std::int64_t c = 0; c < all.copies(a.axes); ++c)
-      a.copies.push_back(
-          devices[run_detail::at(first.process_of(all.coordinates_of(a.axes, c)))][i]);
-    array joined = run_detail::joined(a, x.sharding, code.mesh);
-    list.push_back(run_detail::resized(joined, x.global.shape));
+  for (const argument& x : code.outputs) {
+    run_detail::distributed_array shards{{}, run_detail::all_axes(code.mesh)};
+    for (const auto& outputs : devices) shards.copies.push_back(outputs[list.size()]);
+    const array padded = run_detail::joined(shards, x.sharding, code.mesh);
+    list.push_back(run_detail::resized(padded, x.global.shape));
   }
   return list;
 }
 
-/// Runs `steps` steps on a thread per device; `seconds`: of the last step.
+/// Runs a thread per device.
 inline std::vector<array> run_threads(const device_code& code, std::span<const array> inputs,
                                       int steps, double& seconds) {
-  using clock = std::chrono::steady_clock;
-  const std::int64_t count = code.mesh.devices();
+  const std::size_t count = run_detail::at(code.mesh.devices());
+  const auto first = run_detail::device_set::block(code.mesh, 0, code.mesh.devices());
   run_detail::thread_mailbox mailbox;
-  std::vector<std::vector<array>> outputs(run_detail::at(count));
-  std::vector<std::exception_ptr> failed(run_detail::at(count));
-  const auto run_one = [&](std::int64_t i) {
+  std::vector<std::vector<array>> outputs(count);
+  std::vector<double> times(count);
+  std::vector<std::exception_ptr> failed(count);
+  const auto run = [&](std::size_t i) {
     try {
-      const auto here = run_detail::device_set::block(code.mesh, i, count);
-      run_detail::thread_transport transport(here, mailbox);
-      device d(transport, code.memory_bytes);
-      shards mine(code, inputs, here);
-      for (int k = 0; k < steps; ++k) {
-        const auto start = clock::now();
-        mine.run(code, d);
-        if (i == 0) seconds = std::chrono::duration<double>(clock::now() - start).count();
-      }
-      outputs[run_detail::at(i)] = std::move(mine.outputs);
+      run_detail::thread_transport t(
+          first.member(run_detail::all_axes(code.mesh), static_cast<std::int64_t>(i)), mailbox);
+      outputs[i] = run_device(code, t, inputs, steps, times[i]);
     } catch (...) {
-      failed[run_detail::at(i)] = std::current_exception();
+      failed[i] = std::current_exception();
       mailbox.close();
     }
   };
   std::vector<std::thread> threads;
-  for (std::int64_t i = 1; i < count; ++i) threads.emplace_back(run_one, i);
-  run_one(0);
+  for (std::size_t i = 1; i < count; ++i) threads.emplace_back(run, i);
+  run(0);
   for (auto& t : threads) t.join();
   for (const auto& e : failed)
     if (e) std::rethrow_exception(e);
+  seconds = times[0];
   return whole(code, outputs);
 }
 
 #if defined(PARTITA_CODE_MPI)
-/// The same on a rank per device; all ranks return the global outputs.
+/// Runs a rank per device; all ranks return the global outputs.
 inline std::vector<array> run_ranks(const device_code& code, mpi::world& world,
                                     std::span<const array> inputs, int steps, double& seconds) {
   const std::int64_t count = code.mesh.devices();
   if (world.ranks() != count)
     throw error(concat("J001 mpi: ", world.ranks(), " ranks for ", count,
                        " devices; start one per device: mpirun -n ", count));
-  const auto here = run_detail::device_set::block(code.mesh, world.rank(), count);
   std::vector<int> ranks;
   for (int r = 0; r < world.ranks(); ++r) ranks.push_back(r);
-  backend_detail::mpi_transport transport(
-      here, world.communicator(), ranks, world.watched(), 0, false,
+  backend_detail::mpi_transport t(
+      run_detail::device_set::block(code.mesh, world.rank(), count), world.communicator(), ranks,
+      world.watched(), 0, false,
       [](const run_detail::transport_use&) { return text("a collective"); });
-  device d(transport, code.memory_bytes);
-  shards mine(code, inputs, here);
-  for (int k = 0; k < steps; ++k) {
-    const double start = backend_detail::seconds_now();
-    mine.run(code, d);
-    seconds = backend_detail::seconds_now() - start;
-  }
-  axis_set all;
-  for (int a = 0; a < code.mesh.rank; ++a) all |= one_axis(code.mesh, a);
   std::vector<std::vector<array>> outputs(run_detail::at(count));
-  for (std::size_t i = 0; i < code.outputs.size(); ++i) {
-    const tensor_type& local = code.outputs[i].local;
-    const auto bytes = run_detail::at(local.bytes());
-    const auto blocks = run_detail::gathered(transport, all, mine.outputs[i].bytes(), bytes);
-    for (std::int64_t r = 0; r < count; ++r) {
-      array a(local);
-      const std::int64_t process = here.member(all, r).this_process();
-      if (bytes > 0)
-        std::memcpy(a.mutable_bytes(), blocks.data() + run_detail::at(r) * bytes, bytes);
-      outputs[run_detail::at(process)].push_back(std::move(a));
+  for (const array& mine : run_device(code, t, inputs, steps, seconds)) {
+    const auto bytes = run_detail::at(mine.type().bytes());
+    const auto all = run_detail::gathered(t, run_detail::all_axes(code.mesh), mine.bytes(), bytes);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      outputs[i].emplace_back(mine.type());
+      if (bytes > 0) std::memcpy(outputs[i].back().mutable_bytes(), all.data() + i * bytes, bytes);
     }
   }
   return whole(code, outputs);
 }
 #endif
 
-/// Global inputs from a file, or made up: numbers between -1 and 1, integers from 0 to 3.
+using file = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+/// Global inputs from a file, or made up.
 ///
 /// Errors    E021 the file has another size
 inline std::vector<array> inputs_of(const device_code& code, const char* path) {
-  std::vector<char> bytes;
-  if (path != nullptr) {
-    std::ifstream file(path, std::ios::binary);
-    bytes.assign(std::istreambuf_iterator<char>(file), {});
-  }
   std::vector<array> list;
-  std::int64_t at = 0, need = 0;
-  for (const argument& x : code.inputs) need += x.global.bytes();
-  if (path != nullptr && std::cmp_not_equal(bytes.size(), need))
-    throw error(
-        concat("E021 code: the inputs take ", need, " bytes; ", path, " has ", bytes.size()));
-  std::uint32_t random = 1;
+  std::int64_t need = 0, has = 0;
+  const file from(path != nullptr ? std::fopen(path, "rb") : nullptr, &std::fclose);
   for (const argument& x : code.inputs) {
-    array a(x.global);
-    if (path != nullptr && x.global.bytes() > 0)
-      std::memcpy(a.mutable_bytes(), bytes.data() + at, run_detail::at(x.global.bytes()));
-    at += x.global.bytes();
-    for (std::int64_t i = 0; path == nullptr && i < a.size(); ++i) {
-      random = random * 1664525u + 1013904223u;
-      run_detail::with_type(x.global.element, [&]<class T>(std::type_identity<T>) {
-        T& element = reinterpret_cast<T*>(a.mutable_bytes())[i];
-        if constexpr (std::is_integral_v<T>)
-          element = static_cast<T>(random >> 30);
-        else
-          element = static_cast<T>(static_cast<float>(random >> 8) / 8388608.f - 1.f);
-      });
-    }
-    list.push_back(std::move(a));
+    array& a = list.emplace_back(x.global);
+    std::byte* const to = a.mutable_bytes();
+    const std::size_t bytes = run_detail::at(x.global.bytes());
+    need += x.global.bytes();
+    if (from)
+      has += static_cast<std::int64_t>(std::fread(to, 1, bytes, from.get()));
+    else
+      std::memset(to, is_floating(x.global.element) ? 0x3f : 0, bytes);
   }
+  while (from && std::fgetc(from.get()) != EOF) ++has;
+  if (path != nullptr && has != need)
+    throw error(concat("E021 code: the inputs take ", need, " bytes; ", path, " has ", has));
   return list;
 }
+/// Errors    E022 the file cannot be written
+inline void write(const std::vector<array>& outputs, const char* path) {
+  file to(std::fopen(path, "wb"), &std::fclose);
+  bool good = to != nullptr;
+  for (const array& a : outputs) {
+    const auto bytes = run_detail::at(a.type().bytes());
+    good = good && std::fwrite(a.bytes(), 1, bytes, to.get()) == bytes;
+  }
+  if (!good || std::fclose(to.release()) != 0)
+    throw error(concat("E022 code: ", path, " cannot be written"));
+}
 
-/// Errors    E021 the inputs have another size, E022 the outputs cannot be written
-inline int run_all(const device_code& code, int argc, char** argv) {
+/// Returns the exit status of `main`: 0, or 1 after an error, or 2 after a wrong number of
+/// arguments.
+///
+/// Errors    E021, E022, those of the run
+inline int launch(const device_code& code, int argc, char** argv) try {
   const bool files = argc == 3;
   const int steps = files ? 1 : 100;
+  if (argc != 1 && !files) {
+    std::fprintf(stderr, "usage: %s [INPUTS OUTPUTS]\n", argv[0]);
+    return 2;
+  }
   const std::vector<array> inputs = inputs_of(code, files ? argv[1] : nullptr);
   double seconds = 0;
 #if defined(PARTITA_CODE_MPI)
@@ -214,31 +198,14 @@ inline int run_all(const device_code& code, int argc, char** argv) {
 #else
   const std::vector<array> outputs = run_threads(code, inputs, steps, seconds);
 #endif
-  if (!files) {
+  if (files)
+    write(outputs, argv[2]);
+  else
     std::printf("%.3g us for step %d\n", seconds * 1e6, steps);
-    return 0;
-  }
-  std::ofstream file(argv[2], std::ios::binary);
-  for (const array& a : outputs)
-    file.write(reinterpret_cast<const char*>(a.bytes()), a.type().bytes());
-  file.close();
-  if (!file) throw error(concat("E022 code: ", argv[2], " cannot be written"));
   return 0;
-}
-
-/// Returns the exit status of `main`: 0, or 1 after an error, or 2 after a wrong number of
-/// arguments.
-inline int launch(const device_code& code, int argc, char** argv) {
-  if (argc != 1 && argc != 3) {
-    std::fprintf(stderr, "usage: %s [INPUTS OUTPUTS]\n", argv[0]);
-    return 2;
-  }
-  try {
-    return run_all(code, argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
-  }
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "%s\n", e.what());
+  return 1;
 }
 
 }  // namespace partita::code

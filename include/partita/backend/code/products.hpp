@@ -5,29 +5,33 @@
 #include <cstdint>
 
 #include <partita/run/kernels/product.hpp>
+#include <partita/run/kernels/reduce_rows.hpp>
 
 namespace partita::code {
 
+/// True if `multiply` computes a dot_general, for each index of its batch, from operands of
+/// type `t` in place.
+constexpr bool multiplies(const run_detail::dot_plan& p, dtype t) {
+  return (t == dtype::f32 || t == dtype::f64) && p.rows * p.columns * p.batches > 0 &&
+         p.depth > 0 && !p.left.packed && !p.right.packed && p.batch.count <= 1;
+}
+/// True if `reduce` computes a reduction with this number of operands, all like `from`.
+constexpr bool reduces(const run_detail::reduction_sizes& r, int operands,
+                       const tensor_type& from) {
+  return r.direct && operands == 1 && from.shape.elements() > 0 &&
+         !run_detail::is_half(from.element);
+}
+
 /// A matrix in memory: element (row, column) at row * RowStride + column * ColumnStride.
-template <class T, std::int64_t Rows, std::int64_t Columns, std::int64_t RowStride = Columns,
-          std::int64_t ColumnStride = 1>
+template <class T, std::int64_t Rows, std::int64_t Columns, std::int64_t RowStride,
+          std::int64_t ColumnStride>
 struct matrix_of {
   const T* data;
   static constexpr run_detail::matrix_view view{Rows, Columns, RowStride, ColumnStride, false};
 };
-/// A row-major matrix.
-template <std::int64_t Rows, std::int64_t Columns, class T>
-matrix_of<T, Rows, Columns> matrix(const T* x) {
-  return {x};
-}
-/// The transpose, of Rows x Columns, of a row-major matrix.
-template <std::int64_t Rows, std::int64_t Columns, class T>
-matrix_of<T, Rows, Columns, 1, Rows> transposed(const T* x) {
-  return {x};
-}
-template <std::int64_t Rows, std::int64_t Columns, std::int64_t RowStride,
-          std::int64_t ColumnStride, class T>
-matrix_of<T, Rows, Columns, RowStride, ColumnStride> strided(const T* x) {
+template <std::int64_t Rows, std::int64_t Columns, std::int64_t RowStride = Columns,
+          std::int64_t ColumnStride = 1, class T>
+matrix_of<T, Rows, Columns, RowStride, ColumnStride> matrix(const T* x) {
   return {x};
 }
 
@@ -37,9 +41,7 @@ void multiply(const L& left, const R& right, T* out) {
   constexpr run_detail::matrix_view l = L::view, r = R::view;
   static_assert(l.columns == r.rows);
   std::fill_n(out, l.rows * r.columns, T(0));
-  if constexpr (!std::is_floating_point_v<T>) {
-    run_detail::multiply_matrices<T>(left.data, l, right.data, r, out, r.columns);
-  } else if constexpr (r.columns == 1) {
+  if constexpr (r.columns == 1) {
     run_detail::eigen_vector_product<T, l.column_stride == 1>(left.data, l, right.data,
                                                               r.row_stride, out, 1);
   } else if constexpr (l.rows == 1) {
@@ -53,7 +55,6 @@ void multiply(const L& left, const R& right, T* out) {
     run_detail::eigen_product<T, order(l), order(r)>(left.data, l, right.data, r, out, r.columns);
   }
 }
-
 /// Rows [row, row + M) of out = l r, N packets of columns from `column` on, summed in registers in
 /// the order of the inner dimension. `right` is row-major.
 template <class Packet, int M, int N, class T, class L, std::int64_t Columns>
@@ -115,6 +116,22 @@ void multiply_small(const L& left, const R& right, T* out) {
   int row = 0;
   for (; row + m <= rows; row += m) of_rows(std::integral_constant<int, m>{}, row);
   if constexpr (rows % m != 0) of_rows(std::integral_constant<int, rows % m>{}, row);
+}
+
+/// (Outer, Reduced, Inner) -> (Outer, Inner), in the order of the kernels (run/kernels/reduce.hpp).
+template <combiner C, std::int64_t Outer, std::int64_t Reduced, std::int64_t Inner, class T>
+void reduce(const T* x, T* out) {
+  using f = run_detail::combine<run_detail::combiner_of<T>(C)>;
+  for (std::int64_t o = 0; o < Outer; ++o) {
+    if constexpr (Inner != 1) {
+      run_detail::reduce_columns<f>(x + o * Reduced * Inner, Reduced, Inner, out + o * Inner);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      const run_detail::chain_link load{run_detail::link::load, const_cast<T*>(x), 1, 0};
+      out[o] = run_detail::reduce_chain_row<f, T>(o, Reduced, &load, 1);
+    } else {
+      out[o] = run_detail::reduce_row<f>(x + o * Reduced, Reduced);
+    }
+  }
 }
 
 }  // namespace partita::code

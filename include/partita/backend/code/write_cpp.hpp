@@ -1,135 +1,50 @@
 /// A device-local program as one file of C++.
 #pragma once
 
-#include <cstdint>
-#include <set>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include <partita/backend/code/block_writer.hpp>
+#include <partita/backend/code/control_writer.hpp>
 #include <partita/spmd/device_program.hpp>
 
 namespace partita {
 
 namespace backend_detail {
 
-inline std::string text_of(const tensor_type& t) {
-  const text s = concat(t);
-  return std::string(s.view());
+/// The table of inputs or outputs.
+inline void append_arguments(text& s, const device_program& d, bool inputs) {
+  const auto& types = inputs ? d.input_types : d.output_types;
+  const std::string_view list = inputs ? "inputs" : "outputs";
+  if (types.empty()) {
+    s << "constexpr std::span<const code::argument> " << list << ";\n";
+    return;
+  }
+  s << "constexpr code::argument " << list << "[] = {\n";
+  for (int i = 0; i < static_cast<int>(types.size()); ++i) {
+    print_quoted(s << "    {", inputs ? d.local.input_name(i) : d.local.output_name(i));
+    s << ", " << cpp_text_of(types[i]) << ", "
+      << cpp_text_of(inputs ? d.local.input_type(i) : d.local.output_type(i)) << ", {";
+    const layout& l = (inputs ? d.inputs : d.outputs)[i];
+    append_list(s, l.count,
+                [&](int k) { s << '{' << int{l[k].axis} << ", " << int{l[k].dim} << '}'; });
+    s << "}},\n";
+  }
+  s << "};\n";
 }
-
-/// The file around the function that a device runs.
-class cpp_writer {
- public:
-  explicit cpp_writer(const device_program& d) : d_(d) { d.local.error.raise(); }
-
-  std::string write() {
-    const code_plan plan(d_.local, 0, 1, true);
-    block_writer body(d_.mesh);
-    body.write_program(d_.local, plan);
-    std::string s = head();
-    s += "#include <partita/backend/code/launch.hpp>\n";
-    for (const auto& h : body.headers()) s += "#include <partita/" + h + ".hpp>\n";
-    s += "\nnamespace {\n\nnamespace code = partita::code;\nnamespace kernels = code::kernels;\n"
-         "namespace op = partita::op;\nusing partita::combiner, partita::dtype;\n\n"
-         "// Every value has its place in one buffer per device.\n"
-         "constexpr std::int64_t memory_bytes = " +
-         std::to_string(plan.end) +
-         ";\n\nvoid run([[maybe_unused]] code::device& d, [[maybe_unused]] const std::byte* const* "
-         "in,\n         [[maybe_unused]] std::byte* const* out) {\n" +
-         body.text() + "}\n\n";
-    arguments(s, "inputs", d_.input_types, d_.inputs, [&](int i) {
-      return std::pair{d_.local.input_name(i), d_.local.input_type(i)};
-    });
-    arguments(s, "outputs", d_.output_types, d_.outputs, [&](int i) {
-      return std::pair{d_.local.output_name(i), d_.local.output_type(i)};
-    });
-    s += mesh_text();
-    s += "\n}  // namespace\n\n#if !defined(PARTITA_CODE_NO_MAIN)\nint main(int argc, char** argv) "
-         "{\n  return code::launch({mesh, inputs, outputs, memory_bytes, &run}, argc, argv);\n}\n"
-         "#endif\n";
-    return s;
+inline void append_mesh(text& s, const mesh& m) {
+  text axes = "{", more;
+  for (int a = 0; a < m.rank; ++a) {
+    print_quoted(axes << (a == 0 ? "{" : ", {"), m.name(a));
+    axes << ", " << m.size(a) << '}';
+    if (m.axes[a].pre != 1) more << "  m.axes[" << a << "].pre = " << m.axes[a].pre << ";\n";
+    if (m.order[a] != a) more << "  m.order[" << a << "] = " << int{m.order[a]} << ";\n";
   }
-
- private:
-  std::string head() const {
-    const text mesh = concat(d_.mesh);
-    const std::string who =
-        d_.mesh.rank == 0 ? "one device" : "each device of the mesh " + std::string(mesh.view());
-    std::string s = "// What " + who +
-                    " runs, as Partita wrote it.\n//\n"
-                    "//   g++ -std=c++20 -O2 -I PARTITA/include -isystem EIGEN FILE.cpp -pthread\n"
-                    "//   mpicxx ... -DPARTITA_CODE_MPI    (one rank per device, not one thread)\n"
-                    "//\n";
-    const auto list = [&](const char* what, std::size_t count, auto line) {
-      for (std::size_t i = 0; i < count; ++i) {
-        const text t = line(static_cast<int>(i));
-        s += "// " + std::string(i == 0 ? what : "        ") + std::string(t.view()) + '\n';
-      }
-    };
-    list("inputs  ", d_.inputs.size(), [&](int i) {
-      return argument_text(d_.local.input_name(i), d_.input_types[i], d_.local.input_type(i),
-                           d_.inputs[i]);
-    });
-    list("outputs ", d_.outputs.size(), [&](int i) {
-      return argument_text(d_.local.output_name(i), d_.output_types[i], d_.local.output_type(i),
-                           d_.outputs[i]);
-    });
-    return s;
-  }
-  /// `w1: tensor<8x16xf32>, a device has tensor<2x8xf32>`
-  text argument_text(std::string_view name, const tensor_type& global, const tensor_type& local,
-                     const layout&) const {
-    text t = concat(name_text(name), ": ", global);
-    if (!(global == local)) t << ", a device has " << local;
-    return t;
-  }
-  template <class Local>
-  void arguments(std::string& s, const std::string& name, const vec<tensor_type>& types,
-                 const vec<layout>& layouts, Local local) const {
-    if (types.empty()) {
-      s += "constexpr std::span<const code::argument> " + name + ";\n";
-      return;
-    }
-    s += "constexpr code::argument " + name + "[] = {\n";
-    for (std::size_t i = 0; i < types.size(); ++i) {
-      const auto [own, type] = local(static_cast<int>(i));
-      text quoted;
-      print_quoted(quoted, own);
-      s += "    {" + std::string(quoted.view()) + ", " + block_writer::type_text(types[i]) + ", " +
-           block_writer::type_text(type) + ", {";
-      bool first = true;
-      for (const auto& e : layouts[i]) {
-        s += (first ? "{" : ", {") + std::to_string(e.axis) + ", " + std::to_string(e.dim) + "}";
-        first = false;
-      }
-      s += "}},\n";
-    }
-    s += "};\n";
-  }
-  std::string mesh_text() const {
-    const mesh& m = d_.mesh;
-    std::string s = "partita::mesh device_mesh() {\n  partita::mesh m{";
-    for (int a = 0; a < m.rank; ++a) {
-      text quoted;
-      print_quoted(quoted, m.name(a));
-      s += (a == 0 ? "{" : ", {") + std::string(quoted.view()) + ", " + std::to_string(m.size(a)) +
-           "}";
-    }
-    s += "};\n";
-    for (int a = 0; a < m.rank; ++a) {
-      if (m.axes[a].pre != 1)
-        s += "  m.axes[" + std::to_string(a) + "].pre = " + std::to_string(m.axes[a].pre) + ";\n";
-      if (m.order[a] != a)
-        s += "  m.order[" + std::to_string(a) + "] = " + std::to_string(int{m.order[a]}) + ";\n";
-    }
-    return s + "  return m;\n}\nconst partita::mesh mesh = device_mesh();\n";
-  }
-
-  const device_program& d_;
-};
+  axes << "};\n";
+  if (more.size() == 0)
+    s << "const partita::mesh mesh" << axes;
+  else
+    s << "const partita::mesh mesh = [] {\n  partita::mesh m" << axes << more
+      << "  return m;\n}();\n";
+}
 
 }  // namespace backend_detail
 
@@ -141,7 +56,54 @@ class cpp_writer {
 /// Cost      linear in ops
 /// Errors    what the program's own error is; E020 an op has no kernel of the library
 inline std::string write_cpp(const device_program& d) {
-  return backend_detail::cpp_writer(d).write();
+  d.local.error.raise();
+  const backend_detail::code_plan plan(d.local, 0, 1, true);
+  plan.error.raise();
+  backend_detail::block_writer code(d.mesh);
+  code.write_program(d.local, plan);
+  text s = "// What ";
+  if (d.mesh.rank == 0)
+    s << "one device";
+  else
+    s << "each device of the mesh " << d.mesh;
+  s << R"( runs, as Partita wrote it.
+//
+//   g++ -std=c++20 -O2 -I PARTITA/include -isystem EIGEN FILE.cpp -pthread
+//   mpicxx ... -DPARTITA_CODE_MPI    (one rank per device, not one thread)
+#include <partita/backend/code/launch.hpp>
+)";
+  for (const auto& h : code.headers()) s << "#include <partita/" << h << ".hpp>\n";
+  s << R"(
+namespace {
+
+namespace code = partita::code;
+namespace kernels = code::kernels;
+namespace op = partita::op;
+using partita::combiner, partita::dtype;
+
+// Name, global type, type on a device, and which axis (by number) slices which dimension.
+)";
+  backend_detail::append_arguments(s, d, true);
+  backend_detail::append_arguments(s, d, false);
+  backend_detail::append_mesh(s, d.mesh);
+  s << "\n// Every value has its place in one buffer per device.\n"
+       "constexpr std::int64_t memory_bytes = "
+    << plan.end << R"(;
+
+void run([[maybe_unused]] code::device& d, [[maybe_unused]] const std::byte* const* in,
+         [[maybe_unused]] std::byte* const* out) {
+)" << code.body()
+    << R"(}
+
+}  // namespace
+
+#if !defined(PARTITA_CODE_NO_MAIN)
+int main(int argc, char** argv) {
+  return code::launch({mesh, inputs, outputs, memory_bytes, &run}, argc, argv);
+}
+#endif
+)";
+  return std::string(s.view());
 }
 /// The same for a program on one device.
 inline std::string write_cpp(const program& p) { return write_cpp(on_one_device(p)); }

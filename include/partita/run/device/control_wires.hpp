@@ -12,15 +12,15 @@ namespace partita::run_detail {
 struct run_wire {
   int operand = -1, operand_shift = 0;
   int result = -1, result_shift = 0;
-  std::vector<wire_end> inputs, outputs;
+  vec<wire_end> inputs, outputs;
   tensor_type type;  ///< inside the nested programs
   axis_set axes;     ///< inside, and for the result
   int memory = -1;   ///< in workspace::carried
 
-  bool carried() const { return operand >= 0 && !outputs.empty(); }
+  constexpr bool carried() const { return operand >= 0 && !outputs.empty(); }
 };
 
-inline run_wire run_wire_of(const program& p, op_id o, const wire& from, axis_set axes) {
+constexpr run_wire run_wire_of(const program& p, op_id o, const wire& from, axis_set axes) {
   run_wire w;
   w.axes = axes;
   for (const auto& e : from.ends) {

@@ -41,16 +41,7 @@ class fusion_rules {
 
   /// True if the result i uses the memory of operand i.
   bool passes_on(op_id o) const {
-    const op_node& n = p_.op(o);
-    if (n.def->passes_on) return true;
-    if (n.operand_count != 1 || n.result_count != 1 || overridden(n.def)) return false;
-    const tensor_type &from = p_.type(p_.operand(o, 0)), &to = p_.type(n.result);
-    if (n.def->identity || n.def == &def<op::reshape>) return true;
-    if (n.def == &def<op::convert>) return from.element == to.element;
-    if (n.def == &def<op::broadcast_in_dim> || n.def == &def<op::reduce>)
-      return from.shape.elements() == to.shape.elements() &&
-             (n.def == &def<op::broadcast_in_dim> || n.attr_count == 1);
-    return false;
+    return p_.op(o).def->passes_on || (!overridden(p_.op(o).def) && run_detail::passes_on(p_, o));
   }
   /// Returns the value whose memory a value uses.
   value_id root(value_id v) const { return root_[at(v)]; }
@@ -69,7 +60,8 @@ class fusion_rules {
     const op_id o = p_.producer(v);
     if (n.def == &def<op::pad>) return padding_of(o);
     if (n.def != &def<op::broadcast_in_dim>) return {};
-    return repetition_of(p_.type(p_.operand(o, 0)).shape, p_.type(v).shape, p_.attrs(o));
+    return run_detail::repetition_of(p_.type(p_.operand(o, 0)).shape, p_.type(v).shape,
+                                     p_.attrs(o));
   }
   /// True if a value repeats one element for each row along rows of `row` elements.
   bool spreads_rows(value_id x, std::int64_t row, std::int64_t elements) const {
@@ -107,22 +99,6 @@ class fusion_rules {
  private:
   const op_node& producer(value_id v) const { return p_.op(p_.producer(v)); }
 
-  static std::optional<repetition> repetition_of(const shape& from, const shape& to,
-                                                 std::span<const std::int64_t> dims) {
-    if (to.elements() == 0) return {};
-    bool kept[max_rank] = {};
-    for (int i = 0; i < from.rank; ++i) kept[dims[at(i)]] = from[i] != 1;
-    int first = 0, last = to.rank;
-    while (first < to.rank && !kept[first]) ++first;
-    while (last > first && !kept[last - 1]) --last;
-    repetition r;
-    for (int d = first; d < last; ++d) {
-      if (!kept[d] && to[d] != 1) return {};
-      r.count *= to[d];
-    }
-    for (int d = last; d < to.rank; ++d) r.inner *= to[d];
-    return r;
-  }
   /// Returns how a pad places long runs of its operand, if it adds a constant along one dimension.
   std::optional<repetition> padding_of(op_id o) const {
     const tensor_type &from = p_.type(p_.operand(o, 0)), &to = p_.type(p_.op(o).result);

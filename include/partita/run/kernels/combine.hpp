@@ -49,16 +49,23 @@ struct combine {
 template <class T>
 using wider = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
-/// Calls `f(combine<C>{})` for a combiner that supports elements of type T. For bool, sums and
-/// maxima are "or", products and minima are "and".
+/// Returns the combiner for elements of type T: for bool, sums and maxima are "or", products and
+/// minima are "and".
+template <class T>
+constexpr combiner combiner_of(combiner c) {
+  using enum combiner;
+  if (!std::is_same_v<T, bool>) return c;
+  if (c == add || c == max) return logical_or;
+  return c == multiply || c == min ? logical_and : c;
+}
+/// Calls `f(combine<C>{})` for a combiner that supports elements of type T.
 template <class T, class F>
 decltype(auto) with_combiner(combiner c, F&& f) {
   using enum combiner;
+  c = combiner_of<T>(c);
   if constexpr (std::is_integral_v<T>) {
-    constexpr bool boolean = std::is_same_v<T, bool>;
-    if (c == logical_or || (boolean && (c == add || c == max))) return f(combine<logical_or>{});
-    if (c == logical_and || (boolean && (c == multiply || c == min)))
-      return f(combine<logical_and>{});
+    if (c == logical_or) return f(combine<logical_or>{});
+    if (c == logical_and) return f(combine<logical_and>{});
   }
   if constexpr (!std::is_same_v<T, bool>) {
     if (c == add) return f(combine<add>{});

@@ -19,6 +19,10 @@ constexpr dtype computed(dtype t) {
   if (t == dtype::bf16 || t == dtype::f16) return dtype::f32;
   return t == dtype::boolean ? dtype::u8 : t;
 }
+template <class T>
+using computed_type =
+    std::conditional_t<std::is_same_v<T, bf16> || std::is_same_v<T, f16>, float,
+                       std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>>;
 constexpr bool is_half(dtype t) { return t == dtype::bf16 || t == dtype::f16; }
 
 /// Converts binary64 to a 16-bit float with a single rounding: the intermediate binary32 is rounded

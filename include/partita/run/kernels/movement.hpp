@@ -46,7 +46,7 @@ inline void copy_strided(const kernel_context& c, const strides& from, std::int6
   box(to, from, strides(to)).copy(size, c.operands[0] + first * size, c.out);
 }
 
-inline void broadcast_kernel(const kernel_context& c) {
+inline void broadcast_in_dim_kernel(const kernel_context& c) {
   const shape& from = c.types[0].shape;
   const strides f(from);
   strides by;

@@ -11,45 +11,25 @@
 namespace partita::run_detail {
 
 /// An operand of reduce as (outer, reduced, inner), copied if it is stored in another order.
-class reduction {
+class reduction : public reduction_sizes {
  public:
-  explicit reduction(const kernel_context& c) : c_(c), from_(c.types[0].shape) {
-    // Runs of kept and reduced dimensions; kept, reduced, kept needs no copy.
-    int state = 0;
-    for (int d = 0; d < from_.rank; ++d) {
-      if (from_[d] == 1) continue;
-      if (is_reduced(d)) {
-        if (state == 2) direct_ = false;
-        state = 1;
-        reduced *= from_[d];
-      } else if (state == 0) {
-        outer *= from_[d];
-      } else {
-        state = 2;
-        inner *= from_[d];
-      }
-    }
-    if (!direct_) outer *= inner, inner = 1;
+  explicit reduction(const kernel_context& c)
+      : reduction_sizes(c.types[0].shape, c.attrs), c_(c), from_(c.types[0].shape) {
+    if (!direct) outer *= inner, inner = 1;
   }
-  std::int64_t outer = 1, reduced = 1, inner = 1;
 
   const std::byte* operand(std::size_t i) const {
-    if (direct_) return c_.operands[i];
+    if (direct) return c_.operands[i];
     int order[max_rank], at = 0;
     for (const bool reduced_ones : {false, true})
       for (int d = 0; d < from_.rank; ++d)
-        if (is_reduced(d) == reduced_ones) order[at++] = d;
+        if (is_reduced(c_.attrs, d) == reduced_ones) order[at++] = d;
     return in_order(c_.types[i].element, from_, order, nullptr, c_.operands[i], c_.memory);
   }
 
  private:
   const kernel_context& c_;
   const shape& from_;
-  bool direct_ = true;
-
-  bool is_reduced(int d) const {
-    return op::reduce::reduced(c_.attrs.data(), static_cast<int>(c_.attrs.size()), d);
-  }
 };
 
 /// Finds the position of the extreme element along the reduced dimensions, for each (outer, inner).

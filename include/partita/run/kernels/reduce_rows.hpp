@@ -9,6 +9,26 @@
 
 namespace partita::run_detail {
 
+/// The sizes of a reduction as (outer, reduced, inner).
+struct reduction_sizes {
+  std::int64_t outer = 1, reduced = 1, inner = 1;
+  bool direct = true;  ///< true if the elements are stored in this order
+
+  constexpr reduction_sizes(const shape& from, span<const std::int64_t> attrs) {
+    bool after = false;  // true after a reduced dimension
+    for (int d = 0; d < from.rank; ++d) {
+      if (from[d] == 1) continue;
+      const bool here = is_reduced(attrs, d);
+      if (here && inner != 1) direct = false;
+      (here ? reduced : after ? inner : outer) *= from[d];
+      after = after || here;
+    }
+  }
+  static constexpr bool is_reduced(span<const std::int64_t> attrs, int d) {
+    return op::reduce::reduced(attrs.data(), static_cast<int>(attrs.size()), d);
+  }
+};
+
 /// Reduces a contiguous row of integers.
 template <class f, class T>
 T reduce_row(const T* x, std::int64_t n) {

@@ -7,6 +7,7 @@
 #include <partita/run/kernels/convolution.hpp>
 #include <partita/run/kernels/cumsum.hpp>
 #include <partita/run/kernels/dot_general.hpp>
+#include <partita/run/kernels/elementwise_table.hpp>
 #include <partita/run/kernels/fold.hpp>
 #include <partita/run/kernels/gather.hpp>
 #include <partita/run/kernels/library.hpp>
@@ -16,7 +17,6 @@
 #include <partita/run/kernels/reduce.hpp>
 #include <partita/run/kernels/reduce_precision.hpp>
 #include <partita/run/kernels/sort.hpp>
-#include <partita/run/kernels/special.hpp>
 #include <partita/run/kernels/window.hpp>
 
 namespace partita::run_detail {
@@ -29,7 +29,7 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::iota>, &iota_kernel},
     {&def<op::bitcast_convert>, &bitcast_convert_kernel},
     {&def<op::reduce_precision>, &reduce_precision_kernel},
-    {&def<op::broadcast_in_dim>, &broadcast_kernel},
+    {&def<op::broadcast_in_dim>, &broadcast_in_dim_kernel},
     {&def<op::reduce>, &reduce_kernel},
     {&def<op::reduce_window>, &reduce_window_kernel},
     {&def<op::select_and_scatter>, &select_and_scatter_kernel},
@@ -54,62 +54,17 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::triangular_solve>, &triangular_solve_kernel},
 };
 
-struct block_entry {
-  const op_def* op;
-  block_function (*of_type)(dtype);
-};
-/// The elementwise ops whose function depends on the type of the operands only.
-inline constexpr block_entry block_table[] = {
-    {&def<op::add>, &map_function<add_lanes, 2, true>},
-    {&def<op::subtract>, &map_function<subtract_lanes, 2, true>},
-    {&def<op::multiply>, &map_function<multiply_lanes, 2, true>},
-    {&def<op::divide>, &map_function<divide_lanes, 2, true>},
-    {&def<op::remainder>, &map_function<remainder_lanes, 2>},
-    {&def<op::maximum>, &map_function<maximum_lanes, 2>},
-    {&def<op::minimum>, &map_function<minimum_lanes, 2>},
-    {&def<op::power>, &map_function<power_lanes, 2>},
-    {&def<op::atan2>, &map_function<atan2_lanes, 2>},
-    {&def<op::clamp>, &map_function<clamp_lanes, 3>},
-    {&def<op::negate>, &map_function<negate_lanes, 1, true>},
-    {&def<op::abs>, &map_function<abs_lanes, 1>},
-    {&def<op::sign>, &map_function<sign_lanes, 1>},
-    {&def<op::floor>, &map_function<floor_lanes, 1>},
-    {&def<op::ceil>, &map_function<ceil_lanes, 1>},
-    {&def<op::round_nearest_even>, &map_function<round_nearest_even_lanes, 1>},
-    {&def<op::round_nearest_away>, &map_function<round_nearest_away_lanes, 1>},
-    {&def<op::exp>, &map_function<exp_lanes, 1>},
-    {&def<op::expm1>, &map_function<expm1_lanes, 1>},
-    {&def<op::log>, &map_function<log_lanes, 1>},
-    {&def<op::log1p>, &map_function<log1p_lanes, 1>},
-    {&def<op::logistic>, &map_function<logistic_lanes, 1>},
-    {&def<op::tanh>, &map_function<tanh_lanes, 1>},
-    {&def<op::erf>, &map_function<erf_lanes, 1>},
-    {&def<op::erfc>, &map_function<erfc_lanes, 1>},
-    {&def<op::erf_inv>, &map_function<erf_inv_lanes, 1>},
-    {&def<op::lgamma>, &map_function<lgamma_lanes, 1>},
-    {&def<op::digamma>, &map_function<digamma_lanes, 1>},
-    {&def<op::sqrt>, &map_function<sqrt_lanes, 1>},
-    {&def<op::rsqrt>, &map_function<rsqrt_lanes, 1>},
-    {&def<op::cbrt>, &map_function<cbrt_lanes, 1>},
-    {&def<op::sine>, &map_function<sine_lanes, 1>},
-    {&def<op::cosine>, &map_function<cosine_lanes, 1>},
-    {&def<op::tan>, &map_function<tan_lanes, 1>},
-    {&def<op::is_finite>, &map_function<is_finite_lanes, 1>},
-    {&def<op::logical_and>, &map_function<and_lanes, 2>},
-    {&def<op::logical_or>, &map_function<or_lanes, 2>},
-    {&def<op::logical_xor>, &map_function<xor_lanes, 2>},
-    {&def<op::logical_not>, &map_function<not_lanes, 1>},
-    {&def<op::popcnt>, &map_function<popcnt_lanes, 1>},
-    {&def<op::count_leading_zeros>, &map_function<count_leading_zeros_lanes, 1>},
-    {&def<op::shift_left>, &map_function<shift_left_lanes, 2>},
-    {&def<op::shift_right_arithmetic>, &map_function<shift_right_arithmetic_lanes, 2>},
-    {&def<op::shift_right_logical>, &map_function<shift_right_logical_lanes, 2>},
-};
+/// By row of elementwise_kernels.
+inline constexpr auto block_functions = []<class... Rows>(std::type_identity<std::tuple<Rows...>>) {
+  using function = block_function (*)(dtype);
+  return std::array<function, sizeof...(Rows)>{&Rows::of_type...};
+}(std::type_identity<elementwise_kernels>{});
 
 constexpr block_function block_of(const op_def* op, std::span<const std::int64_t> attrs, dtype last,
                                   dtype result) {
-  for (const auto& entry : block_table)
-    if (entry.op == op) return entry.of_type(last);
+  constexpr std::size_t none = std::tuple_size_v<elementwise_kernels>;
+  if (const std::size_t row = elementwise_row(op->id); row < none)
+    return block_functions[row](last);
   if (op == &def<op::convert>) return convert_function(last, result);
   if (op == &def<op::compare>) return compare_function(static_cast<ops::direction>(attrs[0]), last);
   if (op == &def<op::select>) return select_function(last);

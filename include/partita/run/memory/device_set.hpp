@@ -7,6 +7,13 @@
 
 namespace partita::run_detail {
 
+/// Returns all axes of a mesh.
+inline axis_set all_axes(const mesh& m) {
+  axis_set all;
+  for (int a = 0; a < m.rank; ++a) all.insert(a);
+  return all;
+}
+
 /// A box of devices of a mesh: all of them in an emulator, one in a process for each device.
 ///
 /// A process stores one copy of a value for each distinct coordinate, inside its box, over the axes

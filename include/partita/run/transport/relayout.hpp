@@ -11,13 +11,6 @@
 
 namespace partita::run_detail {
 
-/// Returns all axes of a mesh.
-inline axis_set all_axes(const mesh& m) {
-  axis_set all;
-  for (int a = 0; a < m.rank; ++a) all.insert(a);
-  return all;
-}
-
 /// The location of the shards of a tensor.
 struct placement {
   device_set devices;  ///< of this process, or, if it holds none, of another process of the mesh
