@@ -12,11 +12,6 @@ namespace pt = partita;
 using namespace std::chrono_literals;
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "single") {
-    const pt::mpi::world job(argc, argv);
-    static_cast<void>(pt::mpi::processes(job));  // fails: J008
-    return 0;
-  }
   const pt::mpi::world job(argc, argv, MPI_THREAD_MULTIPLE);
   const pt::process_group group = pt::mpi::processes(job);
   pt::key_value_store& store = *group.store;
