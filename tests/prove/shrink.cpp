@@ -309,10 +309,13 @@ TEST_CASE("shrinking: verdicts name the method") {
 }
 TEST_CASE("shrinking: proves large programs that claims do not prove") {
   const sizes z{std::int64_t{1} << 24, 8};
-  const example twice = of_vector(
-      "binomial", reduced("p", "x") + op("t", "add", "%p, %p") + op("y", "multiply", "%t, %t"),
-      {ps + op("t", "multiply", "%s, %s") + times("y", "t", "4")},
-      {ps + op("t", "multiply", "%s, %s") + times("y", "t", "2")});
+  const std::string sums = ps + reduced("q", "z") + everywhere("t", "q") +
+                           op("ss", "multiply", "%s, %s") + op("tt", "multiply", "%t, %t");
+  const example twice =
+      of_two("difference of squares",
+             reduced("p", "x") + reduced("q", "z") + op("a", "add", "%p, %q") +
+                 op("b", "subtract", "%p, %q") + op("y", "multiply", "%a, %b"),
+             {sums + op("y", "subtract", "%ss, %tt")}, {sums + op("y", "add", "%ss, %tt")});
   const pt::program source = source_of(twice, z);
   const pt::verdict v = pt::prove(source, device_of(twice, twice.right[0], source, z));
   CHECK(v.method == pt::proof_method::shrinking);

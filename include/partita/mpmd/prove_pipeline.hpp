@@ -469,11 +469,16 @@ class pipeline_checker {
 };
 
 constexpr verdict prove(const program& source, const pipelined& p, const prove_options& options) {
-  verdict v = pipeline_checker(source, p, options.most_steps).run();
+  const auto run = [&](const program& from) {
+    verdict v = pipeline_checker(from, p, options.most_steps).run();
+    if (v.proved) v.method = proof_method::claims;
+    return v;
+  };
+  const verdict v = run(source);
   if (v.proved) return v;
   const program live = prove_detail::live_part(source);
   if (live.ops.empty()) return v;
-  const verdict found = pipeline_checker(live, p, options.most_steps).run();
+  const verdict found = run(live);
   return found.proved ? found : v;
 }
 
