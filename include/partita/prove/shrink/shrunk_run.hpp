@@ -120,7 +120,8 @@ class shrunk_run {
   }
   constexpr void run(op_id o) {
     const op_node& n = p_.op(o);
-    if (!element_interpreter::is_determined(n) && by_.rule(o) != index_rule::passed) {
+    const bool is_known = element_interpreter::is_determined(n) && !computes_with_infinities(o);
+    if (!is_known && by_.rule(o) != index_rule::passed) {
       unknown_op_ = n.def->name;
       return;
     }
@@ -138,8 +139,7 @@ class shrunk_run {
     bool has_raw = false;
     for (int i = 0; i < n.operand_count; ++i) {
       shrunk_value& x = values_[p_.operand(o, i)];
-      if (x.by.binds() && (by_.use_of(o, i, x.by) == dependences::use::needs_variables ||
-                           multiplies_infinities(o))) {
+      if (x.by.binds() && by_.use_of(o, i, x.by) == dependences::use::needs_variables) {
         cut[i] = x;
         to_variables(p_.operand(o, i), cut[i]);
         operands.push_back(&cut[i]);
@@ -154,27 +154,25 @@ class shrunk_run {
       by_.require(n.result + r, d, by);
       make(n.result + r, d);
     }
-    if (weighs_infinities(o, operands)) {
-      unknown_op_ = n.def->name;
-      return;
-    }
     compute(o, operands);
     const bool plain = !values_[n.result].by.binds();
     for (int r = 0; r < n.result_count && !a_.is_over(); ++r) settle(n.result + r);
     if (has_raw && plain && !a_.is_over()) compute_raw(o, by);
   }
-  /// True if operands are infinite. (An infinity times a sum is not a sum of products.)
-  constexpr bool multiplies_infinities(op_id o) const {
-    bool any = false;
-    if (p_.op(o).def->id == def<op::multiply>.id)
-      for (const value_id v : p_.operands(o)) any = any || has_infinities(values_[v]);
-    return any;
-  }
-  constexpr bool weighs_infinities(op_id o, const vec<const shrunk_value*>& operands) const {
+  /// True if an infinite number meets arithmetic. (It may cancel, or be multiplied by zero.)
+  constexpr bool computes_with_infinities(op_id o) const {
+    const std::uint64_t id = p_.op(o).def->id;
     const index_rule rule = by_.rule(o);
+    bool computes = rule == index_rule::by_lookup || rule == index_rule::by_window ||
+                    id == def<op::dot_general>.id || !ops_.weights(o).empty();
+    for (const std::uint64_t each : {def<op::add>.id, def<op::subtract>.id, def<op::multiply>.id,
+                                     def<op::divide>.id, def<op::reduce>.id})
+      computes = computes || id == each;
+    if (id == def<op::reduce>.id && !op::reduce::with_position(p_.attrs(o)))
+      computes = p_.attrs(o)[0] == static_cast<int>(combiner::add);
     bool any = false;
-    if (!ops_.weights(o).empty() || rule == index_rule::by_lookup || rule == index_rule::by_window)
-      for (const shrunk_value* each : operands) any = any || has_infinities(*each);
+    if (computes)
+      for (const value_id v : p_.operands(o)) any = any || has_infinities(values_[v]);
     return any;
   }
   static constexpr bool has_infinities(const shrunk_value& x) {
