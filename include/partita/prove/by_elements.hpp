@@ -20,6 +20,22 @@ struct element_verdict {
   bool has_products = false;    ///< true if there are products of exponentials
 };
 
+/// A drawn variable, or a number if the algebra runs at numbers, drawn by `seed`.
+constexpr element drawn(algebra& a, dtype t, drawing d, int seed) {
+  if (!a.at_numbers) return a.unknown(t, d.drawn());
+  const std::uint64_t any = d.add(seed).drawn().a;
+  const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(any % n); };
+  if (is_floating(t)) return real(0.25 * static_cast<double>(below(33) - 16));
+  if (t == dtype::boolean) return integer(t, below(2));
+  constexpr std::uint64_t most[] = {100, 4, 8, 12};
+  return integer(t, below(most[seed % 4]) - (seed % 4 == 3 ? 4 : 0));
+}
+constexpr bool lies_in(const place& i, const shape& s) {
+  for (int d = 0; d < s.rank; ++d)
+    if (i[d] >= s[d]) return false;
+  return true;
+}
+
 /// Executes the source, and the local program on all devices, on formulas, one for each element.
 /// Inputs are variables, sharded by their layouts, and outputs must have the same formulas. Ops
 /// that the compared outputs do not need are skipped.
@@ -155,16 +171,7 @@ class element_checker {
     });
     return made;
   }
-  /// A drawn variable or number.
-  constexpr element drawn(dtype t, drawing d) {
-    if (!a_.at_numbers) return a_.unknown(t, d.drawn());
-    const std::uint64_t any = d.add(seed_).drawn().a;
-    const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(any % n); };
-    if (is_floating(t)) return real(0.25 * static_cast<double>(below(33) - 16));
-    if (t == dtype::boolean) return integer(t, below(2));
-    constexpr std::uint64_t most[] = {100, 4, 8, 12};
-    return integer(t, below(most[seed_ % 4]) - (seed_ % 4 == 3 ? 4 : 0));
-  }
+  constexpr element drawn(dtype t, drawing d) { return prove_detail::drawn(a_, t, d, seed_); }
   static constexpr vec<std::int64_t> index(const place& i, const shape& s) {
     vec<std::int64_t> list;
     for (int d = 0; d < s.rank; ++d) list.push_back(i[d]);
@@ -186,11 +193,6 @@ class element_checker {
         if (!inside && words_ != nullptr) words_->add(x.of, {origin::input, "padding"});
       });
     return made;
-  }
-  static constexpr bool lies_in(const place& i, const shape& s) {
-    for (int d = 0; d < s.rank; ++d)
-      if (i[d] >= s[d]) return false;
-    return true;
   }
   constexpr void compare(int output, const tensors& whole, const tensors& pieces,
                          element_verdict& v) const {

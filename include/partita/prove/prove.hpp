@@ -33,8 +33,8 @@ struct verdict {
   bool confirmed = false;
   /// True if shrinking alone proves all outputs (see most_shrunk_to_confirm).
   bool confirmed_by_shrinking = false;
-  /// True if neither claims nor elements decide (the program is too large for elements, or has an
-  /// op that they do not know). It may be correct.
+  /// True if the program is neither proved nor refuted: it is too large for elements, has an op that
+  /// they do not know, or has other formulas but the same numbers. It may be correct.
   bool undecided = false;
 
   constexpr explicit operator bool() const { return proved; }
@@ -193,6 +193,8 @@ constexpr void try_elements(const program& source, const device_program& d, cons
               .check();
       if (said_so.kind == element_verdict::differs) e = said_so;
     }
+    v.undecided = !std::is_constant_evaluated() &&
+                  compare_at_numbers(source, d, most).kind != element_verdict::differs;
     v.error.set(concat(v.error.message, "; formulas first differ at ",
                        element_text(source, d.mesh, e), e.formulas.empty() ? "" : ": it is ",
                        e.formulas));
@@ -337,9 +339,13 @@ inline constexpr bool proves_in_debug = false;
 #else
 inline constexpr bool proves_in_debug = true;
 #endif
-/// The same in builds without NDEBUG, and only at run time.
+/// The same in builds without NDEBUG, and only at run time. Its error is a mistake that numbers
+/// show: a program that is neither proved nor refuted is no error.
 constexpr bool proof_in_debug(const program& source, const device_program& local, failure& f) {
-  return proves_in_debug && !std::is_constant_evaluated() && proof(source, local, f);
+  if (!proves_in_debug || std::is_constant_evaluated()) return false;
+  const verdict v = prove(source, local);
+  if (!v.undecided) f.record(v.error);
+  return v.proved;
 }
 
 /// Returns a result of `partition` after proving it. Otherwise it has an error (Q...), which is
