@@ -47,7 +47,9 @@ pt::pipelined small_pipeline() {
 
 }  // namespace
 
-TEST_CASE("steps: a training step is proved by elements alone") { CHECK(by_steps(small_pipeline())); }
+TEST_CASE("steps: a training step is proved by elements alone") {
+  CHECK(by_steps(small_pipeline()));
+}
 
 TEST_CASE("steps: a mutant that claims refuse or that computes something else is not proved") {
   const pt::pipelined right = small_pipeline();
@@ -72,13 +74,13 @@ TEST_CASE("steps: repeated rows of a microbatch are proved") {
     })(g, x);
   };
   for (const int microbatches : {1, 2}) {
-    const pt::pipelined p = pt::partition(
-        pt::trace(model, pt::input<float, 2>("g"), pt::input<float, 4>("x")),
-        pt::topology{{"m0", {{"B", 1}}}},
-        pt::schedule(pt::pipeline({.stages = {{"s1"}},
-                                   .batch = {{"x", 0}, {"g", 0}},
-                                   .microbatches = microbatches,
-                                   .order = pt::gpipe})));
+    const pt::pipelined p =
+        pt::partition(pt::trace(model, pt::input<float, 2>("g"), pt::input<float, 4>("x")),
+                      pt::topology{{"m0", {{"B", 1}}}},
+                      pt::schedule(pt::pipeline({.stages = {{"s1"}},
+                                                 .batch = {{"x", 0}, {"g", 0}},
+                                                 .microbatches = microbatches,
+                                                 .order = pt::gpipe})));
     REQUIRE_MESSAGE(!p.error, data::str(p.error.message));
     const pt::verdict v = pt::prove(p);
     CHECK_MESSAGE(v.proved, data::str(v.error.message));

@@ -500,8 +500,8 @@ constexpr verdict prove(const program& source, const pipelined& p, const prove_o
     if (const verdict found = run(live); found.proved) return found;
   const std::string_view code = v.error.message.view().substr(0, 4);
   if (code != "Q003" && code != "Q004" && code != "Q009") return v;
-  const std::int64_t most = std::is_constant_evaluated() ? options.most_elements_in_constants
-                                                         : options.most_elements;
+  const std::int64_t most =
+      std::is_constant_evaluated() ? options.most_elements_in_constants : options.most_elements;
   const prove_detail::element_verdict steps = compare_steps(source, p, most);
   v.undecided = steps.kind != prove_detail::element_verdict::differs;
   if (steps.kind != prove_detail::element_verdict::proved) return v;
@@ -544,8 +544,8 @@ constexpr pipelined proved(pipelined p) {
 }
 
 /// Runs the proof of a pipeline that partition_options::prove requests by `proof` or
-/// `proof_in_debug`. The latter reports mistakes only: a pipeline that is neither proved nor refuted
-/// is no error.
+/// `proof_in_debug`. The latter reports mistakes only: a pipeline that is neither proved nor
+/// refuted passes.
 ///
 /// Errors    those of prove(); O148 another function, which handles programs on one mesh only
 constexpr void prove_when_asked(pipelined& p, decltype(partition_options::prove) asked) {

@@ -89,8 +89,7 @@ class step_elements {
         const place at = on.whole(lies, local.shape, i, d);
         made.on(d)[n] =
             prove_detail::lies_in(at, whole.type.shape)
-                ? whole.all[static_cast<std::size_t>(
-                      prove_detail::number_of(at, whole.type.shape))]
+                ? whole.all[static_cast<std::size_t>(prove_detail::number_of(at, whole.type.shape))]
                 : drawn(local.element, prove_detail::drawing(4).add(salt).add(d).add(n));
       });
     return made;
@@ -115,8 +114,7 @@ class step_elements {
         device = on.with_piece(from.lies, d, at[d] / from.local.shape[d], device);
         i[d] %= from.local.shape[d];
       }
-      whole.on(0)[n] =
-          held_[s.from].on(device)[prove_detail::number_of(i, from.local.shape)];
+      whole.on(0)[n] = held_[s.from].on(device)[prove_detail::number_of(i, from.local.shape)];
     });
     a_.steps = saturating_add(a_.steps, all.elements());
     held_[s.to] = shards(whole, to.local, to.lies, p_.meshes[to.mesh], s.to + 1000);
@@ -177,14 +175,14 @@ class step_elements {
     const pipeline_buffer& b = e_.buffers[e_.outputs[i]];
     const prove_detail::devices on(p_.meshes[p_.output_mesh[i]]);
     const tensors& made = held_[e_.outputs[i]];
-    if (made.type != b.local || b.mesh != p_.output_mesh[i]) return static_cast<void>(unknown_ = true);
+    if (made.type != b.local || b.mesh != p_.output_mesh[i])
+      return static_cast<void>(unknown_ = true);
     for (std::int64_t d = 0; d < on.count() && v.kind == verdict::proved; ++d)
       prove_detail::for_each_place(b.local.shape, [&](const place& at, std::int64_t n) {
         const place g = on.whole(p_.output_layout[i], b.local.shape, at, d);
         if (v.kind != verdict::proved || !prove_detail::lies_in(g, whole.type.shape)) return;
-        const element &have = made.on(d)[n],
-                      &want = whole.all[static_cast<std::size_t>(
-                          prove_detail::number_of(g, whole.type.shape))];
+        const element &have = made.on(d)[n], &want = whole.all[static_cast<std::size_t>(
+                                                 prove_detail::number_of(g, whole.type.shape))];
         if (have == want || (a_.at_numbers && !(have.known && want.known))) return;
         v.kind = verdict::differs;
         v.output = i;

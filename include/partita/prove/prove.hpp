@@ -340,7 +340,7 @@ inline constexpr bool proves_in_debug = false;
 inline constexpr bool proves_in_debug = true;
 #endif
 /// The same in builds without NDEBUG, and only at run time. Its error is a mistake that numbers
-/// show: a program that is neither proved nor refuted is no error.
+/// show: a program that is neither proved nor refuted passes.
 constexpr bool proof_in_debug(const program& source, const device_program& local, failure& f) {
   if (!proves_in_debug || std::is_constant_evaluated()) return false;
   const verdict v = prove(source, local);
