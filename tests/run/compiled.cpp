@@ -52,7 +52,7 @@ constexpr auto mixed = [] {
         sum<0>(h),
         (n + 1) * n,
         pt::all<1>(large),
-        !(large & (x < 2)) | large,
+        (!(large & (x < 2))) | large,
         pt::sort<1>(x),
         reduce_max<0>(pt::broadcast_in_dim<1>(sum<0>(x), pt::extent<4>{}, pt::extent<7>{}) * x)};
   };
