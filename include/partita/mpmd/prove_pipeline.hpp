@@ -500,8 +500,8 @@ constexpr verdict prove(const program& source, const pipelined& p, const prove_o
     if (const verdict found = run(live); found.proved) return found;
   const std::string_view code = v.error.message.view().substr(0, 4);
   if (code != "Q003" && code != "Q004" && code != "Q009") return v;
-  const std::int64_t most =
-      std::is_constant_evaluated() ? options.most_elements_in_constants : options.most_elements;
+  std::int64_t most = options.most_elements;
+  if (std::is_constant_evaluated()) most = options.most_elements_in_constants;
   const prove_detail::element_verdict steps = compare_steps(source, p, most);
   v.undecided = steps.kind != prove_detail::element_verdict::differs;
   if (steps.kind != prove_detail::element_verdict::proved) return v;
