@@ -90,7 +90,8 @@ class step_elements {
         made.on(d)[n] =
             prove_detail::lies_in(at, whole.type.shape)
                 ? whole.all[static_cast<std::size_t>(prove_detail::number_of(at, whole.type.shape))]
-                : drawn(local.element, prove_detail::drawing(4).add(salt).add(d).add(n));
+                : prove_detail::padding(a_, local.element,
+                                        prove_detail::drawing(4).add(salt).add(d).add(n), seed_);
       });
     return made;
   }

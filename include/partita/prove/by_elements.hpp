@@ -30,6 +30,10 @@ constexpr element drawn(algebra& a, dtype t, drawing d, int seed) {
   constexpr std::uint64_t most[] = {100, 4, 8, 12};
   return integer(t, below(most[seed % 4]) - (seed % 4 == 3 ? 4 : 0));
 }
+/// An element of padding: arbitrary, or for the first seed zero, as padding is when programs run.
+constexpr element padding(algebra& a, dtype t, drawing d, int seed) {
+  return a.at_numbers && seed == 1 ? small_number(t, 0) : drawn(a, t, d, seed);
+}
 constexpr bool lies_in(const place& i, const shape& s) {
   for (int d = 0; d < s.rank; ++d)
     if (i[d] >= s[d]) return false;
@@ -189,7 +193,7 @@ class element_checker {
         const bool inside = lies_in(at, whole.type.shape);
         element& x = made.on(d)[n];
         x = inside ? whole.all[static_cast<std::size_t>(number_of(at, whole.type.shape))]
-                   : drawn(t.element, drawing(4).add(input).add(d).add(n));
+                   : padding(a_, t.element, drawing(4).add(input).add(d).add(n), seed_);
         if (!inside && words_ != nullptr) words_->add(x.of, {origin::input, "padding"});
       });
     return made;
