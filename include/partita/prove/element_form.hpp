@@ -38,8 +38,8 @@ constexpr bool is_idempotent(const op_def& d) {
 ///           b), 2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b), a + 0 = a, max(a, -inf) = a, c ? 2 a : 0
 ///           = 2 (c ? a : 0). For integers and flags that are known or in a known range
 ///           (numbers.hpp): 1 + 2 = 3, 1 < 2 is true, max(a, 1) < 0 is false, max(max(a, 1), 0) =
-///           max(a, 1); true & a = a, false & a = false; true ? a : b = a, a ? b : b = b; for a flag
-///           a, (a ? 1 : 0) > 0 is a
+///           max(a, 1); true & a = a, false & a = false; true ? a : b = a, a ? b : b = b; for a
+///           flag a, (a ? 1 : 0) > 0 is a
 class element_form {
   using operand = scaled_term;
 

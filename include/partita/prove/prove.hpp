@@ -33,8 +33,8 @@ struct verdict {
   bool confirmed = false;
   /// True if shrinking alone proves all outputs (see most_shrunk_to_confirm).
   bool confirmed_by_shrinking = false;
-  /// True if the program is neither proved nor refuted: it is too large for elements, has an op that
-  /// they do not know, or has other formulas but the same numbers. It may be correct.
+  /// True if the program is neither proved nor refuted: it is too large for elements, has an op
+  /// that they do not know, or has other formulas but the same numbers. It may be correct.
   bool undecided = false;
 
   constexpr explicit operator bool() const { return proved; }
