@@ -86,3 +86,16 @@ TEST_CASE("steps: repeated rows of a microbatch are proved") {
     CHECK_MESSAGE(v.proved, data::str(v.error.message));
   }
 }
+
+TEST_CASE("steps: a pipeline that is too large is undecided, and nothing of its size is stored") {
+  const auto model = [](const auto& x) {
+    return pt::named("s1", [](const auto& a) { return tanh(a); })(x);
+  };
+  const pt::pipelined p = pt::partition(
+      pt::trace(model, pt::input<float, 65536, 65536>("x")), pt::topology{{"m0", {{"B", 1}}}},
+      pt::schedule(pt::pipeline(
+          {.stages = {{"s1"}}, .batch = {{"x", 0}}, .microbatches = 2, .order = pt::gpipe})));
+  REQUIRE_MESSAGE(!p.error, data::str(p.error.message));
+  CHECK(pt::mpmd_detail::compare_steps(p.original, p, most).kind ==
+        pt::prove_detail::element_verdict::too_large);
+}

@@ -28,10 +28,15 @@ class step_elements {
     if (e_.error || p_.source.input_count() != source_.input_count() ||
         p_.source.output_count() != source_.output_count())
       return v;
+    held_.resize(e_.buffers.size());
     vec<tensors> inputs;
-    for (int i = 0; i < source_.input_count(); ++i) {
+    for (int i = 0; i < source_.input_count() && !a_.is_over(); ++i) {
       inputs.push_back(variables(i));
-      place_input(i, inputs.back());
+      if (!a_.is_over()) place_input(i, inputs.back());
+    }
+    if (a_.is_over()) {
+      v.kind = verdict::too_large;
+      return v;
     }
     const mesh alone;
     const prove_detail::devices one(alone);
@@ -70,19 +75,24 @@ class step_elements {
   constexpr element drawn(dtype t, prove_detail::drawing d) {
     return prove_detail::drawn(a_, t, d, seed_);
   }
+  /// Counts the steps of elements that are about to be stored. False after too many.
+  constexpr bool has_room(const shape& s, std::int64_t devices = 1) {
+    a_.steps = saturating_add(a_.steps, saturating_multiply(s.elements(), devices));
+    return !a_.is_over();
+  }
   constexpr tensors variables(int input) {
     const tensor_type& t = source_.input_type(input);
+    if (!has_room(t.shape)) return {};
     tensors made = prove_detail::no_elements_yet(t, 1);
     for (std::int64_t n = 0; n < made.size(); ++n)
       made.on(0)[n] = drawn(t.element, prove_detail::drawing(3).add(input).add(n));
     return made;
   }
-  /// The shards of a value in a layout. Padding is arbitrary.
+  /// The shards of a value in a layout. Padding is arbitrary, and drawn from `any`.
   constexpr tensors shards(const tensors& whole, const tensor_type& local, const layout& lies,
-                           const mesh& m, std::int64_t salt) {
+                           const mesh& m, const prove_detail::drawing& any) {
     const prove_detail::devices on(m);
-    a_.steps = saturating_add(a_.steps, saturating_multiply(local.shape.elements(), on.count()));
-    if (a_.is_over()) return {};
+    if (!has_room(local.shape, on.count())) return {};
     tensors made = prove_detail::no_elements_yet(local, on.count());
     for (std::int64_t d = 0; d < on.count(); ++d)
       prove_detail::for_each_place(local.shape, [&](const place& i, std::int64_t n) {
@@ -90,15 +100,15 @@ class step_elements {
         made.on(d)[n] =
             prove_detail::lies_in(at, whole.type.shape)
                 ? whole.all[static_cast<std::size_t>(prove_detail::number_of(at, whole.type.shape))]
-                : prove_detail::padding(a_, local.element,
-                                        prove_detail::drawing(4).add(salt).add(d).add(n), seed_);
+                : prove_detail::padding(a_, local.element, prove_detail::drawing(any).add(d).add(n),
+                                        seed_);
       });
     return made;
   }
   constexpr void place_input(int i, const tensors& whole) {
-    if (held_.empty()) held_.resize(e_.buffers.size());
     const pipeline_buffer& b = e_.buffers[e_.inputs[i]];
-    held_[e_.inputs[i]] = shards(whole, b.local, b.lies, p_.meshes[b.mesh], i);
+    held_[e_.inputs[i]] =
+        shards(whole, b.local, b.lies, p_.meshes[b.mesh], prove_detail::drawing(4).add(i));
   }
   /// Joins the shards of a buffer, and shards the result for the other mesh.
   constexpr void copy(const pipeline_step& s) {
@@ -107,6 +117,7 @@ class step_elements {
     if (!from.terms.empty() || held_[s.from].all.empty()) return static_cast<void>(unknown_ = true);
     const prove_detail::devices on(m);
     const shape all = from.lies.global(from.local.shape, m);
+    if (!has_room(all)) return;
     tensors whole = prove_detail::no_elements_yet({from.local.element, all}, 1);
     prove_detail::for_each_place(all, [&](const place& at, std::int64_t n) {
       std::int64_t device = 0;
@@ -117,8 +128,8 @@ class step_elements {
       }
       whole.on(0)[n] = held_[s.from].on(device)[prove_detail::number_of(i, from.local.shape)];
     });
-    a_.steps = saturating_add(a_.steps, all.elements());
-    held_[s.to] = shards(whole, to.local, to.lies, p_.meshes[to.mesh], s.to + 1000);
+    held_[s.to] = shards(whole, to.local, to.lies, p_.meshes[to.mesh],
+                         prove_detail::drawing(0x57e9).add(s.to));
   }
   constexpr void call(const pipeline_step& s) {
     const device_program& d = p_.function(s.unit).device;
@@ -127,7 +138,7 @@ class step_elements {
     vec<tensors> given;
     for (std::size_t k = 0; k < s.takes.size() && !unknown_; ++k)
       given.push_back(operand(s.takes[k], d.local.input_type(static_cast<int>(k)), on));
-    if (unknown_) return;
+    if (unknown_ || a_.is_over()) return;
     interpreter run(a_, on, false);
     const vec<tensors> made = run.run(d.local, given);
     if (a_.is_over()) return;
@@ -142,6 +153,7 @@ class step_elements {
   }
   constexpr tensors operand(const call_operand& x, const tensor_type& wanted,
                             const prove_detail::devices& on) {
+    if (!has_room(wanted.shape, on.count())) return {};
     tensors made = prove_detail::no_elements_yet(wanted, on.count());
     if (x.is_number()) {
       for (element& each : made.all) each = prove_detail::integer(wanted.element, x.slice);
@@ -165,8 +177,9 @@ class step_elements {
   constexpr void put_slice(const call_operand& to, const tensors& slice,
                            const prove_detail::devices& on) {
     tensors& stack = held_[to.buffer];
-    if (stack.all.empty())
-      stack = prove_detail::no_elements_yet(e_.buffers[to.buffer].local, on.count());
+    const tensor_type& local = e_.buffers[to.buffer].local;
+    if (stack.all.empty() && !has_room(local.shape, on.count())) return;
+    if (stack.all.empty()) stack = prove_detail::no_elements_yet(local, on.count());
     const std::int64_t first = to.slice * slice.size();
     if (stack.size() < first + slice.size()) return static_cast<void>(unknown_ = true);
     for (std::int64_t d = 0; d < on.count(); ++d)

@@ -34,11 +34,6 @@ constexpr element drawn(algebra& a, dtype t, drawing d, int seed) {
 constexpr element padding(algebra& a, dtype t, drawing d, int seed) {
   return a.at_numbers && seed == 1 ? small_number(t, 0) : drawn(a, t, d, seed);
 }
-constexpr bool lies_in(const place& i, const shape& s) {
-  for (int d = 0; d < s.rank; ++d)
-    if (i[d] >= s[d]) return false;
-  return true;
-}
 
 /// Executes the source, and the local program on all devices, on formulas, one for each element.
 /// Inputs are variables, sharded by their layouts, and outputs must have the same formulas. Ops

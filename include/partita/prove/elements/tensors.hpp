@@ -33,6 +33,11 @@ constexpr std::int64_t number_of(const place& i, const shape& s) {
   for (int d = 0; d < s.rank; ++d) n = n * s.extents[d] + i.at[d];
   return n;
 }
+constexpr bool lies_in(const place& i, const shape& s) {
+  for (int d = 0; d < s.rank; ++d)
+    if (i[d] >= s[d]) return false;
+  return true;
+}
 /// Visits all positions of a shape, in row-major order.
 template <class F>
 constexpr void for_each_place(const shape& s, const F& f) {

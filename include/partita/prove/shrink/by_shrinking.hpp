@@ -101,11 +101,6 @@ class shrink_checker {
       });
     }
   }
-  static constexpr bool lies_in(const place& i, const shape& s) {
-    for (int d = 0; d < s.rank; ++d)
-      if (i[d] >= s[d]) return false;
-    return true;
-  }
   constexpr void compare(shrunk_run& source, shrunk_run& local, int i, shrink_verdict& v) {
     const shrunk_value& whole = source.at(source_.outputs[i].value);
     const value_id made = d_.local.outputs[i].value;
