@@ -32,10 +32,6 @@ struct shard_claim {
     for (const auto& e : sharding) s.insert(e.axis);
     return s;
   }
-  friend constexpr bool operator==(const shard_claim& a, const shard_claim& b) {
-    return a.of == b.of && a.sharding == b.sharding && a.pending == b.pending &&
-           (a.pending.empty() || a.combine == b.combine) && a.free == b.free;
-  }
 };
 
 /// The axes that slice a dimension, major to minor.

@@ -20,17 +20,16 @@ class claim_kernel {
   /// Derives the claims about all local values; `open` then has the outputs that are not proved
   /// to be the blocks of the source's outputs that their layouts state.
   constexpr void run() {
-    const source_values& values = values_;
     claims_.resize(d_.local.types.size(), shard_claim{});
     for (int i = 0; i < source_.input_count(); ++i) {
       shard_claim& c = claims_[d_.local.inputs[i]];
-      c.of = values.canonical(source_.inputs[i]);
+      c.of = values_.canonical(source_.inputs[i]);
       c.sharding = without_trivial_axes(d_.inputs[i], d_.mesh);
     }
-    visit(values, d_.local, claims_);
+    visit(values_, d_.local, claims_);
     for (int i = 0; i < source_.output_count(); ++i) {
       shard_claim want;
-      want.of = values.canonical(source_.outputs[i].value);
+      want.of = values_.canonical(source_.outputs[i].value);
       want.sharding = without_trivial_axes(d_.outputs[i], d_.mesh);
       const shape& s = source_.type(want.of).shape;
       const shard_claim& have = claims_[d_.local.outputs[i].value];
@@ -39,7 +38,6 @@ class claim_kernel {
     }
   }
   constexpr const vec<int>& open() const { return open_; }
-  constexpr value_id canonical(value_id v) const { return values_.canonical(v); }
   /// The claims about the values of the local program outside of nested programs.
   constexpr const vec<shard_claim>& claims() const { return claims_; }
 

@@ -78,7 +78,7 @@ class atom_table {
     });
     return t;
   }
-  /// The position that index `i` stands for, times `distance`: a number if all digits are kept;
+  /// The position of index `i`, times `distance`: a number if all digits are kept;
   /// otherwise an unknown number, the sum of one per digit.
   constexpr element position(algebra& a, dtype t, digit_list l, std::int64_t i,
                              std::int64_t distance = 1) const {
