@@ -249,7 +249,8 @@ TEST_CASE("collectives inside stages are those of the closed forms") {
   CHECK(combined.collectives == pt::collectives{.all_reduce = 3});
   CHECK(pt::rematerialized(combined, {0}).collectives == combined.collectives);
   const pt::partition_options rings{.overlap = data::slow_links(1e7)};
-  CHECK(tied.check(t, pt::schedule(PP, BP, Z3), rings).collectives.permute > 0);
+  // (Elements alone know rings, up to their limit: such a pipeline is undecided.)
+  CHECK(pt::partition(tied.f, t, pt::schedule(PP, BP, Z3), rings).collectives.permute > 0);
 }
 
 TEST_CASE("fully sharded parameters are gathered once per microbatch, or once in all") {

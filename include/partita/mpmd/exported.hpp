@@ -351,6 +351,25 @@ class exporter {
         next_state_[from] = to;
     }
   }
+  /// Donates a buffer only if all calls of the function permit it.
+  template <class Pending>
+  constexpr void note_donations(int step, const Pending& is_pending) {
+    const pipeline_step& s = out_.steps[step];
+    pipeline_function& f = out_.functions[s.function];
+    const bool first = f.donated.empty();
+    if (first) {
+      f.donated.resize(s.takes.size(), 1);
+      f.alias.resize(s.takes.size(), -1);
+    }
+    note_operands(s, step);
+    for (std::size_t k = 0; k < s.takes.size(); ++k) {
+      const call_operand& each = s.takes[k];
+      if (!may_donate(each, step) || (each.slice < 0 && is_pending(each.buffer))) f.donated[k] = 0;
+      const int to = place_of_next(each, step);
+      if (first) f.alias[k] = to;
+      if (f.alias[k] != to) f.donated[k] = 0;  // nor may a new result be freed by the same call
+    }
+  }
   constexpr void find_donations() {
     const vec<int> used = first_uses();
     vec<int> copies(out_.buffers.size(), -1), next(out_.steps.size(), -1);
@@ -391,25 +410,6 @@ class exporter {
       for (const call_operand& each : out_.steps[i].takes)
         if (!each.is_number()) used[each.buffer] = i;
     return used;
-  }
-  /// Donates a buffer only if all calls of the function permit it.
-  template <class Pending>
-  constexpr void note_donations(int step, const Pending& is_pending) {
-    const pipeline_step& s = out_.steps[step];
-    pipeline_function& f = out_.functions[s.function];
-    const bool first = f.donated.empty();
-    if (first) {
-      f.donated.resize(s.takes.size(), 1);
-      f.alias.resize(s.takes.size(), -1);
-    }
-    note_operands(s, step);
-    for (std::size_t k = 0; k < s.takes.size(); ++k) {
-      const call_operand& each = s.takes[k];
-      if (!may_donate(each, step) || (each.slice < 0 && is_pending(each.buffer))) f.donated[k] = 0;
-      const int to = place_of_next(each, step);
-      if (first) f.alias[k] = to;
-      if (f.alias[k] != to) f.donated[k] = 0;  // nor may a new result be freed by the same call
-    }
   }
   constexpr void note_operands(const pipeline_step& s, int step) {
     use_.resize(out_.buffers.size(), {});

@@ -3,6 +3,7 @@
 
 #include <partita/op/registry.hpp>
 #include <partita/prove/kernel/collective_rule.hpp>
+#include <partita/prove/kernel/position_rule.hpp>
 #include <partita/prove/kernel/source_values.hpp>
 #include <partita/prove/kernel/tile_rule.hpp>
 #include <partita/prove/kernel/wire_forms.hpp>
@@ -37,6 +38,14 @@ class claim_kernel {
         open_.push_back(i);
     }
   }
+  /// Derives the claims about the results of an op from those about its operands, on the mesh that
+  /// the device program has now.
+  constexpr void visit(const program& local, op_id o, vec<shard_claim>& claims) {
+    visit(values_, local, o, claims);
+  }
+  constexpr const source_values& values() const { return values_; }
+  /// Axes slice a factor next to others only if this number divides its size.
+  constexpr void set_grain(std::int64_t grain) { tiles_.grain = grain; }
   constexpr const vec<int>& open() const { return open_; }
   /// The claims about the values of the local program outside of nested programs.
   constexpr const vec<shard_claim>& claims() const { return claims_; }
@@ -59,6 +68,10 @@ class claim_kernel {
                        vec<shard_claim>& claims) {
     const op_node& n = local.op(o);
     if (n.def->role == op_role::parameter || n.def->id == def<op::shard_start>.id) return;
+    if (n.def->id == def<op::add>.id) {
+      claims[n.result] = block_of_iota(values, local, o, d_.mesh);
+      if (claims[n.result].known()) return;
+    }
     given_.clear();
     operands_.clear();
     for (value_id x : local.operands(o)) {
@@ -75,7 +88,7 @@ class claim_kernel {
       }
       return;
     }
-    if (n.operand_count > 0 && (n.def->passes_on || n.def->identity)) {
+    if (returns_operands(local, o)) {
       for (int r = 0; r < n.result_count; ++r) claims[n.result + r] = given_[r];
       return;
     }

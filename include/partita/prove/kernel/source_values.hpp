@@ -5,6 +5,7 @@
 
 #include <partita/ir/program.hpp>
 #include <partita/ir/same_code.hpp>
+#include <partita/op/microbatch.hpp>
 #include <partita/op/registry.hpp>
 #include <partita/support/place_table.hpp>
 #include <partita/support/vec.hpp>
@@ -18,6 +19,16 @@ constexpr bool is_commutative(const op_def& d) {
         def<op::logical_and>.id, def<op::logical_or>.id, def<op::logical_xor>.id})
     if (d.id == id) return true;
   return false;
+}
+
+/// True for ops whose results are their operands. (A result of all microbatches is not the value of
+/// one of them, though it looks so to passes.)
+constexpr bool returns_operands(const program& p, op_id o) {
+  const op_node& n = p.op(o);
+  if (n.operand_count == 0) return false;
+  if (n.def->id == def<op::reshape>.id) return p.type(n.result) == p.type(p.operand(o, 0));
+  return (n.def->passes_on || n.def->identity) && n.def->id != def<op::microbatch_sum>.id &&
+         n.def->id != def<op::microbatch_last>.id;
 }
 
 /// Numbers equal values alike: each value has a canonical one, the first that is computed by the
@@ -106,7 +117,7 @@ class source_values {
   constexpr void number(op_id o) {
     const op_node& n = p_->op(o);
     value_id* const canonical = canonical_.data() + n.result;
-    if (n.operand_count > 0 && (n.def->passes_on || n.def->identity)) {
+    if (returns_operands(*p_, o)) {
       for (int r = 0; r < n.result_count; ++r) canonical[r] = canonical_.data()[p_->operand(o, r)];
       return;
     }

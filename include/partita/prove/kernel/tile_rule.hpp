@@ -18,6 +18,8 @@ namespace partita::prove_detail {
 ///           without a dimension in the result leave a pending reduction along their axes.
 class tile_rule {
  public:
+  std::int64_t grain = 1;  ///< see claim_kernel::set_grain
+
   constexpr explicit tile_rule(const mesh& m) : mesh_(m) {}
 
   /// True if local op `o` computes blocks of the results of source op `s`, which has the same
@@ -184,6 +186,7 @@ class tile_rule {
       if (map_.operand_dim(map_.at(0, f), i) != d) continue;
       std::int64_t extent = map_.at(0, f).size;
       axis_list mine;
+      if (extent % grain != 0) may_slice = may_slice && extent == 1;
       while (may_slice && used < axes.count && extent % mesh_.size(axes.axes[used]) == 0) {
         extent /= mesh_.size(axes.axes[used]);
         mine.push_back(axes.axes[used++]);

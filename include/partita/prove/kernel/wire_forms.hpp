@@ -22,7 +22,7 @@ constexpr bool has_form(const shard_claim& c, const shard_claim& want, int rank)
 
 /// The form of a slice of a value, which lacks leading dimensions, or (with a negative `shift`) of
 /// a stack of values, which has more.
-constexpr shard_claim shifted(const shard_claim& c, int shift) {
+constexpr shard_claim shifted_form(const shard_claim& c, int shift) {
   shard_claim r = c;
   r.of = -1;
   r.sharding = {};
@@ -56,7 +56,7 @@ class wire_forms {
         if (!same_leading(source_.type(source_.operand(s_, e.index)),
                           local_.type(local_.operand(o_, e.index)), e.shift))
           return false;
-        forms_[w] = shifted(c, e.shift);
+        forms_[w] = shifted_form(c, e.shift);
         if (!c.pending.empty() && !has(w, wire_end::input)) return false;  // it selects a branch
       }
     return true;
@@ -121,7 +121,7 @@ class wire_forms {
         if (!known_[w] ||
             !same_leading(source_.type(of), local_.type(local_.op(o_).result + e.index), e.shift))
           return false;
-        made[e.index] = shifted(forms_[w], -e.shift);
+        made[e.index] = shifted_form(forms_[w], -e.shift);
         made[e.index].of = of;
       }
     return true;
@@ -152,7 +152,7 @@ class wire_forms {
   constexpr bool starts_with(std::size_t w, const shard_claim& form, int rank) const {
     for (const wire_end& e : list_.wires[w].ends) {
       if (e.kind != wire_end::operand) continue;
-      shard_claim c = shifted(operands_[e.index], e.shift);
+      shard_claim c = shifted_form(operands_[e.index], e.shift);
       if (c.pending.empty() && form.combine == combiner::add &&
           (c.varies() & form.pending).empty() &&
           is_zero_everywhere(source_, operands_[e.index].of)) {
