@@ -99,16 +99,10 @@ class algebra : public group_algebra {
 
   constexpr element ge_of(dtype t, const element& x, const element& y) {
     if (t == dtype::boolean) return either(x, negated(y));
-    int left = most_pairs;
-    return map(
-        x,
-        [&](const element& i) {
-          return map(
-              y, [&](const element& j) { return ge_plain(t, i, j); }, left);
-        },
-        left);
+    int left = most_splits;
+    return map_pairs(
+        x, y, [&](const element& i, const element& j) { return ge_plain(t, i, j); }, left);
   }
-  static constexpr int most_pairs = 512;
   /// For elements that are not choices.
   constexpr element ge_plain(dtype t, const element& x, const element& y) {
     if (x.known && y.known) return integer(dtype::boolean, less(t, x, y) ? 0 : 1);
@@ -142,13 +136,9 @@ class algebra : public group_algebra {
     return function(def<op::compare>.id, t, dtype::boolean, {turned ? y : x, turned ? x : y},
                     static_cast<std::uint64_t>(how));
   }
-  /// True for a choice between numbers.
   constexpr bool has_numbers(const element& x) const {
-    const choice* c = choice_of(x);
-    if (c == nullptr) return false;
-    for (const element& each : c->values)
-      if (!each.known) return false;
-    return true;
+    vec<element> numbers;
+    return chooses_numbers(x, most_splits, numbers);
   }
   static constexpr element compare_numbers(ops::direction how, double x, double y) {
     const bool holds = how == ops::direction::eq   ? x == y

@@ -31,20 +31,12 @@ class arithmetic_algebra : public exponential_algebra {
   }
   constexpr element product(dtype t, const element& x, const element& y) {
     if (t == dtype::boolean) return both(x, y);
-    if (x.known && y.known) return product_of_numbers(t, x, y);
-    if (x.known && x.of == fingerprint{1, 1}) return y;
-    if (y.known && y.of == fingerprint{1, 1}) return x;
-    if (!is_finite(x) || !is_finite(y)) {  // it neither cancels nor vanishes
-      const bool turned = y.of < x.of;
-      return function(def<op::multiply>.id, t, t, {turned ? y : x, turned ? x : y});
-    }
-    element made =
-        x.terms > 0 && y.terms > 0 ? multiplied(t, x, y) : formula(t, field::product(x.of, y.of));
-    if (y.terms == 0) note_scaled(made, x, y.of);
-    if (x.terms == 0) note_scaled(made, y, x.of);
-    if (log != nullptr) log->add(made.of, {origin::product, {}, {}, {x, y}});
-    if (made.of == fingerprint{1, 1}) return small_number(t, 1);
-    return made.of == fingerprint{} ? small_number(t, 0) : made;
+    if (!choose_together(x, y)) return product_plain(t, x, y);
+    has_products = true;
+    if (!joins_exponentials) return product_plain(t, x, y);
+    int left = most_splits;
+    return map_pairs(
+        x, y, [&](const element& i, const element& j) { return product_plain(t, i, j); }, left);
   }
   constexpr element quotient(dtype t, const element& x, const element& y) {
     if (!is_floating(t))
@@ -76,6 +68,23 @@ class arithmetic_algebra : public exponential_algebra {
   }
 
  private:
+  /// For elements that are not choices.
+  constexpr element product_plain(dtype t, const element& x, const element& y) {
+    if (x.known && y.known) return product_of_numbers(t, x, y);
+    if (x.known && x.of == fingerprint{1, 1}) return y;
+    if (y.known && y.of == fingerprint{1, 1}) return x;
+    if (!is_finite(x) || !is_finite(y)) {  // it neither cancels nor vanishes
+      const bool turned = y.of < x.of;
+      return function(def<op::multiply>.id, t, t, {turned ? y : x, turned ? x : y});
+    }
+    element made =
+        x.terms > 0 && y.terms > 0 ? multiplied(t, x, y) : formula(t, field::product(x.of, y.of));
+    if (y.terms == 0) note_scaled(made, x, y.of);
+    if (x.terms == 0) note_scaled(made, y, x.of);
+    if (log != nullptr) log->add(made.of, {origin::product, {}, {}, {x, y}});
+    if (made.of == fingerprint{1, 1}) return small_number(t, 1);
+    return made.of == fingerprint{} ? small_number(t, 0) : made;
+  }
   /// (A formula counts as finite.)
   static constexpr bool is_finite(const element& x) {
     return !x.known || !is_floating(x.type) || prove_detail::is_finite(real_of(x));

@@ -32,6 +32,7 @@ class group_algebra : public arithmetic_algebra {
     operand_group g{op, t, {}};
     for (const element& each : all) gather_members(g, each, number);
     if (is_integer(t) && is_extreme(g)) bound_members(g, number);
+    if (is_extreme(g)) join_flags(g, number);
     sort(g);
     return with_number(g, number);
   }
@@ -45,6 +46,31 @@ class group_algebra : public arithmetic_algebra {
 
  private:
   facts<operand_group> groups_;
+
+  /// Joins members that choose between the same two numbers, as converted flags do: their maximum
+  /// is an `or`, their minimum an `and`.
+  constexpr void join_flags(operand_group& g, element& number) {
+    vec<element> flags, rest;
+    for (const element& x : g.members) {
+      vec<element> numbers;
+      bool is_new = chooses_numbers(x, 2, numbers);
+      if (!is_new) rest.push_back(x);
+      for (std::size_t i = 0; i < flags.size() && is_new; ++i) {
+        vec<element> both = numbers;
+        is_new = !chooses_numbers(flags[i], 2, both);
+        int left = most_splits;
+        const auto join = [&](const element& a, const element& b) { return joined(g, a, b); };
+        if (!is_new) flags[i] = map_pairs(flags[i], x, join, left);
+      }
+      if (is_new) flags.push_back(x);
+    }
+    g.members = static_cast<vec<element>&&>(rest);
+    for (const element& each : flags)
+      if (each.known)
+        number = number.known ? joined(g, number, each) : each;
+      else
+        g.members.push_back(each);
+  }
 
   constexpr element group_of_flags(std::uint64_t op, const vec<element>& all) {
     element x = all[0];
