@@ -1,7 +1,7 @@
 /// max, min, and, or, xor of elements, in any order and grouping.
 #pragma once
 
-#include <partita/prove/elements/arithmetic.hpp>
+#include <partita/prove/elements/quotients.hpp>
 #include <partita/support/merge_sort.hpp>
 
 namespace partita::prove_detail {
@@ -13,7 +13,7 @@ struct operand_group {
   vec<element> members;
 };
 
-class group_algebra : public arithmetic_algebra {
+class group_algebra : public quotient_algebra {
  public:
   /// Combines all elements by the op of a combiner.
   constexpr element combined(combiner how, dtype t, vec<element> all) {
