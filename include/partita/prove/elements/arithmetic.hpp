@@ -41,6 +41,10 @@ class arithmetic_algebra : public exponential_algebra {
   }
 
  protected:
+  /// (A formula counts as finite.)
+  static constexpr bool is_finite(const element& x) {
+    return !x.known || !is_floating(x.type) || prove_detail::is_finite(real_of(x));
+  }
   /// A number that is computed from logarithms (see quotient_algebra::logarithm).
   static constexpr element marked(element number, const element& x, const element& y) {
     number.terms = static_cast<std::int16_t>(x.terms | y.terms);
@@ -65,24 +69,19 @@ class arithmetic_algebra : public exponential_algebra {
     if (made.of == fingerprint{1, 1}) return small_number(t, 1);
     return made.of == fingerprint{} ? small_number(t, 0) : made;
   }
-  /// (A formula counts as finite.)
-  static constexpr bool is_finite(const element& x) {
-    return !x.known || !is_floating(x.type) || prove_detail::is_finite(real_of(x));
-  }
   static constexpr element sum_of_numbers(dtype t, const element& x, const element& y) {
     if (!is_floating(t))
       return integer(t, static_cast<std::int64_t>(static_cast<std::uint64_t>(x.number) +
                                                   static_cast<std::uint64_t>(y.number)));
-    const double s = real_of(x) + real_of(y);
-    return exact_sum(real_of(x), real_of(y), s) ? real(s) : formula(t, field::sum(x.of, y.of));
+    if (!is_finite(x) || !is_finite(y)) return real(real_of(x) + real_of(y));
+    return real_or(real_of(x) + real_of(y), field::sum(x.of, y.of));
   }
   static constexpr element product_of_numbers(dtype t, const element& x, const element& y) {
     if (!is_floating(t))
       return integer(t, static_cast<std::int64_t>(static_cast<std::uint64_t>(x.number) *
                                                   static_cast<std::uint64_t>(y.number)));
-    const double s = real_of(x) * real_of(y);
-    return exact_product(real_of(x), real_of(y), s) ? real(s)
-                                                    : formula(t, field::product(x.of, y.of));
+    if (!is_finite(x) || !is_finite(y)) return real(real_of(x) * real_of(y));
+    return real_or(real_of(x) * real_of(y), field::product(x.of, y.of));
   }
 };
 

@@ -25,11 +25,11 @@ class quotient_algebra : public arithmetic_algebra {
     if (!y.known) return product_of_factors(t, x, inverse(t, y));
     const double by = real_of(y);
     if (by == 0 || !prove_detail::is_finite(by)) return function(def<op::divide>.id, t, t, {x, y});
-    if (x.known)
-      if (const double r = real_of(x) / by; exact_product(r, by, real_of(x)))
-        return marked(real(r), x, y);
-    const element over = formula(t, field::inverse(y.of));
-    element made = formula(t, field::product(x.of, over.of));
+    const element over = real_or(1 / by, field::inverse(y.of));
+    const fingerprint of = field::product(x.of, over.of);
+    if (!is_finite(x)) return real(real_of(x) / by);
+    if (x.known) return marked(real_or(real_of(x) / by, of), x, y);
+    element made = formula(t, of);
     note_scaled(made, x, over.of);
     note_factors(made, x, over);
     if (joins_exponentials) inverses_.add(over.of, y);
