@@ -32,9 +32,10 @@ class arithmetic_algebra : public exponential_algebra {
   }
   constexpr element product(dtype t, const element& x, const element& y) {
     if (t == dtype::boolean) return both(x, y);
-    if (!choose_together(x, y)) return product_plain(t, x, y);
-    has_products = true;
-    if (!joins_exponentials) return product_plain(t, x, y);
+    const bool matters = joins_exponentials || !has_products;
+    const bool together = matters && choose_together(x, y);
+    has_products = has_products || together;
+    if (!together || !joins_exponentials) return product_plain(t, x, y);
     int left = most_splits;
     return map_pairs(
         x, y, [&](const element& i, const element& j) { return product_plain(t, i, j); }, left);

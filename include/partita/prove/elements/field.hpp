@@ -105,17 +105,14 @@ namespace field {
 constexpr bool small_quotient(double v, fingerprint& f) {
   constexpr double most = 0x1p12;
   const double magnitude = v < 0 ? -v : v;
-  double rest = magnitude, n = 1, d = 0, last_n = 0, last_d = 1;  // convergents of a chain fraction
-  while (rest < most) {
+  double rest = magnitude, n = 1, d = 0, last_n = 0, last_d = 1;  // of a continued fraction
+  while (rest < most && (d == 0 || n / d != magnitude)) {
     const auto whole = static_cast<double>(static_cast<std::int64_t>(rest));
     const double next_n = whole * n + last_n, next_d = whole * d + last_d;
-    if (!(next_n < most && next_d < most)) return false;
     last_n = n, last_d = d, n = next_n, d = next_d;
-    if (n / d == magnitude) break;
-    if (rest == whole) return false;
-    rest = 1 / (rest - whole);
+    rest = (rest - whole) * most < 1 ? most : 1 / (rest - whole);
   }
-  if (n / d != magnitude) return false;
+  if (d == 0 || n / d != magnitude || n >= most || d >= most) return false;
   f = product(natural(static_cast<std::uint64_t>(n)),
               inverse(natural(static_cast<std::uint64_t>(d))));
   if (v < 0) f = opposite(f);
