@@ -183,6 +183,18 @@ TEST_CASE("elements: a masked gather from blocks equals the gather from the whol
   CHECK(f.plus(piece(0, 2), f.plus(piece(4, 6), piece(2, 4))) == f.look_up_real(i, 0, 6));
   CHECK(!(f.plus(piece(0, 3), piece(2, 6)) == f.look_up_real(i, 0, 6)));
   CHECK(!(f.plus(piece(0, 3), piece(3, 5)) == f.look_up_real(i, 0, 6)));
+  // Masked by a product, by an index that may be out of bounds, so that the own one may wrap.
+  const element any = f.index(0),
+                wanted = f.select(f.both(f.is(direction::ge, any, 0), f.is(direction::lt, any, 6)),
+                                  f.look_up_real(any, 0, 6), zero);
+  const auto masked = [&](int from, int end, int last) {
+    const element own = f.i32_plus(any, -from);
+    const element here = f.both(f.is(direction::ge, own, 0), f.is(direction::lt, own, last - from));
+    return f.times(f.convert(dtype::boolean, dtype::f32, here), f.look_up_real(own, from, end));
+  };
+  CHECK(f.plus(masked(0, 3, 3), masked(3, 6, 6)) == wanted);
+  CHECK(!(f.plus(masked(0, 3, 3), masked(3, 6, 7)) == wanted));
+  CHECK(!(f.plus(masked(0, 3, 2), masked(3, 6, 6)) == wanted));
 }
 
 TEST_CASE("elements: a gather by two indices from blocks along both dimensions equals the whole") {
@@ -340,6 +352,14 @@ TEST_CASE("elements: integers wrap") {
   // A narrow sum wraps, a wide one does not.
   const element x = f.unknown(dtype::i8, drawing(103).drawn()),
                 y = f.unknown(dtype::i8, drawing(104).drawn());
+  const auto moved = [&](const element& e, int n) {
+    return f.sum(dtype::i8, e, integer(dtype::i8, n));
+  };
+  const auto positive = [&](const element& e) {
+    return f.compare(direction::gt, dtype::i8, e, integer(dtype::i8, 0));
+  };
+  CHECK(positive(moved(moved(x, 100), 100)) == positive(moved(x, -56)));
+  CHECK(!(positive(moved(x, 100)) == positive(moved(x, -56))));
   const auto wide = [&](const element& e) { return f.convert(dtype::i8, dtype::i32, e); };
   CHECK(!(wide(f.sum(dtype::i8, x, y)) == f.sum(dtype::i32, wide(x), wide(y))));
   CHECK(!(f.group(max_of, dtype::i8, {f.sum(dtype::i8, x, y), x}) ==
@@ -714,6 +734,97 @@ TEST_CASE("elements: values that claims know are those of the source") {
     CHECK(!verdict(rows, "%y, %y", 100'000).proved);
     CHECK(!verdict(rows, "%m, %m", 100'000).proved);
   }
+}
+
+/// How many of two partitions of g, along either dimension of x and y, are proved to compute f.
+template <class F, class G>
+int proves(const F& f, const G& g) {
+  const auto x = pt::input<float, 4, 6>("x"), y = pt::input<float, 4, 6>("y");
+  const pt::program source = pt::trace(f, x, y);
+  int proved = 0;
+  for (const int dim : {0, 1}) {
+    const auto p = pt::partition(pt::trace(g, x, y), {{"B", 2}},
+                                 pt::schedule(pt::manual("B", {{"x", dim}, {"y", dim}})));
+    const bool equal =
+        prove_by_elements(source, p.device, 1'000'000).kind == element_verdict::proved;
+    if (equal)  // numbers do not contradict
+      CHECK(compare_at_numbers(source, p.device, 1'000'000).kind == element_verdict::proved);
+    proved += equal;
+  }
+  return proved;
+}
+constexpr auto along = [](const auto& x) { return pt::expand_dims<1>(x); };
+constexpr auto sums = [](const auto& x) { return along(pt::sum<1>(x)); };
+constexpr auto shifted_exp = [](const auto& x) { return pt::exp(x - along(pt::reduce_max<1>(x))); };
+constexpr auto softmax = [](const auto& x) {
+  const auto e = shifted_exp(x);
+  return e / sums(e);
+};
+/// The gradient of softmax for a gradient y of its results.
+constexpr auto softmax_backward = [](const auto& p, const auto& y) {
+  return p * (y - sums(y * p));
+};
+
+TEST_CASE("elements: quotients by products") {
+  const auto once = [](auto x, auto y) { return x / (y * y); };
+  CHECK(proves(once, [](auto x, auto y) { return x / y / y; }) == 2);
+  CHECK(proves(once, [](auto x, auto y) { return x / y / x; }) == 0);
+  CHECK(proves([](auto x, auto y) { return x / (y / x); },
+               [](auto x, auto y) { return x * x / y; }) == 2);
+  CHECK(proves([](auto x, auto y) { return x / (3 * y); },
+               [](auto x, auto y) { return x * (1.0 / 3) / y; }) == 2);
+  // y may be 0.
+  CHECK(proves([](auto x, auto y) { return x * y / y; }, [](auto x, auto) { return -(-x); }) == 0);
+  CHECK(proves([](auto x, auto y) { return x * y / sums(y); },
+               [](auto x, auto y) { return x * (0.25 * y) / (0.25 * sums(y)); }) == 2);
+}
+
+TEST_CASE("elements: gradients of softmax") {
+  const auto source = [](auto x, auto y) { return softmax_backward(softmax(x), y); };
+  const auto from_lse = [&](const auto& least) {
+    return proves(source, [&](auto x, auto y) {
+      const auto m = least(along(pt::reduce_max<1>(x)), x);
+      return softmax_backward(pt::exp(x - (m + pt::log(sums(pt::exp(x - m))))), y);
+    });
+  };
+  CHECK(from_lse([](auto m, auto) { return m; }) == 2);
+  CHECK(from_lse([](auto, auto x) { return 0 * along(pt::reduce_max<1>(x)); }) == 2);
+  CHECK(from_lse([](auto, auto x) { return x; }) == 0);
+  const auto quotients = [&](const auto& square) {
+    return proves(source, [&](auto x, auto y) {
+      const auto e = shifted_exp(x), l = sums(e);
+      return e * y / l - e * sums(e * y) / square(l);
+    });
+  };
+  CHECK(quotients([](auto l) { return l * l; }) == 2);
+  CHECK(quotients([](auto l) { return l; }) == 0);
+}
+
+TEST_CASE("elements: exp(log(x)) is x for a sum of exponentials, which is positive") {
+  const auto log_of = [](const auto& f) {
+    return proves([&](auto x, auto y) { return pt::exp(pt::log(f(x, y))); },
+                  [&](auto x, auto y) { return -(-f(x, y)); });
+  };
+  CHECK(log_of([](auto x, auto y) { return pt::exp(x) + 2 * pt::exp(y) + 1; }) == 2);
+  CHECK(log_of([](auto x, auto y) { return pt::exp(x) - pt::exp(y); }) == 0);
+  CHECK(log_of([](auto x, auto y) { return pt::exp(x) * y; }) == 0);
+  CHECK(log_of([](auto x, auto) { return x; }) == 0);
+}
+
+TEST_CASE("elements: flags as integers, and clamps before and after a minimum") {
+  const auto any = [](auto x, auto y) { return pt::convert<float>(pt::any<0>(x < y)); };
+  const auto all = [](auto x, auto y) { return pt::convert<float>(pt::all<0>(x < y)); };
+  const auto greatest = [](auto x, auto y) {
+    return pt::convert<float>(pt::reduce_max<0>(pt::convert<std::int32_t>(x < y)) > 0);
+  };
+  const auto least = [](auto x, auto y) { return pt::reduce_min<0>(pt::convert<float>(x < y)); };
+  CHECK(proves(any, greatest) == 2);
+  CHECK(proves(all, least) == 2);
+  CHECK(proves(any, least) == 0);
+  CHECK(proves(all, greatest) == 0);
+  const auto outside = [](auto x, auto) { return pt::clamp(1, pt::reduce_min<1>(x), 4); };
+  CHECK(proves(outside, [](auto x, auto) { return pt::reduce_min<1>(pt::clamp(1, x, 4)); }) == 2);
+  CHECK(proves(outside, [](auto x, auto) { return pt::reduce_max<1>(pt::clamp(1, x, 4)); }) == 0);
 }
 
 TEST_CASE("elements: more elements than the limit are not tried") {

@@ -49,17 +49,20 @@ class algebra : public group_algebra {
     if (to == dtype::boolean) return compare(ops::direction::ne, from, x, small_number(from, 0));
     if (is_floating(from) && is_floating(to) && has_all_of(to, from)) return x;
     if (is_floating(from)) return function(def<op::convert>.id, from, to, {x});
-    return map(x, [&](const element& i) {
+    const auto each = [&](const element& i) {
       return i.known ? convert_number(from, to, i) : convert_integer(from, to, i);
-    });
+    };
+    if (is_integer(from) && is_integer(to) && holds(to, interval::of(from)))
+      return map_integer(from, x, each);
+    return map(x, each);
   }
 
  private:
   constexpr element convert_integer(dtype from, dtype to, const element& x) {
     if (const bounded* b = find_bounds(from, x); b != nullptr && is_integer(to)) {
-      const std::int64_t low = b->least + b->offset, high = b->greatest + b->offset;
       const bool fits = from != dtype::u64 || b->greatest < INT64_MAX;  // see has_place
-      if (fits && low >= op::least_integer(to) && high <= op::greatest_integer(to)) {
+      if (fits && b->range().least >= op::least_integer(to) &&
+          b->range().greatest <= op::greatest_integer(to)) {
         bounds_of(to).add(x.of, bounded(*b));
         return formula(to, x.of);
       }
@@ -99,16 +102,10 @@ class algebra : public group_algebra {
 
   constexpr element ge_of(dtype t, const element& x, const element& y) {
     if (t == dtype::boolean) return either(x, negated(y));
-    int left = most_pairs;
-    return map(
-        x,
-        [&](const element& i) {
-          return map(
-              y, [&](const element& j) { return ge_plain(t, i, j); }, left);
-        },
-        left);
+    int left = most_splits;
+    return map_pairs(
+        x, y, [&](const element& i, const element& j) { return ge_plain(t, i, j); }, left);
   }
-  static constexpr int most_pairs = 512;
   /// For elements that are not choices.
   constexpr element ge_plain(dtype t, const element& x, const element& y) {
     if (x.known && y.known) return integer(dtype::boolean, less(t, x, y) ? 0 : 1);
@@ -118,7 +115,7 @@ class algebra : public group_algebra {
       return negated(reaches(t, y, x.number + 1));
     const bounded *b = find_bounds(t, x), *c = find_bounds(t, y);
     if (b != nullptr && c != nullptr && b->whole == c->whole && b->is_whole() && c->is_whole())
-      return integer(dtype::boolean, b->offset >= c->offset ? 1 : 0);
+      return integer(dtype::boolean, b->range().least >= c->range().least ? 1 : 0);
     return function(def<op::compare>.id, t, dtype::boolean, {x, y}, 5);
   }
   constexpr element eq_of(dtype t, const element& x, const element& y) {
@@ -126,7 +123,8 @@ class algebra : public group_algebra {
     if (x == y) return integer(dtype::boolean, 1);
     if (t == dtype::boolean) return negated(select(x, negated(y), y));
     if (x.known) return eq_of(t, y, x);
-    if (y.known) return map(x, [&](const element& i) { return is_number(t, i, y.number); });
+    if (y.known)
+      return map_integer(t, x, [&](const element& i) { return is_number(t, i, y.number); });
     const bool turned = y.of < x.of;
     return function(def<op::compare>.id, t, dtype::boolean, {turned ? y : x, turned ? x : y}, 0);
   }
@@ -142,13 +140,9 @@ class algebra : public group_algebra {
     return function(def<op::compare>.id, t, dtype::boolean, {turned ? y : x, turned ? x : y},
                     static_cast<std::uint64_t>(how));
   }
-  /// True for a choice between numbers.
   constexpr bool has_numbers(const element& x) const {
-    const choice* c = choice_of(x);
-    if (c == nullptr) return false;
-    for (const element& each : c->values)
-      if (!each.known) return false;
-    return true;
+    vec<element> numbers;
+    return chooses_numbers(x, most_splits, numbers);
   }
   static constexpr element compare_numbers(ops::direction how, double x, double y) {
     const bool holds = how == ops::direction::eq   ? x == y

@@ -10,7 +10,7 @@ class arithmetic_algebra : public exponential_algebra {
  public:
   constexpr element sum(dtype t, const element& x, const element& y) {
     if (t == dtype::boolean) return either(x, y);
-    if (x.known && y.known) return sum_of_numbers(t, x, y);
+    if (x.known && y.known) return marked(sum_of_numbers(t, x, y), x, y);
     if (y.known && y.of == fingerprint{}) return x;
     if (x.known && x.of == fingerprint{}) return y;
     if (is_integer(t) && (x.known || y.known)) note_shift(t, x.known ? y : x, x.known ? x : y);
@@ -20,7 +20,8 @@ class arithmetic_algebra : public exponential_algebra {
     return made.of == fingerprint{} ? small_number(t, 0) : made;
   }
   constexpr element opposite(dtype t, const element& x) {
-    if (x.known) return is_floating(t) ? real(-real_of(x)) : integer(t, negative(x.number));
+    if (x.known)
+      return is_floating(t) ? marked(real(-real_of(x)), x, x) : integer(t, negative(x.number));
     element made = formula(t, field::opposite(x.of));
     note_scaled(made, x, field::opposite({1, 1}));
     if (log != nullptr) log->add(made.of, {origin::opposite, {}, {}, {x}});
@@ -31,7 +32,30 @@ class arithmetic_algebra : public exponential_algebra {
   }
   constexpr element product(dtype t, const element& x, const element& y) {
     if (t == dtype::boolean) return both(x, y);
-    if (x.known && y.known) return product_of_numbers(t, x, y);
+    const bool matters = joins_exponentials || !has_products;
+    const bool together = matters && choose_together(x, y);
+    has_products = has_products || together;
+    if (!together || !joins_exponentials) return product_plain(t, x, y);
+    int left = most_splits;
+    return map_pairs(
+        x, y, [&](const element& i, const element& j) { return product_plain(t, i, j); }, left);
+  }
+
+ protected:
+  /// (A formula counts as finite.)
+  static constexpr bool is_finite(const element& x) {
+    return !x.known || !is_floating(x.type) || prove_detail::is_finite(real_of(x));
+  }
+  /// A number that is computed from logarithms (see quotient_algebra::logarithm).
+  static constexpr element marked(element number, const element& x, const element& y) {
+    number.terms = static_cast<std::int16_t>(x.terms | y.terms);
+    return number;
+  }
+
+ private:
+  /// For elements that are not choices.
+  constexpr element product_plain(dtype t, const element& x, const element& y) {
+    if (x.known && y.known) return marked(product_of_numbers(t, x, y), x, y);
     if (x.known && x.of == fingerprint{1, 1}) return y;
     if (y.known && y.of == fingerprint{1, 1}) return x;
     if (!is_finite(x) || !is_finite(y)) {  // it neither cancels nor vanishes
@@ -39,71 +63,26 @@ class arithmetic_algebra : public exponential_algebra {
       return function(def<op::multiply>.id, t, t, {turned ? y : x, turned ? x : y});
     }
     element made =
-        x.terms > 0 && y.terms > 0 ? multiplied(t, x, y) : formula(t, field::product(x.of, y.of));
+        x.terms > 0 && y.terms > 0 ? multiplied(x, y) : formula(t, field::product(x.of, y.of));
     if (y.terms == 0) note_scaled(made, x, y.of);
     if (x.terms == 0) note_scaled(made, y, x.of);
     if (log != nullptr) log->add(made.of, {origin::product, {}, {}, {x, y}});
     if (made.of == fingerprint{1, 1}) return small_number(t, 1);
     return made.of == fingerprint{} ? small_number(t, 0) : made;
   }
-  constexpr element quotient(dtype t, const element& x, const element& y) {
-    if (!is_floating(t))
-      return x.known && y.known ? quotient_of_integers(t, x, y)
-                                : function(def<op::divide>.id, t, t, {x, y});
-    if (!y.known) {
-      element inverse;
-      if (!invert(y, inverse)) inverse = function(def<op::divide>.id, t, t, {real(1), y});
-      return product(t, x, inverse);
-    }
-    const double by = real_of(y);
-    if (by == 0 || !prove_detail::is_finite(by)) return function(def<op::divide>.id, t, t, {x, y});
-    if (x.known)
-      if (const double r = real_of(x) / by; exact_product(r, by, real_of(x))) return real(r);
-    element made = formula(t, field::product(x.of, field::inverse(y.of)));
-    note_scaled(made, x, field::inverse(y.of));
-    if (log != nullptr) log->add(made.of, {origin::function, "divide", {}, {x, y}});
-    return made;
-  }
-  /// The remainder of integers, including those of floating types: it has the sign of the dividend.
-  constexpr element remainder(dtype t, const element& x, const element& y) {
-    const auto other = [&] { return function(def<op::remainder>.id, t, t, {x, y}); };
-    if (!x.known || !y.known || t == dtype::u64 || t == dtype::boolean) return other();
-    std::int64_t n = x.number, by = y.number;
-    if (is_floating(t) && (!is_small_integer(real_of(x), n) || !is_small_integer(real_of(y), by)))
-      return other();
-    if (by == 0 || (!is_floating(t) && by < 0)) return other();
-    return is_floating(t) ? real(static_cast<double>(n % by)) : integer(t, n % by);
-  }
-
- private:
-  /// (A formula counts as finite.)
-  static constexpr bool is_finite(const element& x) {
-    return !x.known || !is_floating(x.type) || prove_detail::is_finite(real_of(x));
-  }
   static constexpr element sum_of_numbers(dtype t, const element& x, const element& y) {
     if (!is_floating(t))
       return integer(t, static_cast<std::int64_t>(static_cast<std::uint64_t>(x.number) +
                                                   static_cast<std::uint64_t>(y.number)));
-    const double s = real_of(x) + real_of(y);
-    return exact_sum(real_of(x), real_of(y), s) ? real(s) : formula(t, field::sum(x.of, y.of));
+    if (!is_finite(x) || !is_finite(y)) return real(real_of(x) + real_of(y));
+    return real_or(real_of(x) + real_of(y), field::sum(x.of, y.of));
   }
   static constexpr element product_of_numbers(dtype t, const element& x, const element& y) {
     if (!is_floating(t))
       return integer(t, static_cast<std::int64_t>(static_cast<std::uint64_t>(x.number) *
                                                   static_cast<std::uint64_t>(y.number)));
-    const double s = real_of(x) * real_of(y);
-    return exact_product(real_of(x), real_of(y), s) ? real(s)
-                                                    : formula(t, field::product(x.of, y.of));
-  }
-  static constexpr bool is_small_integer(double v, std::int64_t& n) {
-    if (!(v > -0x1p53 && v < 0x1p53)) return false;
-    n = static_cast<std::int64_t>(v);
-    return static_cast<double>(n) == v;
-  }
-  constexpr element quotient_of_integers(dtype t, const element& x, const element& y) {
-    if (y.number == 0 || t == dtype::u64 || (y.number == -1 && x.number == INT64_MIN))
-      return function(def<op::divide>.id, t, t, {x, y});
-    return integer(t, x.number / y.number);
+    if (!is_finite(x) || !is_finite(y)) return real(real_of(x) * real_of(y));
+    return real_or(real_of(x) * real_of(y), field::product(x.of, y.of));
   }
 };
 

@@ -27,6 +27,10 @@ struct choice {
   vec<std::int64_t> from;
   vec<element> values;
   std::uint64_t mentions = 0;  ///< bits of all deciders in it
+
+  /// values[i] is chosen from `low(i)` to below `high(i)`.
+  constexpr std::int64_t low(std::size_t i) const { return i == 0 ? INT64_MIN : from[i - 1]; }
+  constexpr std::int64_t high(std::size_t i) const { return i < from.size() ? from[i] : INT64_MAX; }
 };
 
 /// Choices between elements, where choices by the same flag or index are merged.
@@ -177,12 +181,9 @@ class choice_algebra {
     if (found == nullptr || !goes_on(left)) return mixed(flag, x, y);
     const choice c = *found;
     vec<element> values;
-    for (std::size_t i = 0; i < c.values.size(); ++i) {
-      const std::int64_t low = i == 0 ? INT64_MIN : c.from[i - 1],
-                         high = i < c.from.size() ? c.from[i] : INT64_MAX;
-      values.push_back(select(c.values[i], restricted(x, c.by, low, high, left),
-                              restricted(y, c.by, low, high, left), left));
-    }
+    for (std::size_t i = 0; i < c.values.size(); ++i)
+      values.push_back(select(c.values[i], restricted(x, c.by, c.low(i), c.high(i), left),
+                              restricted(y, c.by, c.low(i), c.high(i), left), left));
     return choose(c.by, c.from, values, left);
   }
   constexpr element mixed(const element& flag, const element& x, const element& y) {
@@ -198,6 +199,38 @@ class choice_algebra {
     vec<element> values;
     for (const element& each : c.values) values.push_back(map(each, f, left));
     return choose(c.by, c.from, values, left);
+  }
+  /// f(x, y), applied to each pair of values that are chosen together.
+  template <class F>
+  constexpr element map_pairs(const element& x, const element& y, const F& f, int& left) {
+    const choice* found = choice_of(x);
+    if (found == nullptr || !goes_on(left))
+      return map(
+          y, [&](const element& j) { return f(x, j); }, left);
+    const choice c = *found;
+    vec<element> values;
+    for (std::size_t i = 0; i < c.values.size(); ++i)
+      values.push_back(
+          map_pairs(c.values[i], restricted(y, c.by, c.low(i), c.high(i), left), f, left));
+    return choose(c.by, c.from, values, left);
+  }
+  /// True if both are choices, by some common decider.
+  constexpr bool choose_together(const element& x, const element& y) const {
+    const choice *c = choice_of(x), *d = choice_of(y);
+    return c != nullptr && d != nullptr && (c->mentions & d->mentions) != 0;
+  }
+  /// True if x is a choice among numbers, of which at most `most` are distinct. Collects these.
+  constexpr bool chooses_numbers(const element& x, std::size_t most, vec<element>& numbers) const {
+    const choice* c = choice_of(x);
+    if (c == nullptr) return false;
+    for (const element& each : c->values) {
+      bool is_new = each.known;
+      for (const element& other : numbers) is_new = is_new && !(other == each);
+      if (is_new) numbers.push_back(each);
+      if (numbers.size() > most || (!each.known && !chooses_numbers(each, most, numbers)))
+        return false;
+    }
+    return true;
   }
 
  private:

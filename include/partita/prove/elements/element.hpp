@@ -55,10 +55,10 @@ constexpr element formula(dtype t, const fingerprint& f) {
   return {f, 0, is_floating(t) ? dtype::f64 : t, false};
 }
 
-/// True if s is exactly x * y. (True for infinities and NaN.)
-constexpr bool exact_product(double x, double y, double s) {
-  if (!is_finite(s)) return !is_finite(x) || !is_finite(y);
-  return field::real(s) == field::product(field::real(x), field::real(y));
+/// The number v if it has the value of a formula, otherwise the formula.
+constexpr element real_or(double v, const fingerprint& f) {
+  const element x = real(v);
+  return x.of == f ? x : formula(dtype::f64, f);
 }
 
 /// True if a floating type contains a real number.

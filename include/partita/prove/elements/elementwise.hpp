@@ -35,7 +35,7 @@ class elementwise_elements {
       case def<op::negate>.id:
         return a_.opposite(t_, x_[0]);
       case def<op::multiply>.id:
-        return a_.product(t_, x_[0], x_[1]);
+        return a_.product_of_factors(t_, x_[0], x_[1]);
       case def<op::divide>.id:
         return a_.quotient(t_, x_[0], x_[1]);
       case def<op::remainder>.id:
@@ -57,6 +57,9 @@ class elementwise_elements {
         return a_.convert(t_, c_.type(), x_[0]);
       case def<op::exp>.id:
         return c_.attrs.empty() ? a_.exponential(t_, x_[0]) : function();
+      case def<op::log>.id:
+        if (element made; c_.attrs.empty() && a_.logarithm(t_, x_[0], made)) return made;
+        return function();
       default:
         return function();
     }

@@ -1,4 +1,4 @@
-/// Sums of exponentials, with the law `exp(x) exp(y) = exp(x + y)`.
+/// Sums of exponentials, with the laws `exp(x) exp(y) = exp(x + y)` and `exp(log(x)) = x`.
 #pragma once
 
 #include <partita/prove/elements/integers.hpp>
@@ -24,18 +24,24 @@ struct exponential_term {
 ///           formulas are therefore equal as real numbers, however many terms are expanded.
 class exponential_algebra : public integer_algebra {
  public:
-  /// True if products of exponentials are turned into exponentials of sums. (Not for large sums:
-  /// then equal formulas may look different.)
+  /// True if products of exponentials are turned into exponentials of sums, and quotients by
+  /// products into quotients. (Not for large sums: then equal formulas may look different.)
   bool joins_exponentials = true;
-  bool has_products = false;  ///< true if there were such products
+  bool has_products = false;  ///< true if there were any
 
   /// exp(x) in the precision of a type: each precision has a random factor in the exponent.
   constexpr element exponential(dtype t, const element& x) {
     if (x.known && x == real(-__builtin_inf())) return real(0);
     if (x.of == fingerprint{}) return real(1);
-    if (element made; at_numbers && x.known && is_power_of_two(4 * real_of(x), made)) return made;
-    const fingerprint by = drawing(0xe9).add(static_cast<int>(t)).drawn();
-    const element made = power(field::product(x.of, by));
+    if (element made; at_numbers && x.known && is_power_of_two(4 * real_of(x), made))
+      if (x.terms == 0) return made;
+    fingerprint of = x.of;
+    vec<element> factors;
+    int left = x.terms > 0 && joins_exponentials ? most_looked_at : 0;
+    take_logarithms(x.of, {1, 1}, of, factors, left);
+    element made = power(field::product(of, precision(t)));
+    for (const element& each : factors)
+      made = each.terms > 0 ? multiplied(made, each) : scaled(made, each.of);
     if (log != nullptr) log->add(made.of, {origin::function, "exp", {}, {x}});
     return made;
   }
@@ -51,29 +57,72 @@ class exponential_algebra : public integer_algebra {
     if (x.terms > 0) note(product, x.terms, {composition::scaled, x.of, by});
   }
   /// x y, where both have exponentials. A product of large sums is a single formula.
-  constexpr element multiplied(dtype t, const element& x, const element& y) {
+  constexpr element multiplied(const element& x, const element& y) {
     vec<exponential_term> all;
     int left = most_looked_at;
     has_products = true;
     if (joins_exponentials && x.terms * y.terms <= most_terms)
       add_products(x.of, y.of, {1, 1}, all, left);
     steps += static_cast<std::int64_t>(all.size());
-    if (all.empty() || left <= 0) return formula(t, field::product(x.of, y.of));
+    if (all.empty() || left <= 0) return formula_of(field::product(x.of, y.of));
     fingerprint sum;
     for (const auto& each : all) sum = field::sum(sum, each.worth());
-    element made = formula(t, sum);
+    element made = formula_of(sum);
     note(made, x.terms * y.terms, {composition::product, x.of, y.of});
     return made;
   }
-  /// 1 / x, for a single exponential.
-  constexpr bool invert(const element& x, element& inverse) {
-    vec<exponential_term> term;
-    has_products = has_products || x.terms == 1;
-    int left = x.terms == 1 && joins_exponentials ? most_looked_at : 0;
-    add_terms(x.of, {1, 1}, term, left);
-    if (left <= 0 || term.size() != 1 || !(term[0].factor == fingerprint{1, 1})) return false;
-    inverse = power(field::opposite(term[0].of));
+  /// A positive sum of exponentials as exp(of) times a sum that is the same for exp(c) x, whatever
+  /// c is: one of its terms is 1. False for another formula, or if the sum is too large.
+  constexpr bool normalize(const element& x, fingerprint& of, element& sum) {
+    vec<exponential_term> terms;
+    int left = x.terms > 0 && joins_exponentials ? most_looked_at : 0;
+    add_terms(x.of, {1, 1}, terms, left);
+    if (left <= 0) return false;
+    fingerprint count, all;
+    for (const auto& each : terms) {
+      if (each.factor.a != each.factor.b || each.factor.a > 0xffffffff)
+        return false;  // not counted
+      count = field::sum(count, each.factor);
+      all = field::sum(all, field::product(each.factor, each.of));
+    }
+    const fingerprint mean = field::product(all, field::inverse(count));
+    fingerprint least;
+    for (const auto& each : terms) {
+      const fingerprint less = field::difference(mean, each.of);
+      if (&each != terms.begin() && !(less < least)) continue;
+      least = less;
+      of = each.of;
+    }
+    sum = multiplied(x, power(field::opposite(of)));
     return true;
+  }
+  /// The logarithm of a positive sum of exponentials.
+  constexpr bool logarithm_of_sum(dtype t, const element& x, element& made) {
+    has_products = has_products || x.terms > 0;
+    fingerprint of;
+    element sum;
+    if (!normalize(x, of, sum)) return false;
+    of = field::product(of, field::inverse(precision(t)));
+    made = formula(t, of);
+    if (sum.of == fingerprint{1, 1}) return true;
+    element log_of = function(def<op::log>.id, t, t, {sum});
+    log_of.terms = 1;
+    arguments_.add(log_of.of, sum);
+    made = formula(t, field::sum(of, log_of.of));
+    note(made, 2, {composition::sum, of, log_of.of});
+    return true;
+  }
+  static constexpr element formula_of(const fingerprint& f) { return formula(dtype::f64, f); }
+  /// x times a formula without exponentials.
+  constexpr element scaled(const element& x, const fingerprint& by) {
+    element made = formula_of(field::product(x.of, by));
+    note_scaled(made, x, by);
+    return made;
+  }
+  constexpr element power(const fingerprint& of) {
+    element made = formula_of(exponential_term::power(of));
+    note(made, 1, {composition::power, of, {}});
+    return made;
   }
 
  private:
@@ -94,12 +143,30 @@ class exponential_algebra : public integer_algebra {
     fingerprint x, y;
   };
   facts<composition> compositions_;
+  facts<element> arguments_;  ///< of logarithms of sums of exponentials
 
-  constexpr element power(const fingerprint& of) {
-    element made = formula(dtype::f64, exponential_term::power(of));
-    note(made, 1, {composition::power, of, {}});
-    return made;
+  /// A random factor for exponents.
+  static constexpr fingerprint precision(dtype t) {
+    return drawing(0xe9).add(static_cast<int>(t)).drawn();
   }
+  /// Removes addends `log(y)` and `-log(y)` of an exponent; y and 1 / y are factors of the power.
+  constexpr void take_logarithms(const fingerprint& x, const fingerprint& by, fingerprint& exponent,
+                                 vec<element>& factors, int& left) const {
+    if (--left <= 0) return;
+    const bool once = by == fingerprint{1, 1}, over = field::opposite(by) == fingerprint{1, 1};
+    if (const element* y = arguments_.find(x); y != nullptr && (once || over)) {
+      exponent = field::difference(exponent, field::product(by, x));
+      return factors.push_back(once ? *y : formula_of(field::inverse(y->of)));
+    }
+    const composition* m = compositions_.find(x);
+    if (m == nullptr) return;
+    if (m->how == composition::scaled)
+      take_logarithms(m->x, field::product(by, m->y), exponent, factors, left);
+    if (m->how != composition::sum) return;
+    take_logarithms(m->x, by, exponent, factors, left);
+    take_logarithms(m->y, by, exponent, factors, left);
+  }
+
   constexpr void note(element& made, int terms, const composition& how) {
     if (terms > most_terms) return;
     made.terms = static_cast<std::int16_t>(terms);

@@ -1,7 +1,7 @@
 /// max, min, and, or, xor of elements, in any order and grouping.
 #pragma once
 
-#include <partita/prove/elements/arithmetic.hpp>
+#include <partita/prove/elements/quotients.hpp>
 #include <partita/support/merge_sort.hpp>
 
 namespace partita::prove_detail {
@@ -13,7 +13,7 @@ struct operand_group {
   vec<element> members;
 };
 
-class group_algebra : public arithmetic_algebra {
+class group_algebra : public quotient_algebra {
  public:
   /// Combines all elements by the op of a combiner.
   constexpr element combined(combiner how, dtype t, vec<element> all) {
@@ -32,6 +32,7 @@ class group_algebra : public arithmetic_algebra {
     operand_group g{op, t, {}};
     for (const element& each : all) gather_members(g, each, number);
     if (is_integer(t) && is_extreme(g)) bound_members(g, number);
+    if (is_extreme(g)) join_flags(g, number);
     sort(g);
     return with_number(g, number);
   }
@@ -45,6 +46,31 @@ class group_algebra : public arithmetic_algebra {
 
  private:
   facts<operand_group> groups_;
+
+  /// Joins members that choose between the same two numbers, as converted flags do: their maximum
+  /// is an `or`, their minimum an `and`.
+  constexpr void join_flags(operand_group& g, element& number) {
+    vec<element> flags, rest;
+    for (const element& x : g.members) {
+      vec<element> numbers;
+      bool is_new = chooses_numbers(x, 2, numbers);
+      if (!is_new) rest.push_back(x);
+      for (std::size_t i = 0; i < flags.size() && is_new; ++i) {
+        vec<element> both = numbers;
+        is_new = !chooses_numbers(flags[i], 2, both);
+        int left = most_splits;
+        const auto join = [&](const element& a, const element& b) { return joined(g, a, b); };
+        if (!is_new) flags[i] = map_pairs(flags[i], x, join, left);
+      }
+      if (is_new) flags.push_back(x);
+    }
+    g.members = static_cast<vec<element>&&>(rest);
+    for (const element& each : flags)
+      if (each.known)
+        number = number.known ? joined(g, number, each) : each;
+      else
+        g.members.push_back(each);
+  }
 
   constexpr element group_of_flags(std::uint64_t op, const vec<element>& all) {
     element x = all[0];
@@ -154,11 +180,12 @@ class group_algebra : public arithmetic_algebra {
   constexpr element with_number(const operand_group& g, element number) {
     if (g.members.empty()) return number.known ? number : identity_of(combiner_of(g.op), g.type);
     if (number.known && number == identity_of(combiner_of(g.op), g.type)) number = {};
+    const bool is_clamp = number.known && g.op == def<op::minimum>.id;
+    if (is_extreme(g) && is_floating(g.type) && (g.members.size() > 1 || is_clamp))
+      if (element turned; is_turned(g, number, turned)) return turned;
     if (!number.known) return made(g);
-    const bool extreme = is_extreme(g);
-    if (extreme && is_integer(g.type)) return bounded_by(g.op, g.type, made(g), number.number);
-    if (extreme && g.members.size() == 1)
-      if (element turned; is_turned_clamp(g, number, turned)) return turned;
+    if (is_extreme(g) && is_integer(g.type))
+      return bounded_by(g.op, g.type, made(g), number.number);
     operand_group all = g;
     all.members.push_back(number);
     return made(all);
@@ -174,18 +201,30 @@ class group_algebra : public arithmetic_algebra {
                ? whole_number(g.type, d.drawn(), range_of_members(g))
                : unknown(g.type, d.drawn());
   }
-  /// min(n, max(k, x)) = max(k, min(n, x)) for k <= n: the max becomes the outer op.
-  constexpr bool is_turned_clamp(const operand_group& g, const element& n, element& turned) {
-    const operand_group* inner = groups_.find(g.members[0].of);
-    if (g.op != def<op::minimum>.id || inner == nullptr || inner->op != def<op::maximum>.id ||
-        !inner->members.back().known)
-      return false;
-    vec<element> rest = inner->members;
-    const element k = rest.back();
-    if (!(real_of(k) <= real_of(n))) return false;
-    rest.pop_back();
-    const element x = group(def<op::maximum>.id, g.type, rest);
-    turned = group(def<op::maximum>.id, g.type, {group(g.op, g.type, {x, n}), k});
+  /// min(max(x, k), max(y, k), n) = max(min(x, y, n), k) for k <= n: the max becomes the outer op.
+  /// max(min(x, n), min(y, n)) = min(max(x, y), n).
+  constexpr bool is_turned(const operand_group& g, const element& number, element& turned) {
+    const auto most = def<op::maximum>.id, least = def<op::minimum>.id;
+    const auto other = g.op == most ? least : most;
+    vec<element> inner;
+    element common;
+    for (const element& each : g.members) {
+      const operand_group* found = groups_.find(each.of);
+      if (found == nullptr || found->op != other) return false;
+      vec<element> members = found->members;
+      if (!members.back().known || (common.known && members.back() != common)) return false;
+      common = members.back();
+      members.pop_back();
+      inner.push_back(group(other, g.type, members));
+    }
+    if (g.op == most) {
+      turned = group(least, g.type, {group(most, g.type, inner), common});
+      if (number.known) turned = group(most, g.type, {turned, number});
+      return true;
+    }
+    if (number.known && !(real_of(common) <= real_of(number))) return false;
+    if (number.known) inner.push_back(number);
+    turned = group(most, g.type, {group(least, g.type, inner), common});
     return true;
   }
 };

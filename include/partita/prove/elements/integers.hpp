@@ -6,6 +6,20 @@
 
 namespace partita::prove_detail {
 
+constexpr std::int64_t wrapped_sum(std::int64_t x, std::int64_t y) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(x) + static_cast<std::uint64_t>(y));
+}
+constexpr std::int64_t negative(std::int64_t n) {
+  return static_cast<std::int64_t>(std::uint64_t{0} - static_cast<std::uint64_t>(n));
+}
+
+/// The range of an integer, with both ends. (Values of u64 that an int64 cannot hold count as its
+/// maximum.)
+struct interval {
+  std::int64_t least = 0, greatest = 0;
+
+  static constexpr interval of(dtype t) { return {op::least_integer(t), op::greatest_integer(t)}; }
+};
 /// An integer of the form min(max(base, least), greatest) + offset, without overflow. The base is
 /// between base_least and base_greatest, and equals `whole` if it is not clamped.
 struct bounded {
@@ -15,6 +29,12 @@ struct bounded {
   dtype type = dtype::i32;  ///< the type in which the whole, possibly a wrapped sum, has this value
 
   constexpr bool is_whole() const { return least <= base_least && greatest >= base_greatest; }
+  /// The values from the least to the greatest one. (For 64 bits, sums with the offset wrap.)
+  constexpr interval range() const {
+    return {wrapped_sum(least, offset), wrapped_sum(greatest, offset)};
+  }
+  /// The number of the base at which the integer, unless it is clamped there, is n.
+  constexpr std::int64_t base_at(std::int64_t n) const { return wrapped_sum(n, negative(offset)); }
   constexpr fingerprint of() const {
     const fingerprint clamped =
         is_whole() ? whole : drawing(0xb0).add(base).add(least).add(greatest).drawn();
@@ -22,13 +42,6 @@ struct bounded {
   }
 };
 
-/// The range of an integer, with both ends. (Values of u64 that an int64 cannot hold count as its
-/// maximum.)
-struct interval {
-  std::int64_t least = 0, greatest = 0;
-
-  static constexpr interval of(dtype t) { return {op::least_integer(t), op::greatest_integer(t)}; }
-};
 /// True if all integers of an interval, of whatever type, are integers of a type. (An interval that
 /// ends at the maximum of int64 may continue, as for u64.)
 constexpr bool holds(dtype t, const interval& in) {
@@ -73,7 +86,7 @@ class integer_algebra : public choice_algebra {
   /// them.
   template <class At>
   constexpr element look_up(dtype t, const element& index, std::int64_t count, const At& at) {
-    return map(index, [&](const element& i) { return look_up_plain(t, i, count, at); });
+    return map_integer(t, index, [&](const element& i) { return look_up_plain(t, i, count, at); });
   }
 
  protected:
@@ -89,21 +102,18 @@ class integer_algebra : public choice_algebra {
   static constexpr bool has_place(dtype t, std::int64_t n) {
     return t != dtype::u64 || (n >= 0 && n < INT64_MAX);
   }
-  static constexpr std::int64_t negative(std::int64_t n) {
-    return static_cast<std::int64_t>(std::uint64_t{0} - static_cast<std::uint64_t>(n));
-  }
 
   template <class At>
   constexpr element look_up_plain(dtype t, const element& i, std::int64_t count, const At& at) {
     const std::int64_t last = count - 1;
     if (i.known) return at(inside(t, i.number, last));
     const bounded b = bounds_of(t, i);
-    const std::int64_t first = inside(t, b.least + b.offset, last),
-                       end = inside(t, b.greatest + b.offset, last);
+    const std::int64_t first = inside(t, b.range().least, last),
+                       end = inside(t, b.range().greatest, last);
     vec<std::int64_t> from;
     vec<element> values{at(first)};
     for (std::int64_t k = first + 1; k <= end; ++k) {
-      from.push_back(k - b.offset);
+      from.push_back(b.base_at(k));
       values.push_back(at(k));
     }
     return choose({b.base, false}, from, values);
@@ -115,9 +125,27 @@ class integer_algebra : public choice_algebra {
 
   constexpr bounded bounds_of(dtype t, const element& x) const {
     if (const bounded* b = find_bounds(t, x)) return *b;
-    const fingerprint base = drawing(0x1b).add(static_cast<int>(t)).add(x.of).drawn();
     const std::int64_t least = op::least_integer(t), greatest = op::greatest_integer(t);
-    return {base, x.of, least, greatest, least, greatest, 0, t};
+    return {own_base(t, x.of), x.of, least, greatest, least, greatest, 0, t};
+  }
+  static constexpr fingerprint own_base(dtype t, const fingerprint& x) {
+    return drawing(0x1b).add(static_cast<int>(t)).add(x).drawn();
+  }
+  /// f(x), applied to each value of a choice. A sum that may wrap, clamped or not, is a choice by
+  /// its base: it wraps at certain numbers.
+  template <class F>
+  constexpr element map_integer(dtype t, const element& x, const F& f) {
+    int left = most_splits;
+    const auto each = [&](const element& i) {
+      const bounded b = bounds_of(t, i);
+      const shifted* found = i.known ? nullptr : shifts_.find(b.whole);
+      if (found == nullptr || b.base != own_base(b.type, b.whole) || !may_split(b, *found))
+        return f(i);
+      const shifted s = *found;
+      return map(
+          s.base, [&](const element& base) { return map_wrapped(t, b, s, base, f); }, left);
+    };
+    return map(x, each, left);
   }
   /// The range of x. `left`: the number of choices whose values may still be visited.
   constexpr interval range_of(dtype t, const element& x, int& left) {
@@ -127,8 +155,7 @@ class integer_algebra : public choice_algebra {
     }
     const choice* c = choice_of(x);
     if (c == nullptr) {
-      const bounded b = bounds_of(t, x);
-      return {b.least + b.offset, b.greatest + b.offset};
+      return bounds_of(t, x).range();
     }
     if (--left <= 0) return interval::of(t);
     steps += static_cast<std::int64_t>(c->values.size());
@@ -141,8 +168,7 @@ class integer_algebra : public choice_algebra {
     return all;
   }
   constexpr element with_bounds(dtype t, const bounded& b) {
-    if (b.least == b.greatest && has_place(t, b.least + b.offset))
-      return integer(t, b.least + b.offset);
+    if (b.least == b.greatest && has_place(t, b.range().least)) return integer(t, b.range().least);
     // (The whole may be a sum that wraps.)
     if (!b.is_whole() || b.offset != 0) bounds_of(t).add(b.of(), b);
     return formula(t, b.of());
@@ -172,9 +198,6 @@ class integer_algebra : public choice_algebra {
     b.offset = offset.value_or(0);
     bounds_of(t).add(of, b);
   }
-  static constexpr std::int64_t wrapped_sum(std::int64_t x, std::int64_t y) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(x) + static_cast<std::uint64_t>(y));
-  }
   /// x = n. (x may be a sum that wraps.)
   constexpr element is_number(dtype t, const element& x, std::int64_t n) {
     if (x.known) return integer(dtype::boolean, x.number == n ? 1 : 0);
@@ -199,34 +222,66 @@ class integer_algebra : public choice_algebra {
     });
   }
   constexpr element clamped(std::uint64_t op, dtype t, bounded b, std::int64_t n) {
-    const std::int64_t at = (checked(n) - b.offset).value_or(n < 0 ? INT64_MIN : INT64_MAX);
-    const auto inside_of = [&](std::int64_t low, std::int64_t high) {
-      return at < low ? low : at > high ? high : at;
-    };
-    const std::int64_t low = b.least, high = b.greatest;
-    if (op == def<op::maximum>.id) {
-      if (at > high) return integer(t, n);
-      b.least = inside_of(low, high);
-    } else {
-      if (at < low) return integer(t, n);
-      b.greatest = inside_of(low, high);
-    }
+    const interval in = b.range();
+    const bool most = op == def<op::maximum>.id;
+    if (most ? n > in.greatest : n < in.least) return integer(t, n);
+    if (most ? n > in.least : n < in.greatest) (most ? b.least : b.greatest) = b.base_at(n);
     return with_bounds(t, b);
   }
   /// x >= n.
   constexpr element reaches(dtype t, const element& x, std::int64_t n) {
-    if (x.known) return integer(dtype::boolean, x.number >= n ? 1 : 0);
-    const bounded b = bounds_of(t, x);
-    const checked at = checked(n) - b.offset;
-    if (at.overflowed()) return integer(dtype::boolean, n < 0 ? 1 : 0);
-    const std::int64_t k = at.value_or(0);
-    if (k <= b.least) return integer(dtype::boolean, 1);
-    if (k > b.greatest) return integer(dtype::boolean, 0);
-    return choose({b.base, false}, {k}, {integer(dtype::boolean, 0), integer(dtype::boolean, 1)});
+    const element no = integer(dtype::boolean, 0), yes = integer(dtype::boolean, 1);
+    return map_integer(t, x, [&](const element& i) {
+      if (i.known) return i.number >= n ? yes : no;
+      const bounded b = bounds_of(t, i);
+      if (n <= b.range().least) return yes;
+      if (n > b.range().greatest) return no;
+      return choose({b.base, false}, {b.base_at(n)}, {no, yes});
+    });
   }
 
  private:
   facts<bounded> bounds_[dtype_count];
+
+  /// (The deciders of u64 know only a part of its numbers.)
+  static constexpr bool may_split(const bounded& b, const shifted& s) {
+    return s.type == b.type && b.type != dtype::u64 && s.base.type != dtype::u64;
+  }
+  /// f(clamped(base + by) + offset), where the sum wraps above or below some values of the base.
+  template <class F>
+  constexpr element map_wrapped(dtype t, const bounded& b, const shifted& s, const element& base,
+                                const F& f) {
+    using wide = __int128;
+    const bounded of = bounds_of(s.base.type, base);
+    const interval in = interval::of(s.type),
+                   have = base.known ? interval{base.number, base.number} : of.range();
+    vec<std::int64_t> from;
+    vec<element> values;
+    for (int k = 1; k >= -1; --k) {
+      const wide by = wrapped(s.type, s.by) + (wide{k} << 8 * static_cast<int>(size_of(s.type)));
+      const wide low = in.least - by > have.least ? in.least - by : wide{have.least},
+                 high = in.greatest - by < have.greatest ? in.greatest - by : wide{have.greatest};
+      if (low > high) continue;
+      element part;
+      if (high + by <= b.least) {
+        part = integer(t, wrapped_sum(b.least, b.offset));
+      } else if (low + by >= b.greatest) {
+        part = integer(t, wrapped_sum(b.greatest, b.offset));
+      } else if (base.known) {
+        part = integer(t, static_cast<std::int64_t>(low + by + b.offset));
+      } else {
+        bounded p = of;
+        const wide least = b.least - by, greatest = b.greatest - by;
+        p.least = of.base_at(static_cast<std::int64_t>(least > low ? least : low));
+        p.greatest = of.base_at(static_cast<std::int64_t>(greatest < high ? greatest : high));
+        p.offset = static_cast<std::int64_t>(by + of.offset + b.offset);
+        part = with_bounds(t, p);
+      }
+      if (!values.empty()) from.push_back(of.base_at(static_cast<std::int64_t>(low)));
+      values.push_back(f(part));
+    }
+    return choose({of.base, false}, from, values);
+  }
 };
 
 }  // namespace partita::prove_detail

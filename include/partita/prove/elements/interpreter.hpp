@@ -1,12 +1,10 @@
 /// Runs programs on elements: symbolic execution of all devices side by side.
 #pragma once
 
-#include <partita/op/microbatch.hpp>
-#include <partita/prove/elements/elementwise.hpp>
+#include <partita/prove/elements/equal_devices.hpp>
 #include <partita/prove/elements/exchange.hpp>
-#include <partita/prove/elements/lookups.hpp>
-#include <partita/prove/elements/movement.hpp>
-#include <partita/prove/elements/order.hpp>
+#include <partita/prove/elements/loop_classes.hpp>
+#include <partita/prove/elements/op_rules.hpp>
 
 namespace partita::prove_detail {
 
@@ -94,7 +92,7 @@ class element_interpreter {
     if (!has_room(p, o)) return;
     if (n.def->passes_on || n.def->identity) return pass_on(p, o, of);
     if (n.def->role == op_role::control) return run_nested(p, o, of);
-    if (!is_determined(n)) return give_unknown(p, o, of);
+    if (!elements::is_determined(n)) return give_unknown(p, o, of);
     for (int r = 0; r < n.result_count; ++r)
       of[n.result + r] = no_elements_yet(p.type(n.result + r), on_.count());
     if (n.def->collective) return exchange(p, o, of);
@@ -105,45 +103,15 @@ class element_interpreter {
   constexpr void compute(const program& p, op_id o, values& of) {
     facts<std::int64_t> done;
     for (std::int64_t d = 0; d < on_.count() && !stopped(); ++d) {
-      const fingerprint some = some_operands_on(p, o, of, d);
-      const std::int64_t* same = takes_little(p, o, of) ? nullptr : done.find(some);
-      if (same != nullptr && is_given_alike(p, o, of, *same, d)) {
-        copy(p, o, of, *same, d);
+      const fingerprint some = elements::some_operands_on(p, o, of, d);
+      const std::int64_t* same = elements::takes_little(p, o, of) ? nullptr : done.find(some);
+      if (same != nullptr && elements::is_given_alike(p, o, of, *same, d)) {
+        elements::copy(p, o, of, *same, d);
         continue;
       }
       done.add(some, d);
       for (int r = 0; r < p.op(o).result_count; ++r) a_.steps += of[p.op(o).result + r].size();
       compute(p, o, of, d);
-    }
-  }
-  /// True if running the op is less work than comparing the operands of devices.
-  static constexpr bool takes_little(const program& p, op_id o, const values& of) {
-    const std::uint64_t id = p.op(o).def->id;
-    return (id == def<op::slice>.id || id == def<op::dynamic_slice>.id) &&
-           of[p.op(o).result].size() < of[p.operand(o, 0)].size() / 8;
-  }
-  /// A fingerprint of a few elements of each operand, which distinguishes most devices.
-  static constexpr fingerprint some_operands_on(const program& p, op_id o, const values& of,
-                                                std::int64_t device) {
-    drawing d(8);
-    for (const value_id v : p.operands(o)) {
-      const std::int64_t step = 1 + of[v].size() / 16;
-      for (std::int64_t n = 0; n < of[v].size(); n += step) d.add(of[v].on(device)[n].of);
-    }
-    return d.drawn();
-  }
-  static constexpr bool is_given_alike(const program& p, op_id o, const values& of,
-                                       std::int64_t device, std::int64_t other) {
-    for (const value_id v : p.operands(o))
-      for (std::int64_t n = 0; n < of[v].size(); ++n)
-        if (!(of[v].on(device)[n] == of[v].on(other)[n])) return false;
-    return true;
-  }
-  static constexpr void copy(const program& p, op_id o, values& of, std::int64_t from,
-                             std::int64_t to) {
-    for (int r = 0; r < p.op(o).result_count; ++r) {
-      tensors& made = of[p.op(o).result + r];
-      for (std::int64_t n = 0; n < made.size(); ++n) made.on(to)[n] = made.on(from)[n];
     }
   }
   /// True if the results fit the limit. (A moved element counts a tenth of a computed one.)
@@ -189,10 +157,7 @@ class element_interpreter {
       c.made.push_back(p.type(n.result + r));
       c.results.push_back(of[n.result + r].on(device));
     }
-    if (n.def->elementwise)
-      elementwise_elements(c).fill();
-    else
-      compute(c);
+    elements::compute(c);
     if (a_.log != nullptr) name(c);
   }
   /// Records the op as the origin of formulas that have no other one.
@@ -202,85 +167,6 @@ class element_interpreter {
         if (!a_.log->has(c.results[r][n]))
           a_.log->add(c.results[r][n].of, {origin::function, c.def.name, {n}});
   }
-
- public:
-  /// The elementwise implementation of an op.
-  struct rule {
-    std::uint64_t op;
-    void (*fill)(const op_elements&);
-  };
-  static constexpr rule rules[] = {
-      {def<op::constant>.id, &elements::constant},
-      {def<op::literal>.id, &elements::literal},
-      {def<op::iota>.id, &elements::iota},
-      {def<op::broadcast_in_dim>.id, &elements::broadcast},
-      {def<op::transpose>.id, &elements::transpose},
-      {def<op::reshape>.id, &elements::same},
-      {def<op::bitcast_convert>.id, &elements::bitcast},
-      {def<op::slice>.id, &elements::slice},
-      {def<op::reverse>.id, &elements::reverse},
-      {def<op::roll>.id, &elements::roll},
-      {def<op::pad>.id, &elements::pad},
-      {def<op::concatenate>.id, &elements::concatenate},
-      {def<op::dot_general>.id, &elements::dot},
-      {def<op::convolution>.id, &elements::convolution},
-      {def<op::reduce>.id,
-       [](const op_elements& c) {
-         op::reduce::with_position(c.attrs) ? elements::extreme(c) : elements::reduce(c);
-       }},
-      {def<op::reduce_window>.id, &elements::reduce_window},
-      {def<op::select_and_scatter>.id, &elements::select_and_scatter},
-      {def<op::select_and_gather>.id, &elements::select_and_gather},
-      {def<op::cumsum>.id, &elements::cumulate},
-      {def<op::gather>.id, &elements::gather},
-      {def<op::scatter>.id, [](const op_elements& c) { elements::scatterer(c).fill(); }},
-      {def<op::dynamic_slice>.id, &elements::dynamic_slice},
-      {def<op::dynamic_update_slice>.id, &elements::dynamic_update_slice},
-      {def<op::sort>.id, &elements::sort},
-      {def<op::top_k>.id, &elements::top_k},
-      {def<op::fold>.id, &elements::fold},
-      {def<op::cholesky>.id, &elements::cholesky},
-      {def<op::triangular_solve>.id, &elements::triangular_solve},
-  };
-  static constexpr const rule* rule_of(const op_def& d) {
-    for (const rule& each : rules)
-      if (each.op == d.id) return &each;
-    return nullptr;
-  }
-  constexpr void compute(const op_elements& c) {
-    const rule* found = rule_of(c.def);
-    found != nullptr ? found->fill(c) : function(c);
-  }
-  /// True if equal operands of an op without a rule give equal results: not if it has no operands,
-  /// or differs from run to run.
-  static constexpr bool is_determined(const op_node& n) {
-    const std::uint64_t id = n.def->id;
-    if (n.def->elementwise || n.def->collective || id == def<op::shard_start>.id) return true;
-    if (rule_of(*n.def) != nullptr) return true;
-    return n.def->role == op_role::compute && n.operand_count > 0 &&
-           id != def<op::microbatch_slice>.id && id != def<op::microbatch_sum>.id &&
-           id != def<op::microbatch_stack>.id;
-  }
-
- private:
-  /// A user's op: known only to be a deterministic function.
-  constexpr void function(const op_elements& c) {
-    drawing d = elements::drawing_of(c);
-    for (auto each : c.attrs) d.add(each);
-    for (std::size_t i = 0; i < c.operands.size(); ++i) {
-      for (auto extent : c.types[i].shape) d.add(extent);
-      for (std::int64_t n = 0; n < c.types[i].shape.elements(); ++n) d.add(c.operands[i][n].of);
-    }
-    for (const auto& t : c.made) d.add(static_cast<int>(t.element));
-    const fingerprint all = d.drawn();
-    for (std::size_t r = 0; r < c.results.size(); ++r)
-      for_each_place(c.made[r].shape, [&](const place&, std::int64_t n) {
-        c.results[r][n] = a_.unknown(c.made[r].element,
-                                     drawing(2).add(all).add(static_cast<int>(r)).add(n).drawn());
-      });
-  }
-
-  // ---- Nested programs ----
 
   constexpr void run_nested(const program& p, op_id o, values& of) {
     switch (p.op(o).def->id) {
@@ -349,18 +235,12 @@ class element_interpreter {
       for (std::int64_t n = 0; n < slice.size(); ++n)
         all.on(d)[at * slice.size() + n] = slice.on(d)[n];
   }
-  /// True if a scalar is the same number on all devices.
-  constexpr bool is_number(const tensors& x) const {
-    for (const element& each : x.all)
-      if (!each.known || !(each == x.all[0])) return false;
-    return true;
-  }
   constexpr void run_while(const program& p, op_id o, values& of) {
     values carried = operands(p, o, of, 0);
     while (!stopped()) {
       const values holds = run(p.region(o, 0), carried);
       if (stopped()) return;
-      if (!is_number(holds[0])) return run_unknown(p, o, carried, of);
+      if (!elements::is_number(holds[0])) return run_unknown(p, o, carried, of);
       if (holds[0].all[0].number == 0) break;
       a_.steps += steps_of_iteration;
       carried = run(p.region(o, 1), carried);
@@ -368,23 +248,17 @@ class element_interpreter {
     give(p, o, of, carried);
   }
 
-  // Loops with an unknown number of iterations. Carried elements are in one class as long as
-  // nothing distinguishes them: they start equal, and stay equal if all elements of a class do. If
-  // classes stay unchanged for a round, all elements of a class are equal after each iteration.
-  // (Partition refinement. The value of a class records its history, so classes of the local loop
-  // match those of the source's. Both must be stable together.)
-
   constexpr void run_unknown(const program& p, op_id o, const values& carried, values& of) {
-    vec<fingerprint> classes = first_classes(carried), behind;
+    vec<fingerprint> classes = elements::first_classes(carried), behind;
     for (int round = 0, rest = more_rounds; round < most_rounds; ++round) {
-      const values state = variables(carried, classes);
+      const values state = elements::variables(a_, carried, classes);
       const values holds = run(p.region(o, 0), state), made = run(p.region(o, 1), state);
-      if (stopped() || !all_same(holds[0])) break;
+      if (stopped() || !elements::all_same(holds[0])) break;
       const fingerprint condition = drawing(5).add(round).add(holds[0].all[0].of).drawn();
-      const vec<fingerprint> next = next_classes(classes, condition, made);
-      joins(condition, classes, next, behind);
+      const vec<fingerprint> next = elements::next_classes(classes, condition, made);
+      elements::joins(a_, is_source_, condition, classes, next, behind);
       if (!behind.empty() && (!is_source_ || --rest == 0))
-        return give(p, o, of, variables(carried, behind));
+        return give(p, o, of, elements::variables(a_, carried, behind));
       classes = next;
     }
     give_unknown(p, o, of);
@@ -393,73 +267,19 @@ class element_interpreter {
   static constexpr int more_rounds = 4;
   static constexpr int most_rounds = 12;
 
-  static constexpr vec<fingerprint> first_classes(const values& carried) {
-    vec<fingerprint> list;
-    for (const tensors& each : carried)
-      for (const element& x : each.all)
-        list.push_back(drawing(6).add(static_cast<int>(each.type.element)).add(x.of).drawn());
-    return list;
-  }
-  /// A variable for each class.
-  constexpr values variables(const values& like, const vec<fingerprint>& classes) const {
-    values state = like;
-    std::size_t at = 0;
-    for (tensors& each : state)
-      for (element& x : each.all) x = a_.unknown(each.type.element, classes[at++]);
-    return state;
-  }
-  static constexpr vec<fingerprint> next_classes(const vec<fingerprint>& classes,
-                                                 const fingerprint& condition, const values& made) {
-    vec<fingerprint> list;
-    for (const tensors& each : made)
-      for (const element& x : each.all)
-        list.push_back(drawing(7).add(classes[list.size()]).add(condition).add(x.of).drawn());
-    return list;
-  }
-  /// True if each class maps to one class, together with those that are known.
-  static constexpr bool are_stable(facts<fingerprint> after, const vec<fingerprint>& classes,
-                                   const vec<fingerprint>& next) {
-    for (std::size_t i = 0; i < classes.size(); ++i) {
-      after.add(classes[i], next[i]);
-      if (!(*after.find(classes[i]) == next[i])) return false;
-    }
-    return true;
-  }
-  /// True if the loop is stable together with all loops with the same condition. It joins them, and
-  /// the values of its classes after the loop are known. (A loop of the source may be the first.)
-  constexpr void joins(const fingerprint& condition, const vec<fingerprint>& classes,
-                       const vec<fingerprint>& next, vec<fingerprint>& behind) {
-    const loop_classes* known = a_.loops.find(condition);
-    if (known == nullptr && !is_source_) return;
-    loop_classes all;
-    if (known != nullptr) all = *known;
-    if (!are_stable(all.after, classes, next)) return;
-    for (std::size_t i = 0; i < next.size(); ++i) {
-      const fingerprint* found = all.behind.find(next[i]);
-      if (behind.size() <= i) behind.push_back(found == nullptr ? next[i] : *found);
-      all.after.add(classes[i], next[i]);
-      all.behind.add(next[i], behind[i]);
-    }
-    a_.loops.put(condition, all);
-  }
   constexpr void run_case(const program& p, op_id o, values& of) {
     const tensors& which = of[p.operand(o, 0)];
     const values given = operands(p, o, of, 1);
     const int last = p.op(o).region_count - 1;
-    if (is_number(which)) {
+    if (elements::is_number(which)) {
       const std::int64_t n = which.all[0].number;
       return give(p, o, of,
                   run(p.region(o, n < 0 || n > last ? last : static_cast<int>(n)), given));
     }
-    if (!all_same(which) && exchanges(p, o)) return give_unknown(p, o, of);
+    if (!elements::all_same(which) && exchanges(p, o)) return give_unknown(p, o, of);
     values made = run(p.region(o, last), given);
     for (int r = 0; r < last && !stopped(); ++r) choose(which, r, run(p.region(o, r), given), made);
     give(p, o, of, made);
-  }
-  static constexpr bool all_same(const tensors& x) {
-    for (const element& each : x.all)
-      if (!(each == x.all[0])) return false;
-    return true;
   }
   static constexpr bool exchanges(const program& p, op_id o) {
     for (const program& r : p.regions_of(o))

@@ -97,36 +97,21 @@ class formula_words {
   }
   /// Removes common summands. False without any.
   static constexpr bool cancel(vec<addend>& mine, vec<addend>& theirs) {
-    bool any = false;
-    facts<int> number;  // by formula, in `left`
-    vec<int> left;
-    const auto count = [&](const addend& a, int by) {
-      if (number.find(a.of.of) == nullptr) {
-        number.add(a.of.of, static_cast<int>(left.size()));
-        left.push_back(0);
+    vec<addend> left;
+    const std::size_t all = theirs.size();
+    for (const addend& a : mine) {
+      vec<addend> rest;
+      bool found = false;
+      for (const addend& b : theirs) {
+        const bool same = !found && a.of == b.of && a.minus == b.minus;
+        if (!same) rest.push_back(b);
+        found = found || same;
       }
-      left[static_cast<std::size_t>(*number.find(a.of.of))] += a.minus ? -by : by;
-    };
-    for (const auto& a : theirs) count(a, 1);
-    const auto rest = [&](const vec<addend>& list, int sign) {
-      vec<addend> kept;
-      for (const auto& a : list) {
-        int& n = left[static_cast<std::size_t>(*number.find(a.of.of))];
-        const int by = (a.minus ? -1 : 1) * sign;
-        if (n * by > 0) {
-          kept.push_back(a);
-          n -= by;
-        } else {
-          any = true;
-        }
-      }
-      return kept;
-    };
-    for (const auto& a : mine) count(a, -1);
-    const vec<addend> less = rest(theirs, 1), more = rest(mine, -1);
-    mine = more;
-    theirs = less;
-    return any;
+      if (!found) left.push_back(a);
+      theirs = static_cast<vec<addend>&&>(rest);
+    }
+    mine = static_cast<vec<addend>&&>(left);
+    return theirs.size() < all;
   }
   constexpr void print_sum(text& out, const vec<addend>& all, int depth) const {
     for (std::size_t i = 0; i < all.size(); ++i) {

@@ -82,4 +82,14 @@ struct op_elements {
   }
 };
 
+namespace elements {
+/// An op with its types.
+constexpr drawing drawing_of(const op_elements& c) {
+  drawing d(c.def.id);
+  for (const auto& t : c.types) d.add(static_cast<int>(t.element));
+  return d;
+}
+
+}  // namespace elements
+
 }  // namespace partita::prove_detail

@@ -44,8 +44,7 @@ class shrunk_run {
         atoms_(atoms),
         by_(p, of, in_source, m, atoms),
         cuts_(cuts),
-        ops_(a, p, on_, atoms, by_),
-        interpreter_(a, on_, in_source) {
+        ops_(a, p, on_, atoms, by_) {
     values_.resize(p.types.size());
   }
 
@@ -108,7 +107,6 @@ class shrunk_run {
   dependences by_;
   cut_points& cuts_;
   shrunk_ops ops_;
-  element_interpreter interpreter_;
   vec<shrunk_value> values_;
   std::string_view unknown_op_;
 
@@ -120,7 +118,7 @@ class shrunk_run {
   }
   constexpr void run(op_id o) {
     const op_node& n = p_.op(o);
-    const bool is_known = element_interpreter::is_determined(n) && !computes_with_infinities(o);
+    const bool is_known = elements::is_determined(n) && !computes_with_infinities(o);
     if (!is_known && by_.rule(o) != index_rule::passed) {
       unknown_op_ = n.def->name;
       return;
@@ -324,7 +322,7 @@ class shrunk_run {
       if (n.def->elementwise)
         elementwise_elements(c).fill();
       else
-        interpreter_.compute(c);
+        elements::compute(c);
     }
   }
   constexpr void exchange(op_id o, const vec<const shrunk_value*>& operands) {
