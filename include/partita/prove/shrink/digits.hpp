@@ -18,6 +18,7 @@ class digit_forest {
     return static_cast<int>(nodes_.size()) - 1;
   }
   constexpr int count() const { return static_cast<int>(nodes_.size()); }
+  constexpr int root(int n) const { return find(n); }
   constexpr std::int64_t size(int n) const { return nodes_[n].size; }
   constexpr bool is_rigid(int n) const { return nodes_[n].rigid; }
 
