@@ -86,6 +86,7 @@ class index_classes {
           break;
         default:
           for (int row = x.ops.first_row(o); row < x.ops.last_row(o); ++row) tie_factors(x, o, row);
+          if (x.ops.rule(o) == index_rule::by_window) tie_positions(x, o);
       }
     }
     for (const indexed_program& each : x.inner) visit(each);
@@ -116,6 +117,18 @@ class index_classes {
                         : n.def->id == def<op::while_loop>.id ? n.result_count
                                                               : 0;
     for (int i = 0; i < carried; ++i) tie(x, x.p->operand(o, constants + i), x, n.result + i);
+  }
+  /// Positions of a convolution need not have the same index as those that it reads. But if they
+  /// do, convolutions of both programs have the same classes.
+  constexpr void tie_positions(const indexed_program& x, op_id o) {
+    const value_id in = x.p->operand(o, 0), out = x.p->op(o).result;
+    const op::convolution::roles r(x.p->attrs(o).data(), x.p->type(x.p->operand(o, 1)).shape);
+    for (int d = 2; d < r.rank; ++d) {
+      const std::int64_t m = x.p->type(in).shape[r.lhs[d]], n = x.p->type(out).shape[r.result[d]];
+      const int i = x.at(in, r.lhs[d]), j = x.at(out, r.result[d]);
+      if (m > 1 && n > 1 && (m % n == 0 || n % m == 0))
+        m < n ? forest.tie({j}, {i, forest.make(n / m)}) : forest.tie({i}, {j, forest.make(m / n)});
+    }
   }
   /// Each dimension consists of the factors of a row; the rest of it is kept.
   constexpr void tie_factors(const indexed_program& x, op_id o, int row) {
