@@ -69,7 +69,7 @@ class dependences {
     const op_node& n = p_.op(o);
     const std::uint64_t id = n.def->id;
     if (moves(o) || rule(o) == index_rule::nested) return true;
-    if (rule(o) == index_rule::by_lines || rule(o) == index_rule::whole) return false;
+    if (rule(o) == index_rule::by_lines) return false;
     const combiner how = n.def->collective          ? p_.collective_of(o).combine
                          : id == def<op::reduce>.id ? static_cast<combiner>(p_.attrs(o)[0])
                                                     : combiner::stack;
@@ -120,7 +120,7 @@ class dependences {
       for (const int axis : op::shard_start::axes(p_.attrs(o))) d.axes.insert(axis);
     if (n.def->elementwise)
       for (const dependence& each : operands) d.dims |= each.dims;
-    else if (rule(o) == index_rule::by_lines || rule(o) == index_rule::whole)
+    else if (rule(o) == index_rule::by_lines)
       d.dims = all_dims(n.result + r);
     else
       follow(o, x_.ops.first_row(o) + (exchanges ? r : 0), exchanges ? r : 0, operands, d);

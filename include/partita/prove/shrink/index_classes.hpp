@@ -80,19 +80,12 @@ class index_classes {
         case index_rule::nested:
           tie_nested(x, o);
           break;
-        case index_rule::whole:
-          for (const value_id v : x.p->operands(o)) keep(x, v);
-          for (int r = 0; r < n.result_count; ++r) keep(x, n.result + r);
-          break;
         default:
           for (int row = x.ops.first_row(o); row < x.ops.last_row(o); ++row) tie_factors(x, o, row);
           if (x.ops.rule(o) == index_rule::by_window) tie_positions(x, o);
       }
     }
     for (const indexed_program& each : x.inner) visit(each);
-  }
-  constexpr void keep(const indexed_program& x, value_id v) {
-    for (int d = 0; d < x.p->type(v).shape.rank; ++d) forest.keep(x.at(v, d));
   }
   /// Two values have the same indices; the first one has more leading dimensions, which are kept.
   constexpr void tie(const indexed_program& x, value_id v, const indexed_program& y, value_id w) {
@@ -102,21 +95,16 @@ class index_classes {
   }
   constexpr void tie_nested(const indexed_program& x, op_id o) {
     const op_node& n = x.p->op(o);
+    const indexed_program& body = x.region(o, 0);
+    const program& p = *body.p;
     const bool scans = n.def->id == def<op::scan>.id;
-    for (int r = 0; r < n.region_count; ++r) {
-      const indexed_program& body = x.region(o, r);
-      const program& p = *body.p;
-      const int lead = p.input_count() - n.operand_count;  // counter of a scan, number of a branch
-      for (int i = lead > 0 ? lead : 0; i < p.input_count(); ++i)
-        tie(x, x.p->operand(o, i - lead), body, p.inputs[i]);
-      if (n.def->id == def<op::while_loop>.id && r == 0) continue;
-      for (int i = 0; i < p.output_count(); ++i) tie(x, n.result + i, body, p.outputs[i].value);
-    }
-    const int constants = scans ? op::scan::counts(x.p->attrs(o)).constants : 0,
-              carried = scans ? op::scan::counts(x.p->attrs(o)).carried
-                        : n.def->id == def<op::while_loop>.id ? n.result_count
-                                                              : 0;
-    for (int i = 0; i < carried; ++i) tie(x, x.p->operand(o, constants + i), x, n.result + i);
+    const int lead = scans ? 1 : 0;  // the counter
+    for (int i = lead; i < p.input_count(); ++i)
+      tie(x, x.p->operand(o, i - lead), body, p.inputs[i]);
+    for (int i = 0; i < p.output_count(); ++i) tie(x, n.result + i, body, p.outputs[i].value);
+    if (!scans) return;
+    const op::scan::counts k(x.p->attrs(o));
+    for (int i = 0; i < k.carried; ++i) tie(x, x.p->operand(o, k.constants + i), x, n.result + i);
   }
   /// Positions of a convolution need not have the same index as those that it reads. But if they
   /// do, convolutions of both programs have the same classes.

@@ -1,7 +1,7 @@
 /// Which indices the operands and results of an op have in common.
 #pragma once
 
-#include <partita/op/registry.hpp>
+#include <partita/prove/elements/interpreter.hpp>
 #include <partita/spmd/collectives.hpp>
 
 namespace partita::prove_detail {
@@ -12,11 +12,10 @@ enum class index_rule : std::uint8_t {
   by_blocks,   ///< slice, pad, concatenate: whole blocks of positions are moved
   by_lookup,   ///< gather, scatter: positions are compared with numbers
   by_window,   ///< convolution: positions under taps
-  by_lines,    ///< stacked as its tile map says; other dimensions are kept
-  exchanged,   ///< collectives
-  passed,      ///< results are operands
-  nested,      ///< loops, branches and calls
-  whole        ///< all dimensions are kept
+  by_lines,   ///< stacked as its tile map says; other dimensions, and those of users' ops, are kept
+  exchanged,  ///< collectives
+  passed,     ///< results are operands
+  nested      ///< scans and calls
 };
 
 /// The indices of the ops of a program, as factors of their dimensions: the results are stacked
@@ -95,8 +94,7 @@ class op_indices {
     const auto attrs = p_->attrs(o);
     if (n.def->passes_on || n.def->identity) return passed;
     if (n.def->collective) return exchanged;
-    if (n.region_count > 0)
-      return is_one<op::call, op::scan, op::while_loop, op::case_of>(id) ? nested : whole;
+    if (is_one<op::call, op::scan>(id)) return nested;
     if (n.def->elementwise || is_one<op::constant, op::iota, op::broadcast_in_dim, op::transpose,
                                      op::reshape, op::shard_start>(id))
       return by_factors;
@@ -108,27 +106,24 @@ class op_indices {
     if (is_one<op::slice, op::pad, op::concatenate>(id)) return by_blocks;
     const bool sums = t != dtype::boolean;
     if (id == def<op::dot_general>.id) return sums ? by_factors : by_lines;
-    if (id == def<op::gather>.id) return sums ? is_simple_lookup(o) ? by_lookup : whole : by_lines;
-    if (id == def<op::scatter>.id) {
-      if (!sums || op::scatter::update_of(attrs) != ops::scatter_update::add) return by_lines;
-      return is_simple_lookup(o) ? by_lookup : whole;
-    }
+    if (id == def<op::gather>.id) return sums && is_simple_lookup(o) ? by_lookup : by_lines;
+    if (id == def<op::scatter>.id)
+      return sums && op::scatter::update_of(attrs) == ops::scatter_update::add &&
+                     is_simple_lookup(o)
+                 ? by_lookup
+                 : by_lines;
     if (id == def<op::convolution>.id) {
       const op::convolution::roles r(attrs.data(), p_->type(p_->operand(o, 1)).shape);
-      return r.grouped || r.batch_groups > 1 || !sums ? whole : by_window;
+      return r.grouped || r.batch_groups > 1 || !sums ? by_lines : by_window;
     }
-    return is_one<op::reverse, op::roll, op::cumsum, op::sort, op::top_k, op::reduce_window,
-                  op::select_and_scatter, op::select_and_gather, op::dynamic_slice,
-                  op::dynamic_update_slice, op::fold, op::cholesky, op::triangular_solve>(id)
-               ? by_lines
-               : whole;
+    return by_lines;
   }
 
   constexpr void add_rows(op_id o) {
     const op_node& n = p_->op(o);
     const index_rule rule = rules_[o];
     if (n.def->role == op_role::parameter || rule == index_rule::passed ||
-        rule == index_rule::nested || rule == index_rule::whole)
+        rule == index_rule::nested)
       return;
     if (rule == index_rule::exchanged) {
       for (int r = 0; r < n.result_count; ++r) exchange(o, p_->operand(o, r), n.result + r);
@@ -145,7 +140,7 @@ class op_indices {
       look_up(o, c);
     else if (rule == index_rule::by_window)
       convolve(c);
-    else
+    else if (element_interpreter::rule_of(*n.def) != nullptr || rule == index_rule::by_factors)
       n.def->tile_map(c);
     for (int f = 0; rule == index_rule::by_lines && f < map.ops.back().count; ++f) {
       factor& each = map.at(static_cast<int>(map.ops.size()) - 1, f);

@@ -413,37 +413,11 @@ class shrunk_run {
     values given;
     for (const value_id v : p_.operands(o)) given.push_back(values_[v]);
     if (n.def->id == def<op::scan>.id) return scan(o, given);
-    if (n.def->id == def<op::call>.id) return give(o, run(o, 0, given));
-    if (n.def->id == def<op::case_of>.id) {
-      const std::int64_t last = n.region_count - 1;
-      std::int64_t which = 0;
-      if (!is_number(p_.operand(o, 0), given[0], which)) return refuse(o);
-      values rest;
-      for (std::size_t i = 1; i < given.size(); ++i) rest.push_back(given[i]);
-      return give(o, run(o, static_cast<int>(which < 0 || which > last ? last : which), rest));
-    }
-    for (std::int64_t goes_on = 1; !stops(); given = run(o, 1, given)) {
-      const values holds = run(o, 0, given);
-      if (stops()) return;
-      if (!is_number(p_.operand(o, 0), holds[0], goes_on)) return refuse(o);
-      if (goes_on == 0) return give(o, given);
-      a_.steps += steps_of_iteration;
-    }
+    const values made = run(o, given);
+    for (int r = 0; r < n.result_count && !stops(); ++r) values_[n.result + r] = made[r];
   }
-  constexpr void refuse(op_id o) { unknown_op_ = p_.op(o).def->name; }
-  constexpr void give(op_id o, const values& made) {
-    for (int r = 0; r < p_.op(o).result_count && !stops(); ++r)
-      values_[p_.op(o).result + r] = made[r];
-  }
-  constexpr bool is_number(value_id v, const shrunk_value& x, std::int64_t& n) {
-    for (const element& each : x.all.all)
-      if (!each.known || !(each == x.all.all[0])) return false;
-    by_.require(v, x.by, x.by.bound, true);
-    n = x.all.all.empty() ? 0 : x.all.all[0].number;
-    return !x.all.all.empty();
-  }
-  constexpr values run(op_id o, int region, const values& inputs) {
-    const indexed_program& body = x_.region(o, region);
+  constexpr values run(op_id o, const values& inputs) {
+    const indexed_program& body = x_.region(o, 0);
     shrunk_run inner(a_, body, in_source_, on_.mesh(), atoms_, cuts_);
     for (std::size_t i = 0; i < inputs.size(); ++i) inner.copy(inputs[i], body.p->inputs[i]);
     inner.run();
@@ -465,7 +439,7 @@ class shrunk_run {
            ++s)
         given[s] = slice_of(operands[s - 1], at);
       a_.steps += steps_of_iteration;
-      const values made = run(o, 0, given);
+      const values made = run(o, given);
       if (stops()) return;
       for (int c = 0; c < k.carried; ++c) given[1 + k.constants + c] = made[c];
       for (int j = 0; j < k.stacked; ++j) stacked.push_back(made[k.carried + j]);
