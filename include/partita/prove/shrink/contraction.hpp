@@ -29,7 +29,7 @@ class contraction {
     std::int64_t results = 1;
     for (const loop& each : free_) results = saturating_multiply(results, each.size);
     const auto terms = static_cast<std::int64_t>(weights_.size());
-    a_.steps = saturating_add(a_.steps, saturating_multiply(results, 1 + terms));
+    a_.steps = saturating_add(a_.steps, saturating_multiply(results, 1 + terms / 4));
     if (a_.is_over()) return;
     std::int64_t at[max_rank * 2 + 2] = {}, base[most_factors] = {}, made = 0;
     for (std::int64_t n = 0; n < results; ++n) {

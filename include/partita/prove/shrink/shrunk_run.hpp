@@ -2,7 +2,6 @@
 #pragma once
 
 #include <partita/prove/elements/interpreter.hpp>
-#include <partita/prove/shrink/cut_points.hpp>
 #include <partita/prove/shrink/shrunk_ops.hpp>
 
 namespace partita::prove_detail {
@@ -16,6 +15,27 @@ struct shrunk_value {
   /// For a cut point, or sums of them: the same value before the cut.
   dependence raw_by;
   vec<element> raw;
+};
+
+/// The variables of both programs. Formulas with bound indices are the same variable if they are
+/// equal, and their indices are the same atoms (the tag).
+struct cut_points {
+  struct cut {
+    element variable;
+    int owner = -1;  ///< of the formula: its place in `owners`
+  };
+  facts<cut> found;
+  vec<dependence> owners;
+
+  /// Equal keys: equal formulas of equal types, with the same atoms. (No formula mentions a tag.)
+  static constexpr fingerprint key(dtype t, const fingerprint& of, const fingerprint& tag) {
+    const std::uint64_t kind = is_floating(t) ? 0 : 1 + static_cast<std::uint64_t>(t);
+    return field::sum(field::sum(of, tag), field::natural(kind * 0x9e3779b97f4a7c1u));
+  }
+  constexpr int add_owner(const dependence& d) {
+    owners.push_back(d);
+    return static_cast<int>(owners.size()) - 1;
+  }
 };
 
 class shrunk_run {
@@ -220,10 +240,10 @@ class shrunk_run {
   }
   /// Equal formulas on atoms: there must be enough of these for both.
   constexpr void match(value_id v, const dependence& d, int owner) {
-    const cut_points::owner& other = cuts_.owners[owner];
+    const dependence& other = cuts_.owners[owner];
     index_list bound = d.bound;
     bound.join(other.bound, false);
-    by_.require(v, d, bound, d.extreme != combiner::stack || other.extreme);
+    by_.require(v, d, bound, d.extreme != combiner::stack || other.extreme != combiner::stack);
   }
   /// True if sums of cut points, moved or scaled, may be reduced after this op.
   constexpr bool is_linear(op_id o) const {
