@@ -87,6 +87,26 @@ void measure_growth() {
             Z3);
 }
 
+template <class... Tactics>
+void shrink(const char* name, const pt::program& source, const Tactics&... tactics) {
+  const pt::partitioned p = pt::partition(source, paper_mesh, pt::schedule(tactics...));
+  pt::prove_detail::shrink_verdict v;
+  const double ms =
+      minimum([&] { v = pt::prove_detail::prove_by_shrinking(p.source, p.device, 25'000'000); });
+  std::printf("%-24s by shrinking: %9lld steps, %8.2f ms%s\n", name,
+              static_cast<long long>(v.steps), ms,
+              v.kind == pt::prove_detail::shrink_verdict::proved ? "" : ", NOT PROVED");
+}
+/// Proves the paper's models by shrinking alone.
+void measure_shrinking() {
+  using namespace paper::transformers;
+  const pt::program step = paper::trace_training_step(paper::T32);
+  shrink("T32 BP+MP+Z3", step, BP, MP, Z3);
+  shrink("T32 BP+MP+Z3+EMB", step, BP, MP, Z3, EMB);
+  shrink("GNS ES", paper::trace_training_step(paper::GNS), paper::graphs::ES);
+  shrink("UNet BP", paper::trace_training_step(paper::UNet), paper::diffusion::BP);
+}
+
 /// Proves small programs element by element, the fallback for programs that claims do not prove.
 void measure_elements() {
   using namespace transformer;
@@ -110,6 +130,7 @@ int main(int argc, char** argv) {
   if (argc > 1) runs = std::max(1, std::atoi(argv[1]));
   measure_models();
   measure_growth();
+  measure_shrinking();
   measure_elements();
   return 0;
 }

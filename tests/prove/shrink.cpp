@@ -269,6 +269,56 @@ std::vector<example> examples() {
                  start + op("i", "add", "%k, %o", "tensor<$Lx$nxi32>") +
                  "  %b = compare(%i, %j) {gt} : tensor<$Lx$nxi1>\n  %c = constant {-1} : "
                  "tensor<f32>\n  %y = select(%b, %x, %c) : tensor<$Lx$nxf32>\n"});
+  // On one atom all differences are zero.
+  const std::string square = "tensor<$nx$nxf32>",
+                    rows =
+                        "  %i = broadcast_in_dim(%x) {dims=[0]} : tensor<$nx$nxf32>\n"
+                        "  %j = broadcast_in_dim(%x) {dims=[1]} : tensor<$nx$nxf32>\n" +
+                        op("d", "subtract", "%i, %j", square),
+                    zero = "  %y = constant {0} : tensor<$nxf32>\n";
+  list.push_back(
+      {"sums of differences",
+       "%x: " + vn,
+       "[{}];",
+       rows + "  %y = reduce(%d) {add, dims=[1]} : tensor<$nxf32>\n",
+       vn,
+       "[{}]",
+       {times("t", "one", "$f").insert(0, "  %one = constant {1} : tensor<f32>\n") +
+        op("u", "multiply", "%x, %t", vn) + reduced("s", "x") + op("y", "subtract", "%u, %s", vn)},
+       {zero, rows + "  %y = reduce(%d) {add, dims=[0]} : tensor<$nxf32>\n"}});
+  list.push_back({"sums of squared differences",
+                  "%x: " + vn,
+                  "[{}];",
+                  rows + op("e", "multiply", "%d, %d", square) +
+                      "  %y = reduce(%e) {add, dims=[1]} : tensor<$nxf32>\n",
+                  vn,
+                  "[{}]",
+                  {rows + op("e", "multiply", "%d, %d", square) +
+                   "  %y = reduce(%e) {add, dims=[0]} : tensor<$nxf32>\n"},
+                  {zero}});
+  const auto layers = [&](const std::string& body, const std::string& result) {
+    return "  %h, %t = scan(%x, %w) {length=3, carried=1, sliced=1, stacked=1} do "
+           "(%i: tensor<i32>, %a: tensor<$Lxf32>, %b: tensor<$Lxf32>) {\n" +
+           op("c", "multiply", "%a, %b", v) + reduced("p", "c") + body + op("q", "exp", "%s") +
+           op("d", "multiply", "%a, %q", v) + "    return %d, %" + result +
+           " : tensor<$Lxf32>, tensor<f32>\n  } : tensor<$Lxf32>, tensor<3xf32>\n";
+  };
+  const std::string itself = op("s", "negate", "%p"), minus = op("s", "negate", "%r"),
+                    last = reduced("u", "t") + op("y", "multiply", "%h, %u", v);
+  list.push_back(
+      {"a scan over layers",
+       "%x: " + v + ", %w: tensor<3x$Lxf32>",
+       "[{\"A\"}];[{}, {\"A\"}];",
+       layers(itself, "s") + last,
+       v,
+       "[{\"A\"}]",
+       {layers(everywhere("r", "p") + minus, "s") + last,
+        layers(itself + everywhere("r", "s"), "r")
+                .replace(layers(itself + everywhere("r", "s"), "r").find("exp(%s)"), 7, "exp(%r)") +
+            last},
+       {layers(itself, "s") + last, layers(everywhere("r", "p") + minus, "r") + last,
+        layers(everywhere("r", "p") + minus, "s") + reduced("u", "t") +
+            op("y", "multiply", "%x, %u", v)}});
   return list;
 }
 
@@ -385,9 +435,26 @@ class writer {
       }
       case 5:
         return random_.in(0, 2) == 0 ? pt::ops::exp(b_, x) : pt::ops::negate(b_, x);
+      case 6:
+        return rank == 2 && random_.in(0, 1) == 0 ? product(x) : masked(x);
       default:
         return joined(x);
     }
+  }
+  pt::value_id product(pt::value_id x) {
+    const pt::value_id y = any();
+    const std::int64_t last[] = {1}, first[] = {0};
+    return b_.type(y).shape.rank == 2
+               ? pt::ops::dot_general(b_, x, y, {.lhs_contract = last, .rhs_contract = first})
+               : x;
+  }
+  /// The elements after the diagonal, or zero.
+  pt::value_id masked(pt::value_id x) {
+    if (b_.type(x).shape.rank != 2) return x;
+    const pt::tensor_type t{pt::dtype::i32, type(2).shape};
+    const pt::value_id i = pt::ops::iota(b_, t, 0), j = pt::ops::iota(b_, t, 1),
+                       after = pt::ops::compare(b_, pt::ops::direction::lt, i, j);
+    return pt::ops::select(b_, after, x, pt::ops::scalar(b_, pt::dtype::f32, 0));
   }
   pt::value_id transposed(pt::value_id x) {
     const std::int64_t dims[] = {1, 0};
@@ -416,9 +483,10 @@ TEST_CASE("shrinking: pairs of random programs that it proves are equal by eleme
       static_cast<std::uint64_t>(random_test::number_from("PARTITA_SHRUNK_FIRST", 1));
   long equal = 0, proved = 0, wrong = 0;
   for (std::uint64_t k = first; k < first + static_cast<std::uint64_t>(pairs); ++k) {
-    const std::uint64_t seed = k / 30;  // each program with 30 others
-    const pt::program source = writer(seed, 5).make();
-    const pt::device_program d = pt::on_one_device(writer(seed + k % 30, 5).make());
+    const std::uint64_t seed = k / 30;                         // each program with 30 others
+    const auto n = static_cast<std::int64_t>(3 + k % 30 % 4);  // around the numbers of atoms
+    const pt::program source = writer(seed, n).make();
+    const pt::device_program d = pt::on_one_device(writer(seed + k % 30, n).make());
     if (source.output_count() != 1 || source.error || d.local.error) continue;
     const bool is = is_shrunk(source, d);
     const bool holds =

@@ -56,6 +56,12 @@ struct factor {
   std::int64_t operands_begin = 0;
 };
 
+/// True if the loop over a factor only stacks slices of the op's results, or reduces them: blocks
+/// do not depend on each other, or on their positions.
+constexpr bool is_plain(const factor& f) {
+  return !f.offset && !f.halo && !f.located && !f.again && f.carry == combiner::stack;
+}
+
 /// The tile maps of many ops, in flat arrays.
 ///
 /// Law       the factors that compose one dimension (reshape) are numbered major to minor; a

@@ -52,13 +52,12 @@ class devices {
   std::int64_t step_[max_axes] = {}, count_ = 1;
 };
 
-/// The result of a collective, by its definition. `weights`: if set, how often the value of each
-/// member of a group counts in a sum.
+/// The result of a collective, by its definition.
 class exchanged {
  public:
   constexpr exchanged(algebra& a, const devices& on, const collective& what, const tensors& from,
-                      tensors& to, const element* weights = nullptr)
-      : a_(a), on_(on), what_(what), from_(from), to_(to), weights_(weights) {}
+                      tensors& to)
+      : a_(a), on_(on), what_(what), from_(from), to_(to) {}
 
   constexpr void fill() {
     for (std::int64_t d = 0; d < on_.count(); ++d)
@@ -72,7 +71,6 @@ class exchanged {
   const collective& what_;
   const tensors& from_;
   tensors& to_;
-  const element* weights_;
 
   constexpr const element& read(const place& i, std::int64_t device) const {
     return from_.on(device)[number_of(i, from_.type.shape)];
@@ -111,10 +109,7 @@ class exchanged {
   constexpr element reduced(const place& i, std::int64_t device) const {
     vec<element> all;
     const std::int64_t members = what_.members(on_.mesh());
-    for (std::int64_t k = 0; k < members; ++k) {
-      const element& x = read(i, member(k, device));
-      all.push_back(weights_ == nullptr ? x : a_.product(from_.type.element, x, weights_[k]));
-    }
+    for (std::int64_t k = 0; k < members; ++k) all.push_back(read(i, member(k, device)));
     return a_.combined(what_.combine, from_.type.element, all);
   }
   /// Member `k` of a device's group.

@@ -43,10 +43,10 @@ constexpr void dot(const op_elements& c) {
     for (int d = 0; d < rs.rank; ++d)
       if (!r.rhs_bound[d]) y[d] = i[next++];
     element sum = small_number(c.type(), 0);
-    for_each_place(summed, [&](const place& k, std::int64_t n) {
+    for_each_place(summed, [&](const place& k, std::int64_t) {
       for (int d = 0; d < r.contract; ++d) x[r.lhs_contract[d]] = y[r.rhs_contract[d]] = k[d];
       ++c.a.steps;
-      sum = c.a.sum(c.type(), sum, c.term(c.a.product(c.type(), c.read(0, x), c.read(1, y)), n));
+      sum = c.a.sum(c.type(), sum, c.a.product(c.type(), c.read(0, x), c.read(1, y)));
     });
     return scaled(sum);
   });
@@ -178,8 +178,8 @@ constexpr void reduce(const op_elements& c) {
   const auto how = static_cast<combiner>(c.attrs[0]);
   c.fill([&](const place& i) {
     vec<element> all;
-    for_each_place(dims.reduced, [&](const place& k, std::int64_t n) {
-      all.push_back(c.term(c.read(0, dims.whole(i, k)), n));
+    for_each_place(dims.reduced, [&](const place& k, std::int64_t) {
+      all.push_back(c.read(0, dims.whole(i, k)));
     });
     c.a.steps += static_cast<std::int64_t>(all.size());
     return all.empty() ? identity_of(how, c.type()) : c.a.combined(how, c.type(), all);

@@ -61,17 +61,11 @@ struct op_elements {
   vec<const element*> operands;
   vec<tensor_type> made;  ///< types of results
   vec<element*> results;
-  /// If set, how often each term of a sum counts, by its place among the summed positions.
-  const element* weights = nullptr;
 
   constexpr const shape& shape_of(int operand) const { return types[operand].shape; }
   constexpr dtype type() const { return made[0].element; }
   constexpr const element& read(int operand, const place& i) const {
     return operands[operand][number_of(i, types[operand].shape)];
-  }
-  /// Term number `n` of a sum.
-  constexpr element term(const element& x, std::int64_t n) const {
-    return weights == nullptr ? x : a.product(type(), x, weights[n]);
   }
   /// Fills the first result, element by element. (Empty after too many steps.)
   template <class F>

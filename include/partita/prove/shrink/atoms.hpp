@@ -24,11 +24,25 @@ class atom_table {
  public:
   vec<index_class> classes;
 
-  constexpr explicit atom_table(const index_classes& all) {
-    number_.resize(static_cast<std::size_t>(all.forest.count()), -1);
-    add(all, all.of_source.nodes, source_);
-    add(all, all.of_local.nodes, local_);
-    add(all, all.axes, axes_);
+  constexpr explicit atom_table(const index_classes& all) : forest_(all.forest), axes_(all.axes) {
+    first_.resize(static_cast<std::size_t>(forest_.count()), -1);
+    vec<int> number(static_cast<std::size_t>(forest_.count()), -1), digits;
+    for (int node = 0; node < forest_.count(); ++node) {
+      const int root = forest_.root(node);
+      if (first_[root] >= 0) continue;
+      digits.clear();
+      forest_.append_digits(root, digits);
+      first_[root] = static_cast<int>(list_.size());
+      list_.push_back(static_cast<int>(digits.size()));
+      for (const int each : digits) {
+        if (number[each] < 0) {
+          number[each] = static_cast<int>(classes.size());
+          const std::int64_t size = forest_.size(each);
+          classes.push_back({size, 1, size < 2 || forest_.is_rigid(each)});
+        }
+        list_.push_back(number[each]);
+      }
+    }
   }
   /// Sets the numbers of atoms. False if they need not change.
   constexpr bool resize() {
@@ -40,9 +54,12 @@ class atom_table {
     }
     return changes;
   }
-  constexpr digit_list of_axis(int axis) const { return axes_.at(axis); }
-  constexpr digit_list of_dim(bool in_source, int place) const {
-    return (in_source ? source_ : local_).at(place);
+  constexpr digit_list of_axis(int axis) const { return of(axes_[axis]); }
+  /// The digits of a node of the forest; none for a single position.
+  constexpr digit_list of(int node) const {
+    if (node < 0) return {};
+    const int at = first_[forest_.root(node)];
+    return {list_.data() + at + 1, static_cast<std::size_t>(list_[at])};
   }
   constexpr std::int64_t extent(digit_list l) const {
     std::int64_t n = 1;
@@ -99,32 +116,11 @@ class atom_table {
   }
 
  private:
-  struct digit_lists {
-    vec<int> first{0};  ///< by place, and one more
-    vec<int> list;
+  const digit_forest& forest_;
+  vec<int> axes_;
+  vec<int> first_;  ///< by root of the forest: the place of its digits in `list_`
+  vec<int> list_;   ///< numbers of digits, each followed by their classes
 
-    constexpr digit_list at(int i) const {
-      return {list.data() + first[i], static_cast<std::size_t>(first[i + 1] - first[i])};
-    }
-  };
-  vec<int> number_;  ///< of the class, by node
-  digit_lists source_, local_, axes_;
-
-  constexpr void add(const index_classes& all, const vec<int>& nodes, digit_lists& to) {
-    for (const int n : nodes) {
-      vec<int> digits;
-      all.forest.append_digits(n, digits);
-      for (const int each : digits) {
-        if (number_[each] < 0) {
-          number_[each] = static_cast<int>(classes.size());
-          const std::int64_t size = all.forest.size(each);
-          classes.push_back({size, 1, size < 2 || all.forest.is_rigid(each)});
-        }
-        to.list.push_back(number_[each]);
-      }
-      to.first.push_back(static_cast<int>(to.list.size()));
-    }
-  }
   constexpr fingerprint weight(int c, std::int64_t atom) const {
     const index_class& each = classes[c];
     if (each.is_kept()) return {1, 1};
@@ -135,34 +131,5 @@ class atom_table {
     return rest;
   }
 };
-
-/// The mesh and the types of a program after shrinking, with the attributes that name positions.
-constexpr mesh shrunk(const mesh& m, const atom_table& atoms) {
-  mesh small = m;
-  for (int a = 0; a < m.rank; ++a) small.axes[a].size = atoms.extent(atoms.of_axis(a));
-  return small;
-}
-constexpr program shrunk(const program& p, const program_digits& of, bool in_source,
-                         const atom_table& atoms) {
-  program small = p;
-  for (value_id v = 0; v < p.value_count(); ++v)
-    for (int d = 0; d < p.type(v).shape.rank; ++d)
-      small.types[v].shape[d] = atoms.extent(atoms.of_dim(in_source, of.first[v] + d));
-  for (op_id o = 0; o < p.op_count(); ++o) {
-    const bool slices = p.op(o).def->id == def<op::slice>.id;
-    if (!slices && p.op(o).def->id != def<op::pad>.id) continue;
-    std::int64_t* const attrs = small.attr_list.data() + p.op(o).attr_begin;
-    const int rank = p.type(p.op(o).result).shape.rank;
-    for (int d = 0; d < rank; ++d) {
-      const std::int64_t blocks =
-          p.type(p.op(o).result).shape[d] / index_classes::block_of(p, o, d);
-      const std::int64_t from = index_classes::block_of(p, o, d),
-                         to = blocks == 0 ? 1 : small.type(p.op(o).result).shape[d] / blocks;
-      for (const int each : {d, rank + d})
-        if (attrs[each] != ops::whole) attrs[each] = attrs[each] / from * to;
-    }
-  }
-  return small;
-}
 
 }  // namespace partita::prove_detail

@@ -22,8 +22,6 @@ class shrink_checker {
 
   constexpr shrink_verdict check() {
     shrink_verdict v;
-    v.op = classes_.refused;
-    if (!v.op.empty()) return v;
     atoms_.resize();
     constexpr int most_rounds = 6;
     for (int round = 0; round < most_rounds && v.steps <= most_steps_; ++round) {
@@ -47,12 +45,13 @@ class shrink_checker {
     algebra a;
     a.joins_exponentials = false;
     a.most_steps = most_steps_ - v.steps;
-    const mesh alone, on = shrunk(d_.mesh, atoms_);
-    const program small_source = shrunk(source_, classes_.of_source, true, atoms_),
-                  small_local = shrunk(d_.local, classes_.of_local, false, atoms_);
+    const mesh alone;
+    mesh on = d_.mesh;
+    for (int axis = 0; axis < on.rank; ++axis)
+      on.axes[axis].size = atoms_.extent(atoms_.of_axis(axis));
     cut_points cuts;
-    shrunk_run source(a, source_, small_source, classes_.of_source, true, alone, atoms_, cuts),
-        local(a, d_.local, small_local, classes_.of_local, false, on, atoms_, cuts);
+    shrunk_run source(a, classes_.source, true, alone, atoms_, cuts),
+        local(a, classes_.local, false, on, atoms_, cuts);
     for (int i = 0; i < source_.input_count() && !a.is_over(); ++i) {
       give_variables(a, source, i);
       if (!a.is_over()) give_shards(a, source, local, i);
@@ -71,7 +70,6 @@ class shrink_checker {
     dependence by;
     const value_id v = source_.inputs[i];
     by.dims = (1u << source_.type(v).shape.rank) - 1;
-    source.by().require(v, by);
     shrunk_value& x = source.make(v, by);
     if (a.is_over()) return;
     for (std::size_t n = 0; n < x.all.all.size(); ++n)
@@ -88,7 +86,6 @@ class shrink_checker {
     for (const auto& e : l) by.axes.insert(e.axis);
     if (l.global(s, local.on().mesh()) != whole.all.type.shape)
       for (int axis = 0; axis < d_.mesh.rank; ++axis) by.axes.insert(axis);
-    local.by().require(v, by);
     shrunk_value& x = local.make(v, by);
     for (std::int64_t k = 0; k < x.count && !a.is_over(); ++k) {
       const std::int64_t device = local.device_of(x, k);
@@ -111,7 +108,10 @@ class shrink_checker {
     both.dims |= whole.by.dims;
     for (const auto& e : l)
       if (whole.by.has(e.dim)) both.axes.insert(e.axis);
-    local.by().require(made, both, {whole.by});
+    index_list bound = x.by.bound;
+    bound.join(whole.by.bound, false);
+    local.by().require(made, both, bound,
+                       x.by.extreme != combiner::stack || whole.by.extreme != combiner::stack);
     for (std::int64_t device = 0; device < local.on().count(); ++device) {
       const element* each = local.on_device(x, device);
       for_each_place(s, [&](const place& at, std::int64_t n) {

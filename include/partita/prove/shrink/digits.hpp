@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <partita/ir/shape.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita::prove_detail {
@@ -18,6 +19,7 @@ class digit_forest {
     return static_cast<int>(nodes_.size()) - 1;
   }
   constexpr int count() const { return static_cast<int>(nodes_.size()); }
+  constexpr int root(int n) const { return find(n); }
   constexpr std::int64_t size(int n) const { return nodes_[n].size; }
   constexpr bool is_rigid(int n) const { return nodes_[n].rigid; }
 
@@ -35,22 +37,25 @@ class digit_forest {
     return all;
   }
 
-  /// The same index counts through both lists, each major to minor. From the first digits on whose
-  /// sizes do not divide each other, the digits keep their sizes.
+  /// The same index counts through both lists, each major to minor. Digits are split until they
+  /// have equal sizes, from both ends; what is left between keeps its size.
   constexpr void tie(const vec<int>& x, const vec<int>& y) {
     vec<int> a = reversed(x), b = reversed(y);
-    while (next(a) && next(b)) {
-      const int i = a.back(), j = b.back();
-      const std::int64_t m = nodes_[i].size, n = nodes_[j].size;
-      if (m == n) {
+    for (const bool from_minor : {false, true}) {
+      while (next(a, from_minor) && next(b, from_minor)) {
+        const int i = a.back(), j = b.back();
+        const std::int64_t m = nodes_[i].size, n = nodes_[j].size;
+        const std::int64_t common = m == n ? m : greatest_common_divisor(m, n);
+        if (common == 1 || (m != n && m * n == 0)) break;
+        if (m > common) split(i, from_minor ? m / common : common);
+        if (n > common) split(j, from_minor ? n / common : common);
+        if (m > common || n > common) continue;
         a.pop_back();
         b.pop_back();
         unite(i, j);
-      } else if (m > 0 && n > 0 && (m < n ? n % m == 0 : m % n == 0)) {
-        split(m < n ? j : i, m < n ? m : n);
-      } else {
-        break;
       }
+      a = reversed(a);
+      b = reversed(b);
     }
     keep(a);
     keep(b);
@@ -82,14 +87,13 @@ class digit_forest {
       if (list[i] >= 0) all.push_back(list[i]);
     return all;
   }
-  /// Replaces the last entry by its most major digit. False for an empty list.
-  constexpr bool next(vec<int>& list) const {
+  /// Replaces the last entry by its most major (or minor) digit. False for an empty list.
+  constexpr bool next(vec<int>& list, bool from_minor) const {
     while (!list.empty()) {
-      const int n = find(list.back());
-      list.back() = n;
-      if (nodes_[n].major < 0) return true;
-      list.back() = nodes_[n].minor;
-      list.push_back(nodes_[n].major);
+      const node& n = nodes_[list.back() = find(list.back())];
+      if (n.major < 0) return true;
+      list.back() = from_minor ? n.major : n.minor;
+      list.push_back(from_minor ? n.minor : n.major);
     }
     return false;
   }

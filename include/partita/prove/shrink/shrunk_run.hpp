@@ -2,7 +2,6 @@
 #pragma once
 
 #include <partita/prove/elements/interpreter.hpp>
-#include <partita/prove/shrink/dependence.hpp>
 #include <partita/prove/shrink/shrunk_ops.hpp>
 
 namespace partita::prove_detail {
@@ -18,39 +17,50 @@ struct shrunk_value {
   vec<element> raw;
 };
 
-/// Cut points: the elements of source values that bind indices are replaced by variables. An
-/// element of the local program that is the same formula, of the same indices, is the same
-/// variable.
+/// The variables of both programs. Formulas with bound indices are the same variable if they are
+/// equal, and their indices are the same atoms (the tag).
 struct cut_points {
-  facts<element> found;
+  struct cut {
+    element variable;
+    int owner = -1;  ///< of the formula: its place in `owners`
+  };
+  facts<cut> found;
+  vec<dependence> owners;
 
-  /// The variable for a formula, where the atoms of its indices have this tag.
-  static constexpr element variable(algebra& a, dtype t, const element& x, const fingerprint& tag) {
-    if (x.known) return x;
-    const int kind = is_floating(t) ? 0 : 1 + static_cast<int>(t);
-    return a.unknown(t, drawing(0xc7).add(kind).add(x.of).add(tag).drawn());
+  /// Equal keys: equal formulas of equal types, with the same atoms. (No formula mentions a tag.)
+  static constexpr fingerprint key(dtype t, const fingerprint& of, const fingerprint& tag) {
+    const std::uint64_t kind = is_floating(t) ? 0 : 1 + static_cast<std::uint64_t>(t);
+    return field::sum(field::sum(of, tag), field::natural(kind * 0x9e3779b97f4a7c1u));
+  }
+  constexpr int add_owner(const dependence& d) {
+    owners.push_back(d);
+    return static_cast<int>(owners.size()) - 1;
   }
 };
 
 class shrunk_run {
  public:
-  constexpr shrunk_run(algebra& a, const program& p, const program& small, const program_digits& of,
-                       bool in_source, const mesh& m, atom_table& atoms, cut_points& cuts)
+  constexpr shrunk_run(algebra& a, const indexed_program& x, bool in_source, const mesh& m,
+                       atom_table& atoms, cut_points& cuts)
       : a_(a),
-        p_(p),
-        small_(small),
+        p_(*x.p),
+        x_(x),
         in_source_(in_source),
         on_(m),
         atoms_(atoms),
-        by_(p, of, in_source, m, atoms),
+        by_(x, m, atoms),
         cuts_(cuts),
-        ops_(a, p, on_, atoms, by_) {
-    values_.resize(p.types.size());
+        ops_(a, x, on_, atoms, by_) {
+    types_ = p_.types;
+    for (value_id v = 0; v < p_.value_count(); ++v)
+      for (int d = 0; d < types_[v].shape.rank; ++d)
+        types_[v].shape[d] = atoms.extent(by_.digits(v, d));
+    plan();
   }
 
   constexpr shrunk_value& at(value_id v) { return values_[v]; }
   constexpr const devices& on() const { return on_; }
-  constexpr const tensor_type& type(value_id v) const { return small_.type(v); }
+  constexpr const tensor_type& type(value_id v) const { return types_[v]; }
   constexpr const element* on_device(const shrunk_value& x, std::int64_t device) const {
     return x.all.on(slot_of(x, device));
   }
@@ -67,8 +77,9 @@ class shrunk_run {
       x.step[axis] = by.axes.contains(axis) ? x.count : 0;
       if (by.axes.contains(axis)) x.count *= on_.mesh().size(axis);
     }
-    x.all = no_elements_yet(small_.type(v), x.count);
-    a_.steps = saturating_add(a_.steps, 1 + x.count * x.all.size());
+    a_.steps = saturating_add(a_.steps, 1 + x.count * types_[v].shape.elements());
+    if (a_.is_over()) x.count = 0;
+    x.all = no_elements_yet(types_[v], x.count);
     return x;
   }
   /// The first of the devices that share a tensor: its number is 0 along all other axes.
@@ -81,35 +92,42 @@ class shrunk_run {
   }
   /// Runs the ops that the outputs need.
   constexpr void run() {
-    vec<value_id> wanted;
-    for (const auto& each : p_.outputs) wanted.push_back(each.value);
-    const vec<char> runs =
-        element_interpreter::needed_ops(p_, wanted, [](value_id) { return false; });
-    vec<op_id> last(p_.types.size(), -1);
-    for (op_id o = 0; o < p_.op_count(); ++o)
-      if (runs[o] != 0)
-        for (const value_id v : p_.operands(o)) last[v] = o;
-    for (const value_id v : wanted) last[v] = -1;
-    for (op_id o = 0; o < p_.op_count() && !a_.is_over() && unknown_op_.empty(); ++o) {
-      if (runs[o] == 0 || p_.is(o, op_role::parameter)) continue;
+    for (op_id o = 0; o < p_.op_count() && !stops(); ++o) {
+      if (used_[o] == 0 || p_.is(o, op_role::parameter)) continue;
       run(o);
       for (const value_id v : p_.operands(o))
-        if (last[v] == o) values_[v] = {};
+        if (last_[v] == o) values_[v] = {};
     }
   }
 
  private:
   algebra& a_;
-  const program &p_, &small_;
+  const program& p_;
+  const indexed_program& x_;
   bool in_source_;
   devices on_;
   atom_table& atoms_;
   dependences by_;
   cut_points& cuts_;
   shrunk_ops ops_;
+  vec<tensor_type> types_;  ///< by value, after shrinking
+  vec<char> used_;          ///< by op
+  vec<op_id> last_;         ///< by value: its last use
   vec<shrunk_value> values_;
   std::string_view unknown_op_;
 
+  constexpr bool stops() const { return a_.is_over() || !unknown_op_.empty(); }
+  constexpr void plan() {
+    vec<value_id> wanted;
+    for (const auto& each : p_.outputs) wanted.push_back(each.value);
+    used_ = element_interpreter::needed_ops(p_, wanted, [](value_id) { return false; });
+    last_.assign(p_.types.size(), -1);
+    for (op_id o = 0; o < p_.op_count(); ++o)
+      if (used_[o] != 0)
+        for (const value_id v : p_.operands(o)) last_[v] = o;
+    for (const value_id v : wanted) last_[v] = -1;
+    values_.resize(p_.types.size());
+  }
   constexpr std::int64_t slot_of(const shrunk_value& x, std::int64_t device) const {
     std::int64_t n = 0;
     for (int axis = 0; axis < on_.mesh().rank; ++axis)
@@ -118,54 +136,46 @@ class shrunk_run {
   }
   constexpr void run(op_id o) {
     const op_node& n = p_.op(o);
-    const bool is_known = elements::is_determined(n) && !computes_with_infinities(o);
-    if (!is_known && by_.rule(o) != index_rule::passed) {
+    if (by_.rule(o) == index_rule::passed) {
+      for (int r = 0; r < n.result_count; ++r) copy(values_[p_.operand(o, r)], n.result + r);
+      return;
+    }
+    if (by_.rule(o) == index_rule::nested) return run_nested(o);
+    if (n.region_count > 0 || !elements::is_determined(n) ||
+        computes_with_infinities(o)) {
       unknown_op_ = n.def->name;
       return;
     }
-    if (by_.rule(o) == index_rule::passed) {
-      for (int r = 0; r < n.result_count; ++r) {
-        values_[n.result + r] = values_[p_.operand(o, r)];
-        a_.steps += values_[n.result + r].count * values_[n.result + r].all.size() / 10;
-      }
-      return;
-    }
-    vec<shrunk_value> cut;  // operands that had to become variables
-    cut.resize(static_cast<std::size_t>(n.operand_count));
     vec<const shrunk_value*> operands;
     vec<dependence> by;
     bool has_raw = false;
     for (int i = 0; i < n.operand_count; ++i) {
       shrunk_value& x = values_[p_.operand(o, i)];
-      if (x.by.binds() && by_.use_of(o, i, x.by) == dependences::use::needs_variables) {
-        cut[i] = x;
-        to_variables(p_.operand(o, i), cut[i]);
-        operands.push_back(&cut[i]);
-      } else {
-        operands.push_back(&x);
-      }
-      by.push_back(operands.back()->by);
+      if (x.by.binds() && !by_.binds_on(o, i, x.by)) cut(p_.operand(o, i), true);
+      operands.push_back(&x);
+      by.push_back(x.by);
       has_raw = has_raw || !x.raw.empty();
     }
-    for (int r = 0; r < n.result_count; ++r) {
-      const dependence d = by_.result(o, r, by);
-      by_.require(n.result + r, d, by);
-      make(n.result + r, d);
-    }
+    for (int r = 0; r < n.result_count; ++r) make(n.result + r, by_.result(o, r, by));
+    if (a_.is_over()) return;
     compute(o, operands);
     const bool plain = !values_[n.result].by.binds();
     for (int r = 0; r < n.result_count && !a_.is_over(); ++r) settle(n.result + r);
     if (has_raw && plain && !a_.is_over()) compute_raw(o, by);
   }
+  constexpr void copy(const shrunk_value& x, value_id v) {
+    values_[v] = x;
+    a_.steps += x.count * x.all.size() / 10;
+  }
   /// True if an infinite number meets arithmetic. (It may cancel, or be multiplied by zero.)
   constexpr bool computes_with_infinities(op_id o) const {
     const std::uint64_t id = p_.op(o).def->id;
-    const index_rule rule = by_.rule(o);
-    bool computes = rule == index_rule::by_lookup || rule == index_rule::by_window ||
-                    id == def<op::dot_general>.id || !ops_.weights(o).empty();
-    for (const std::uint64_t each : {def<op::add>.id, def<op::subtract>.id, def<op::multiply>.id,
-                                     def<op::divide>.id, def<op::reduce>.id})
-      computes = computes || id == each;
+    bool computes =
+        by_.rule(o) == index_rule::by_lookup || by_.rule(o) == index_rule::by_window ||
+        dependences::is_one_of(id, {def<op::add>.id, def<op::subtract>.id, def<op::multiply>.id,
+                                    def<op::divide>.id, def<op::dot_general>.id});
+    if (p_.op(o).def->collective)
+      computes = p_.collective_of(o).reduces() && p_.collective_of(o).combine == combiner::add;
     if (id == def<op::reduce>.id && !op::reduce::with_position(p_.attrs(o)))
       computes = p_.attrs(o)[0] == static_cast<int>(combiner::add);
     bool any = false;
@@ -179,145 +189,156 @@ class shrunk_run {
       if (each.known && !is_finite(real_of(each))) return true;
     return false;
   }
-  /// Replaces the elements of a value that bind indices by variables.
-  constexpr void to_variables(value_id v, shrunk_value& x) {
-    for_each_tag(v, x.by, x.count, [&](std::int64_t n, const fingerprint& tag) {
-      element& each = x.all.all[static_cast<std::size_t>(n)];
-      each = cut_points::variable(a_, x.all.type.element, each, tag);
-      if (const element* found = cuts_.found.find(each.of)) each = *found;
-    });
-    x.by.bound.clear();
-    x.by.extreme = combiner::stack;
-  }
+
+  // ---- Cut points ----
+
   /// In the source, a value that binds indices becomes a cut point. In the local program, elements
   /// that equal cut points become their variables.
   constexpr void settle(value_id v) {
     shrunk_value& x = values_[v];
     if (!x.by.binds()) return;
-    const dtype t = x.all.type.element;
-    if (in_source_) {
-      if (x.by.extreme == combiner::stack) {
-        x.raw = x.all.all;
-        x.raw_by = x.by;
-      }
-      for_each_tag(v, x.by, x.count, [&](std::int64_t n, const fingerprint& tag) {
-        element& each = x.all.all[static_cast<std::size_t>(n)];
-        each = cut_points::variable(a_, t, each, tag);
-        cuts_.found.add(each.of, each);
-      });
-      x.by.bound.clear();
-      x.by.extreme = combiner::stack;
-      return;
+    if (in_source_ && x.by.extreme == combiner::stack) {
+      x.raw = x.all.all;
+      x.raw_by = x.by;
     }
-    bool all = true;
-    for_each_tag(v, x.by, x.count, [&](std::int64_t n, const fingerprint& tag) {
-      element& each = x.all.all[static_cast<std::size_t>(n)];
-      if (each.known) return;
-      const element* found = cuts_.found.find(cut_points::variable(a_, t, each, tag).of);
-      all = all && found != nullptr;
-      if (found != nullptr) each = *found;
+    cut(v, in_source_);
+  }
+  /// Replaces the elements of a value that binds indices by variables. Without `makes`, all of them
+  /// must be known.
+  constexpr void cut(value_id v, bool makes) {
+    shrunk_value& x = values_[v];
+    const dtype t = x.all.type.element;
+    const drawing start = drawing(0xc7).add(is_floating(t) ? 0 : 1 + static_cast<int>(t));
+    const int owner = makes ? cuts_.add_owner(x.by) : -1;
+    int matched = -1;
+    vec<element> made = x.all.all;
+    const bool all = for_each_tag(v, x.by, x.count, [&](std::int64_t n, const fingerprint& tag) {
+      element& each = made.data()[n];
+      if (each.known) return true;
+      const fingerprint key = cut_points::key(t, each.of, tag);
+      const auto* known = cuts_.found.find(key);
+      if (known == nullptr && !makes) return false;
+      if (known == nullptr) {
+        each = a_.unknown(t, drawing(start).add(key).drawn());
+        cuts_.found.add(key, {each, owner});
+      } else {
+        each = known->variable;
+        if (known->owner != matched) match(v, x.by, matched = known->owner);
+      }
+      return true;
     });
     if (!all) return;
-    x.by.bound.clear();
-    x.by.extreme = combiner::stack;
+    for (const element& each : made)
+      if (each.known) {  // a formula that equals a number
+        by_.require(v, x.by, x.by.bound, x.by.extreme != combiner::stack);
+        break;
+      }
+    x.all.all = static_cast<vec<element>&&>(made);
+    x.by.release();
+  }
+  /// Equal formulas on atoms: there must be enough of these for both.
+  constexpr void match(value_id v, const dependence& d, int owner) {
+    const dependence& other = cuts_.owners[owner];
+    index_list bound = d.bound;
+    bound.join(other.bound, false);
+    by_.require(v, d, bound, d.extreme != combiner::stack || other.extreme != combiner::stack);
   }
   /// True if sums of cut points, moved or scaled, may be reduced after this op.
   constexpr bool is_linear(op_id o) const {
     const std::uint64_t id = p_.op(o).def->id;
-    const bool adds = id == def<op::add>.id || id == def<op::subtract>.id,
-               scales = id == def<op::multiply>.id || id == def<op::divide>.id;
-    bool linear = adds || scales || by_.moves(o) || id == def<op::negate>.id ||
-                  id == def<op::pad>.id || id == def<op::convert>.id;
-    for (int i = 0; i < p_.op(o).operand_count; ++i) {
+    const bool adds = dependences::is_one_of(id, {def<op::add>.id, def<op::subtract>.id}),
+               scales = dependences::is_one_of(id, {def<op::multiply>.id, def<op::divide>.id});
+    bool linear =
+        adds || scales || by_.moves(o) ||
+        dependences::is_one_of(id, {def<op::negate>.id, def<op::pad>.id, def<op::convert>.id});
+    int with_raw = 0;
+    for (int i = 0; i < p_.op(o).operand_count && linear; ++i) {
       const shrunk_value& x = values_[p_.operand(o, i)];
-      const bool is_number = !x.all.all.empty() && x.all.all[0].known;
-      linear = linear && (x.raw.empty() ? !adds && is_number
-                                        : by_.use_of(o, i, x.raw_by) == dependences::use::binds_on);
+      with_raw += !x.raw.empty();
+      linear = x.raw.empty() ? !adds && !x.all.all.empty() && x.all.all[0].known
+                             : by_.binds_on(o, i, x.raw_by);
     }
-    return linear;
+    return linear && (!scales || with_raw == 1);
   }
   /// For sums of cut points: the formula without the cuts is the same value.
-  constexpr void compute_raw(op_id o, const vec<dependence>& by) {
+  constexpr void compute_raw(op_id o, vec<dependence> by) {
     if (!is_linear(o)) return;
     const op_node& n = p_.op(o);
     vec<shrunk_value> raw;
     vec<const shrunk_value*> operands;
-    vec<dependence> raw_by = by;
-    int with_raw = 0;
     raw.resize(static_cast<std::size_t>(n.operand_count));
     for (int i = 0; i < n.operand_count; ++i) {
-      const shrunk_value& x = values_[p_.operand(o, i)];
+      shrunk_value& x = values_[p_.operand(o, i)];
       operands.push_back(&x);
       if (x.raw.empty()) continue;
       raw[i] = x;
       raw[i].all.all = x.raw;
-      raw[i].by = x.raw_by;
-      raw_by[i] = x.raw_by;
+      raw[i].by = by[i] = x.raw_by;
       operands[i] = &raw[i];
-      ++with_raw;
     }
-    if (with_raw == 0 || (n.def->id == def<op::multiply>.id && with_raw > 1)) return;
-    for (int r = 0; r < n.result_count; ++r) {
-      const dependence d = by_.result(o, r, raw_by);
-      if (!by_.fits(n.result + r, d, raw_by)) return;
-      by_.require(n.result + r, d, raw_by);
-      shrunk_value canonical = static_cast<shrunk_value&&>(values_[n.result + r]);
-      make(n.result + r, canonical.by);
-      compute(o, operands);
-      shrunk_value& x = values_[n.result + r];
-      canonical.raw = static_cast<vec<element>&&>(x.all.all);
-      canonical.raw_by = d;
-      x = static_cast<shrunk_value&&>(canonical);
-      for_each_tag(n.result + r, d, x.count, [&](std::int64_t k, const fingerprint& tag) {
-        const auto at = static_cast<std::size_t>(k);
-        const element key = cut_points::variable(a_, x.all.type.element, x.raw[at], tag);
-        if (!key.known) cuts_.found.add(key.of, x.all.all[at]);
-      });
-    }
+    const dependence d = by_.result(o, 0, by);
+    shrunk_value canonical = static_cast<shrunk_value&&>(values_[n.result]);
+    make(n.result, canonical.by);
+    compute(o, operands);
+    if (a_.is_over()) return;
+    shrunk_value& x = values_[n.result];
+    canonical.raw = static_cast<vec<element>&&>(x.all.all);
+    canonical.raw_by = d;
+    x = static_cast<shrunk_value&&>(canonical);
+    const int owner = cuts_.add_owner(d);
+    for_each_tag(n.result, d, x.count, [&](std::int64_t k, const fingerprint& tag) {
+      const element& each = x.raw.data()[k];
+      if (!each.known)
+        cuts_.found.add(cut_points::key(x.all.type.element, each.of, tag),
+                        {x.all.all.data()[k], owner});
+      return true;
+    });
   }
-  /// Visits the elements of a value with the tags of the atoms that they depend on.
+  /// Visits the elements of a value with the tags of the atoms that they depend on, while f is
+  /// true.
   template <class F>
-  constexpr void for_each_tag(value_id v, const dependence& d, std::int64_t count, const F& f) {
-    const shape& s = small_.type(v).shape;
+  constexpr bool for_each_tag(value_id v, const dependence& d, std::int64_t count, const F& f) {
+    const shape& s = types_[v].shape;
     vec<fingerprint> tags[max_rank];
     for (int dim = 0; dim < s.rank; ++dim)
       for (std::int64_t i = 0; i < s[dim]; ++i)
         tags[dim].push_back(d.has(dim) ? atoms_.tag(by_.digits(v, dim), i) : fingerprint{});
     const shrunk_value& x = values_[v];
     const std::int64_t size = s.elements();
-    for (std::int64_t k = 0; k < count; ++k) {
+    bool goes_on = true;
+    for (std::int64_t k = 0; k < count && goes_on; ++k) {
       const std::int64_t device = device_of(x, k);
       fingerprint of_axes;
       for (int axis = 0; axis < on_.mesh().rank; ++axis)
         if (d.axes.contains(axis))
           of_axes = field::sum(of_axes, atoms_.tag(atoms_.of_axis(axis), on_.along(axis, device)));
       for_each_place(s, [&](const place& i, std::int64_t n) {
+        if (!goes_on) return;
         fingerprint tag = of_axes;
-        for (int dim = 0; dim < s.rank; ++dim)
-          tag = field::sum(tag, tags[dim][static_cast<std::size_t>(i[dim])]);
-        f(k * size + n, tag);
+        for (int dim = 0; dim < s.rank; ++dim) tag = field::sum(tag, tags[dim].data()[i[dim]]);
+        goes_on = f(k * size + n, tag);
       });
     }
     a_.steps += count * size / 4;
+    return goes_on;
   }
+
+  // ---- Ops ----
 
   constexpr void compute(op_id o, const vec<const shrunk_value*>& operands) {
     const op_node& n = p_.op(o);
     if (n.def->collective) return exchange(o, operands);
-    const vec<element> weights = ops_.weights(o);
+    const vec<std::int64_t> attrs = attributes(o);
+    op_elements c{a_, *n.def, {attrs.data(), attrs.size()}, {}, {}, {}, {}};
+    for (const value_id v : p_.operands(o)) c.types.push_back(types_[v]);
+    for (int r = 0; r < n.result_count; ++r) c.made.push_back(types_[n.result + r]);
     for (std::int64_t k = 0; k < values_[n.result].count && !a_.is_over(); ++k) {
       const std::int64_t device = device_of(values_[n.result], k);
-      op_elements c{a_, *n.def, small_.attrs(o), {}, {}, {}, {}};
-      for (int i = 0; i < n.operand_count; ++i) {
-        c.types.push_back(small_.type(p_.operand(o, i)));
-        c.operands.push_back(on_device(*operands[i], device));
-      }
-      for (int r = 0; r < n.result_count; ++r) {
-        shrunk_value& made = values_[n.result + r];
-        c.made.push_back(small_.type(n.result + r));
-        c.results.push_back(made.all.on(slot_of(made, device)));
-      }
-      if (!weights.empty()) c.weights = weights.data();
+      c.operands.clear();
+      c.results.clear();
+      for (const shrunk_value* x : operands) c.operands.push_back(on_device(*x, device));
+      for (int r = 0; r < n.result_count; ++r)
+        c.results.push_back(values_[n.result + r].all.on(slot_of(values_[n.result + r], device)));
       if (ops_.fill(o, c, device)) continue;
       if (n.def->elementwise)
         elementwise_elements(c).fill();
@@ -325,24 +346,37 @@ class shrunk_run {
         elements::compute(c);
     }
   }
+  /// The attributes, with the positions of slices and paddings after shrinking.
+  constexpr vec<std::int64_t> attributes(op_id o) const {
+    const op_node& n = p_.op(o);
+    vec<std::int64_t> attrs(p_.attrs(o).begin(), p_.attrs(o).end());
+    if (!dependences::is_one_of(n.def->id, {def<op::slice>.id, def<op::pad>.id})) return attrs;
+    const shape &whole = p_.type(n.result).shape, &small = types_[n.result].shape;
+    for (int d = 0; d < whole.rank; ++d) {
+      const std::int64_t block = op_indices::block_of(p_, o, d), blocks = whole[d] / block,
+                         to = blocks == 0 ? 1 : small[d] / blocks;
+      for (const int each : {d, whole.rank + d})
+        if (attrs[each] != ops::whole) attrs[each] = attrs[each] / block * to;
+    }
+    return attrs;
+  }
   constexpr void exchange(op_id o, const vec<const shrunk_value*>& operands) {
     const op_node& n = p_.op(o);
     const collective what = p_.collective_of(o);
-    const vec<element> weights = ops_.weights(o);
+    const bool sums = what.reduces() && what.combine == combiner::add &&
+                      types_[n.result].element != dtype::boolean;
     for (int r = 0; r < n.result_count && !a_.is_over(); ++r) {
+      if (sums) {
+        sum(what, *operands[r], values_[n.result + r]);
+        continue;
+      }
       const tensors from = on_all(*operands[r], p_.operand(o, r));
-      tensors to = no_elements_yet(small_.type(n.result + r), on_.count());
+      tensors to = no_elements_yet(types_[n.result + r], on_.count());
       const std::int64_t members = what.reduces() ? what.members(on_.mesh()) : 1;
       a_.steps =
           saturating_add(a_.steps, saturating_multiply(to.size() * on_.count() / 4, members));
       if (a_.is_over()) return;
-      if (!weights.empty() && all_equal_numbers(from)) {  // their sum is a number
-        const dtype t = from.type.element;
-        const element times = small_number(t, static_cast<int>(ops_.whole_group(what)));
-        for (element& each : to.all) each = a_.product(t, from.all[0], times);
-      } else {
-        exchanged(a_, on_, what, from, to, weights.empty() ? nullptr : weights.data()).fill();
-      }
+      exchanged(a_, on_, what, from, to).fill();
       shrunk_value& made = values_[n.result + r];
       for (std::int64_t k = 0; k < made.count; ++k) {
         const element* x = to.on(device_of(made, k));
@@ -350,18 +384,114 @@ class shrunk_run {
       }
     }
   }
-  static constexpr bool all_equal_numbers(const tensors& x) {
-    for (const element& each : x.all)
-      if (!each.known || !(each == x.all[0])) return false;
-    return !x.all.empty();
+  /// Sums over devices, of which each keeps a block.
+  constexpr void sum(const collective& what, const shrunk_value& x, shrunk_value& y) {
+    const shape &from = x.all.type.shape, &to = y.all.type.shape;
+    for (std::int64_t k = 0; k < y.count && !a_.is_over(); ++k) {
+      std::int64_t device = device_of(y, k), first = 0, step = 1;
+      contraction all(a_, x.all.type.element);
+      for (int d = from.rank; d-- > 0; step *= from[d]) {
+        first += on_.piece(what.axes, d, device) * to[d] * step;
+        contraction::loop l;
+        l.size = to[d];
+        l.step[0] = step;
+        l.to = 1;
+        for (int e = d + 1; e < to.rank; ++e) l.to *= to[e];
+        all.add(static_cast<contraction::loop&&>(l));
+      }
+      for (const auto& e : what.axes) {
+        contraction::loop l;
+        l.size = on_.mesh().size(e.axis);
+        l.whole = atoms_.whole(atoms_.of_axis(e.axis));
+        l.step[0] = x.step[e.axis] * x.all.size();
+        l.weights = ops_.weights(atoms_.of_axis(e.axis));
+        all.add(static_cast<contraction::loop&&>(l));
+        device = on_.moved(device, e.axis, 0);
+      }
+      all.add_factor(on_device(x, device) + first);
+      all.fill(y.all.on(k));
+    }
   }
   constexpr tensors on_all(const shrunk_value& x, value_id v) const {
-    tensors all = no_elements_yet(small_.type(v), on_.count());
+    tensors all = no_elements_yet(types_[v], on_.count());
     for (std::int64_t device = 0; device < on_.count(); ++device) {
       const element* from = on_device(x, device);
       for (std::int64_t i = 0; i < all.size(); ++i) all.on(device)[i] = from[i];
     }
     return all;
+  }
+
+  // ---- Nested programs: loops run all their iterations ----
+
+  using values = vec<shrunk_value>;
+  static constexpr int steps_of_iteration = 10;
+
+  constexpr void run_nested(op_id o) {
+    const op_node& n = p_.op(o);
+    values given;
+    for (const value_id v : p_.operands(o)) given.push_back(values_[v]);
+    if (n.def->id == def<op::scan>.id) return scan(o, given);
+    const values made = run(o, given);
+    for (int r = 0; r < n.result_count && !stops(); ++r) values_[n.result + r] = made[r];
+  }
+  constexpr values run(op_id o, const values& inputs) {
+    const indexed_program& body = x_.region(o, 0);
+    shrunk_run inner(a_, body, in_source_, on_.mesh(), atoms_, cuts_);
+    for (std::size_t i = 0; i < inputs.size(); ++i) inner.copy(inputs[i], body.p->inputs[i]);
+    inner.run();
+    unknown_op_ = inner.unknown_op();
+    values made;
+    for (const auto& each : body.p->outputs) made.push_back(inner.at(each.value));
+    return made;
+  }
+  constexpr void scan(op_id o, const values& operands) {
+    const op::scan::counts k(p_.attrs(o));
+    const value_id first = p_.op(o).result + k.carried;
+    values given(operands.size() + 1, shrunk_value{}), stacked;
+    for (std::size_t i = 0; i < operands.size(); ++i) given[i + 1] = operands[i];
+    given[0].all = no_elements_yet({dtype::i32, {}}, 1);
+    for (std::int64_t i = 0; i < k.length && !stops(); ++i) {
+      const std::int64_t at = k.reversed ? k.length - 1 - i : i;
+      given[0].all.all[0] = integer(dtype::i32, at);
+      for (std::size_t s = static_cast<std::size_t>(1 + k.constants + k.carried); s < given.size();
+           ++s)
+        given[s] = slice_of(operands[s - 1], at);
+      a_.steps += steps_of_iteration;
+      const values made = run(o, given);
+      if (stops()) return;
+      for (int c = 0; c < k.carried; ++c) given[1 + k.constants + c] = made[c];
+      for (int j = 0; j < k.stacked; ++j) stacked.push_back(made[k.carried + j]);
+    }
+    for (int c = 0; c < k.carried; ++c) values_[p_.op(o).result + c] = given[1 + k.constants + c];
+    for (int j = 0; j < k.stacked && !stops(); ++j) stack(k, stacked, j, first + j);
+  }
+  static constexpr shrunk_value slice_of(const shrunk_value& x, std::int64_t at) {
+    shrunk_value y = x;
+    y.raw.clear();
+    y.by.dims >>= 1;
+    y.all = no_elements_yet(op::scan::slice_of(x.all.type), x.count);
+    for (std::int64_t d = 0; d < x.count; ++d)
+      for (std::int64_t n = 0; n < y.all.size(); ++n)
+        y.all.on(d)[n] = x.all.on(d)[at * y.all.size() + n];
+    return y;
+  }
+  /// Joins the results number `j` of all iterations.
+  constexpr void stack(const op::scan::counts& k, const values& list, int j, value_id v) {
+    dependence d;
+    for (std::size_t i = j; i < list.size(); i += k.stacked) {
+      d.dims |= list[i].by.dims << 1 | 1;
+      d.axes |= list[i].by.axes;
+      d.bound.join(list[i].by.bound, false);
+      if (list[i].by.extreme != combiner::stack) d.extreme = list[i].by.extreme;
+    }
+    shrunk_value& y = make(v, d);
+    for (std::int64_t slot = 0; slot < y.count; ++slot)
+      for (std::int64_t i = 0; i < k.length; ++i) {
+        const shrunk_value& x = list.data()[i * k.stacked + j];
+        const element* from = on_device(x, device_of(y, slot));
+        const std::int64_t at = k.reversed ? k.length - 1 - i : i, size = x.all.size();
+        for (std::int64_t n = 0; n < size; ++n) y.all.on(slot)[at * size + n] = from[n];
+      }
   }
 };
 
