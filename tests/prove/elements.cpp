@@ -736,7 +736,7 @@ TEST_CASE("elements: values that claims know are those of the source") {
   }
 }
 
-/// How many of two partitions of g, along either dimension of x and y, are proved to compute f.
+/// The number of proved partitions of g against f: one along each dimension of x and y.
 template <class F, class G>
 int proves(const F& f, const G& g) {
   const auto x = pt::input<float, 4, 6>("x"), y = pt::input<float, 4, 6>("y");

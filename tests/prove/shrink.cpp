@@ -296,29 +296,6 @@ std::vector<example> examples() {
                   {rows + op("e", "multiply", "%d, %d", square) +
                    "  %y = reduce(%e) {add, dims=[0]} : tensor<$nxf32>\n"},
                   {zero}});
-  const auto layers = [&](const std::string& body, const std::string& result) {
-    return "  %h, %t = scan(%x, %w) {length=3, carried=1, sliced=1, stacked=1} do "
-           "(%i: tensor<i32>, %a: tensor<$Lxf32>, %b: tensor<$Lxf32>) {\n" +
-           op("c", "multiply", "%a, %b", v) + reduced("p", "c") + body + op("q", "exp", "%s") +
-           op("d", "multiply", "%a, %q", v) + "    return %d, %" + result +
-           " : tensor<$Lxf32>, tensor<f32>\n  } : tensor<$Lxf32>, tensor<3xf32>\n";
-  };
-  const std::string itself = op("s", "negate", "%p"), minus = op("s", "negate", "%r"),
-                    last = reduced("u", "t") + op("y", "multiply", "%h, %u", v);
-  list.push_back(
-      {"a scan over layers",
-       "%x: " + v + ", %w: tensor<3x$Lxf32>",
-       "[{\"A\"}];[{}, {\"A\"}];",
-       layers(itself, "s") + last,
-       v,
-       "[{\"A\"}]",
-       {layers(everywhere("r", "p") + minus, "s") + last,
-        layers(itself + everywhere("r", "s"), "r")
-                .replace(layers(itself + everywhere("r", "s"), "r").find("exp(%s)"), 7, "exp(%r)") +
-            last},
-       {layers(itself, "s") + last, layers(everywhere("r", "p") + minus, "r") + last,
-        layers(everywhere("r", "p") + minus, "s") + reduced("u", "t") +
-            op("y", "multiply", "%x, %u", v)}});
   return list;
 }
 

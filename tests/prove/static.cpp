@@ -45,7 +45,7 @@ static_assert(
 static_assert(
     says("  %m = reduce(%x) {max, dims=[1]} : tensor<8xf32>\n"
          "  %y = tanh(%m) : tensor<8xf32>\n  return %y : tensor<8xf32>\n",
-         "; perhaps an all_reduce <@max> <\"M\"> of %"));
+         "; an all_reduce <@max> <\"M\"> of %"));
 
 // Infinite numbers are not a compile error.
 static_assert([] {

@@ -87,6 +87,57 @@ TEST_CASE("steps: repeated rows of a microbatch are proved") {
   }
 }
 
+TEST_CASE("steps: a value that skips a mesh, and a stage that subtracts a mean, are proved") {
+  const auto model = [](const auto& x, const auto& w) {
+    const auto [loss, g] = pt::value_and_grad(
+        [&](const auto& w) {
+          const auto h =
+              pt::named("a", [](const auto& x, const auto& w) { return tanh(matmul(x, w)); })(x, w);
+          const auto u =
+              pt::named("b", [](const auto& h) { return h - expand_dims<1>(mean<1>(h)); })(h);
+          return sum(pt::named("c", [](const auto& u, const auto& h) { return u * h; })(u, h));
+        },
+        w);
+    return std::tuple{pt::output("w", w - g), pt::output("loss", loss)};
+  };
+  for (const int microbatches : {1, 2})
+    for (const int axis : {0, 1}) {
+      const pt::pipelined p = pt::partition(
+          pt::trace(model, pt::input<float, 4, 4>("x"), pt::input<float, 4, 4>("w")),
+          pt::topology{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}, {"m2", {{"B", 2}}}},
+          pt::schedule(pt::pipeline({.stages = {{"a"}, {"b"}, {"c"}},
+                                     .batch = {{"x", 0}},
+                                     .microbatches = microbatches,
+                                     .order = pt::one_f_one_b}),
+                       axis == 0 ? pt::manual("B", {{"x", 0}}) : pt::manual("B", {{"w", 1}})));
+      REQUIRE_MESSAGE(!p.error, data::str(p.error.message));
+      const pt::verdict v = pt::prove(p);
+      CHECK_MESSAGE(v.proved, data::str(v.error.message));
+    }
+}
+TEST_CASE("steps: padded rows in a loop of a stage are proved") {
+  const auto model = [](const auto& x, const auto& w) {
+    const auto h = pt::named("a", [](const auto& x, const auto& w) {
+      return for_loop(
+          0, 3, [&](const auto&, const auto& h) { return tanh(matmul(h, w)); }, x);
+    })(x, w);
+    return pt::named("b", [](const auto& h) { return sum(h); })(h);
+  };
+  for (const int microbatches : {1, 2}) {
+    const pt::pipelined p =
+        pt::partition(pt::trace(model, pt::input<float, 6, 2>("x"), pt::input<float, 2, 2>("w")),
+                      pt::topology{{"m0", {{"B", 4}}}, {"m1", {{"B", 4}}}},
+                      pt::schedule(pt::pipeline({.stages = {{"a"}, {"b"}},
+                                                 .batch = {{"x", 0}},
+                                                 .microbatches = microbatches,
+                                                 .order = pt::gpipe}),
+                                   pt::manual("B", {{"x", 0}}, "rows", pt::uneven::pad)));
+    REQUIRE_MESSAGE(!p.error, data::str(p.error.message));
+    const pt::verdict v = pt::prove(p);
+    CHECK_MESSAGE(v.proved, data::str(v.error.message));
+  }
+}
+
 TEST_CASE("steps: a pipeline that is too large is undecided, and nothing of its size is stored") {
   const auto model = [](const auto& x) {
     return pt::named("s1", [](const auto& a) { return tanh(a); })(x);

@@ -38,7 +38,8 @@ TEST_CASE("a missing reduction is named") {
   };
   CHECK(said(softmax("16"), softmax("4"), false) ==
         "Q003 prove: %y = subtract(%x, %x2): an operand is pending; %x is \"x\" [{}, {\"M\"}]; %x2 "
-        "is the source's reduce [{}], to be reduced by max over \"M\"; an all_reduce <@max> "
+        "is the source's broadcast_in_dim [{}, {}], to be reduced by max over \"M\"; an all_reduce "
+        "<@max> "
         "<\"M\"> of %x2 is missing");
   const std::string sum =
       "  %y = reduce(%x) {add, dims=[1]} : tensor<8xf32>\n  return %y as \"y\" : tensor<8xf32>\n";

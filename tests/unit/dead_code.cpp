@@ -5,7 +5,6 @@
 
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/partita.hpp>
-#include <partita/prove/live_part.hpp>
 #include <partita/prove/prove.hpp>
 #include <partita/report/pipeline_explain.hpp>
 #include <partita/report/pipeline_report.hpp>
@@ -28,7 +27,6 @@ std::string live_text(const char* text) {
   REQUIRE(live.changed);
   CHECK(!pt::verify(live.p));
   CHECK(!pt::without_dead_code(live.p).changed);
-  CHECK(str(pt::print(pt::prove_detail::live_part(p))) == str(pt::print(live.p)));
   return str(pt::print(live.p));
 }
 
@@ -132,46 +130,6 @@ TEST_CASE("branches and calls lose results, and the ops that only these need") {
   return %u : tensor<4xf32>
 }
 )");
-}
-
-TEST_CASE("parts of a program that no output needs are not live") {
-  const auto live = [](const char* whole, const char* part) {
-    pt::program a = read(whole), b = read(part);
-    pt::number_ops(a);
-    pt::number_ops(b);
-    return pt::prove_detail::is_live_part(a, b);
-  };
-  const char* whole = R"(func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) {
-  %b = add(%x, %y) : tensor<4xf32>
-  %c = tanh(%b) : tensor<4xf32>
-  return %b : tensor<4xf32>
-})";
-  CHECK(live(whole, R"(func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) {
-  %b = add(%x, %y) : tensor<4xf32>
-  return %b : tensor<4xf32>
-})"));
-  for (const char* other : {"add(%x, %x)", "subtract(%x, %y)", "add(%y, %x)"})
-    CHECK(!live(whole, (std::string("func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) {\n  %b = ") +
-                        other + " : tensor<4xf32>\n  return %b : tensor<4xf32>\n}")
-                           .c_str()));
-  const std::string loop = R"(func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) {
-  %r, %s = scan(%x, %y) {length=3, carried=2} do (%i: tensor<i32>, %p: tensor<4xf32>, %q: tensor<4xf32>) {
-    %b = negate(%p) : tensor<4xf32>
-    return %b, %q : tensor<4xf32>, tensor<4xf32>
-  } : tensor<4xf32>, tensor<4xf32>
-  return %r : tensor<4xf32>
-})";
-  const auto part = [](std::string operand, std::string length, std::string body) {
-    return "func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) {\n  %r = scan(" + operand +
-           ") {length=" + length +
-           ", carried=1} do (%i: tensor<i32>, %p: tensor<4xf32>) {\n    %b = " + body +
-           " : tensor<4xf32>\n    return %b : tensor<4xf32>\n  } : tensor<4xf32>\n  return %r : "
-           "tensor<4xf32>\n}";
-  };
-  CHECK(live(loop.c_str(), part("%x", "3", "negate(%p)").c_str()));
-  CHECK(!live(loop.c_str(), part("%y", "3", "negate(%p)").c_str()));
-  CHECK(!live(loop.c_str(), part("%x", "4", "negate(%p)").c_str()));
-  CHECK(!live(loop.c_str(), part("%x", "3", "tanh(%p)").c_str()));
 }
 
 TEST_CASE("partition drops dead code, reports it, and is proved against the full program") {

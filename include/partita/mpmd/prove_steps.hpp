@@ -31,7 +31,7 @@ class step_elements {
     held_.resize(e_.buffers.size());
     vec<tensors> inputs;
     for (int i = 0; i < source_.input_count() && !a_.is_over(); ++i) {
-      inputs.push_back(variables(i));
+      inputs.push_back(this->inputs().variables(source_.input_type(i), i, source_.input_name(i)));
       if (!a_.is_over()) place_input(i, inputs.back());
     }
     if (a_.is_over()) {
@@ -72,43 +72,17 @@ class step_elements {
   bool unknown_ = false;
   int seed_ = 0;
 
-  constexpr element drawn(dtype t, prove_detail::drawing d) {
-    return prove_detail::drawn(a_, t, d, seed_);
-  }
-  /// Counts the steps of elements that are about to be stored. False after too many.
   constexpr bool has_room(const shape& s, std::int64_t devices = 1) {
-    a_.steps = saturating_add(a_.steps, saturating_multiply(s.elements(), devices));
-    return !a_.is_over();
+    return inputs().has_room(s, devices);
   }
-  constexpr tensors variables(int input) {
-    const tensor_type& t = source_.input_type(input);
-    if (!has_room(t.shape)) return {};
-    tensors made = prove_detail::no_elements_yet(t, 1);
-    for (std::int64_t n = 0; n < made.size(); ++n)
-      made.on(0)[n] = drawn(t.element, prove_detail::drawing(3).add(input).add(n));
-    return made;
-  }
-  /// The shards of a value in a layout. Padding is arbitrary, and drawn from `any`.
-  constexpr tensors shards(const tensors& whole, const tensor_type& local, const layout& lies,
-                           const mesh& m, const prove_detail::drawing& any) {
-    const prove_detail::devices on(m);
-    if (!has_room(local.shape, on.count())) return {};
-    tensors made = prove_detail::no_elements_yet(local, on.count());
-    for (std::int64_t d = 0; d < on.count(); ++d)
-      prove_detail::for_each_place(local.shape, [&](const place& i, std::int64_t n) {
-        const place at = on.whole(lies, local.shape, i, d);
-        made.on(d)[n] =
-            prove_detail::lies_in(at, whole.type.shape)
-                ? whole.all[static_cast<std::size_t>(prove_detail::number_of(at, whole.type.shape))]
-                : prove_detail::padding(a_, local.element, prove_detail::drawing(any).add(d).add(n),
-                                        seed_);
-      });
-    return made;
+  constexpr prove_detail::element_inputs inputs() {
+    return prove_detail::element_inputs(a_, seed_);
   }
   constexpr void place_input(int i, const tensors& whole) {
     const pipeline_buffer& b = e_.buffers[e_.inputs[i]];
     held_[e_.inputs[i]] =
-        shards(whole, b.local, b.lies, p_.meshes[b.mesh], prove_detail::drawing(4).add(i));
+        inputs().shards(whole, b.local, b.lies, prove_detail::devices(p_.meshes[b.mesh]),
+                        prove_detail::drawing(4).add(i));
   }
   /// Joins the shards of a buffer, and shards the result for the other mesh.
   constexpr void copy(const pipeline_step& s) {
@@ -128,8 +102,9 @@ class step_elements {
       }
       whole.on(0)[n] = held_[s.from].on(device)[prove_detail::number_of(i, from.local.shape)];
     });
-    held_[s.to] = shards(whole, to.local, to.lies, p_.meshes[to.mesh],
-                         prove_detail::drawing(0x57e9).add(s.to));
+    held_[s.to] =
+        inputs().shards(whole, to.local, to.lies, prove_detail::devices(p_.meshes[to.mesh]),
+                        prove_detail::drawing(0x57e9).add(s.to));
   }
   constexpr void call(const pipeline_step& s) {
     const device_program& d = p_.function(s.unit).device;
@@ -191,18 +166,13 @@ class step_elements {
     const tensors& made = held_[e_.outputs[i]];
     if (made.type != b.local || b.mesh != p_.output_mesh[i])
       return static_cast<void>(unknown_ = true);
-    for (std::int64_t d = 0; d < on.count() && v.kind == verdict::proved; ++d)
-      prove_detail::for_each_place(b.local.shape, [&](const place& at, std::int64_t n) {
-        const place g = on.whole(p_.output_layout[i], b.local.shape, at, d);
-        if (v.kind != verdict::proved || !prove_detail::lies_in(g, whole.type.shape)) return;
-        const element &have = made.on(d)[n], &want = whole.all[static_cast<std::size_t>(
-                                                 prove_detail::number_of(g, whole.type.shape))];
-        if (have == want || (a_.at_numbers && !(have.known && want.known))) return;
-        v.kind = verdict::differs;
-        v.output = i;
-        v.at = g;
-        v.device = d;
-      });
+    const prove_detail::element_difference first =
+        prove_detail::first_difference(a_, on, p_.output_layout[i], whole, made);
+    if (!first.found) return;
+    v.kind = verdict::differs;
+    v.output = i;
+    v.at = first.at;
+    v.device = first.device;
   }
 };
 

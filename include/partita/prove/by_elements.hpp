@@ -2,7 +2,8 @@
 #pragma once
 
 #include <partita/prove/elements/interpreter.hpp>
-#include <partita/prove/seen_values.hpp>
+#include <partita/prove/elements/shards.hpp>
+#include <partita/prove/kernel/claim.hpp>
 #include <partita/spmd/device_program.hpp>
 
 namespace partita::prove_detail {
@@ -20,21 +21,6 @@ struct element_verdict {
   bool has_products = false;    ///< true if there are products of exponentials
 };
 
-/// A drawn variable, or a number if the algebra runs at numbers, drawn by `seed`.
-constexpr element drawn(algebra& a, dtype t, drawing d, int seed) {
-  if (!a.at_numbers) return a.unknown(t, d.drawn());
-  const std::uint64_t any = d.add(seed).drawn().a;
-  const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(any % n); };
-  if (is_floating(t)) return real(0.25 * static_cast<double>(below(33) - 16));
-  if (t == dtype::boolean) return integer(t, below(2));
-  constexpr std::uint64_t most[] = {100, 4, 8, 12};
-  return integer(t, below(most[seed % 4]) - (seed % 4 == 3 ? 4 : 0));
-}
-/// An element of padding: arbitrary, or for the first seed zero, as padding is when programs run.
-constexpr element padding(algebra& a, dtype t, drawing d, int seed) {
-  return a.at_numbers && seed == 1 ? small_number(t, 0) : drawn(a, t, d, seed);
-}
-
 /// Executes the source, and the local program on all devices, on formulas, one for each element.
 /// Inputs are variables, sharded by their layouts, and outputs must have the same formulas. Ops
 /// that the compared outputs do not need are skipped.
@@ -46,9 +32,9 @@ class element_checker {
   /// the source. `words`: if set, the verdict contains both formulas of the difference, in these
   /// words.
   constexpr element_checker(const program& source, const device_program& d, const vec<int>& outputs,
-                            std::int64_t most_steps, const vec<seen_value>& known = {},
+                            std::int64_t most_steps, const vec<shard_claim>& known = {},
                             formula_words* words = nullptr)
-      : source_(source), d_(d), outputs_(outputs), known_(known), on_(d.mesh), words_(words) {
+      : source_(source), d_(d), outputs_(outputs), known_(known), on_(d.mesh) {
     a_.most_steps = most_steps;
     a_.log = words;
   }
@@ -69,27 +55,32 @@ class element_checker {
   }
 
   constexpr element_verdict check() {
-    vec<tensors> whole;
-    for (int i = 0; i < source_.input_count(); ++i) whole.push_back(variables(i));
-    const mesh alone;
-    const devices one(alone);
-    element_interpreter source(a_, one, true), local(a_, on_, false);
-    if (a_.is_over()) return said(element_verdict::too_large);
     vec<value_id> in_source, in_local;
     for (const int i : outputs_) {
       in_source.push_back(source_.outputs[i].value);
       in_local.push_back(d_.local.outputs[i].value);
     }
     const vec<int> place_of = want_known(in_local, in_source);
+    if (least_steps(in_source) > a_.most_steps) return said(element_verdict::too_large);
+    element_inputs inputs(a_, seed_);
+    vec<tensors> whole;
+    for (int i = 0; i < source_.input_count(); ++i)
+      whole.push_back(inputs.variables(source_.input_type(i), i, source_.input_name(i)));
+    const mesh alone;
+    const devices one(alone);
+    element_interpreter source(a_, one, true), local(a_, on_, false);
+    if (a_.is_over()) return said(element_verdict::too_large);
     const vec<tensors> wanted = source.run(
         source_, whole, in_source, [](value_id) { return false; },
         [](value_id) { return tensors(); });
     if (a_.is_over()) return said(element_verdict::too_large);
     vec<tensors> pieces;
-    for (int i = 0; i < source_.input_count(); ++i) pieces.push_back(cut(i, whole[i]));
+    for (int i = 0; i < source_.input_count(); ++i)
+      pieces.push_back(
+          inputs.shards(whole[i], d_.local.input_type(i), d_.inputs[i], on_, drawing(4).add(i)));
     const vec<tensors> made = local.run(
         d_.local, pieces, in_local, [&](value_id v) { return is_known(v); },
-        [&](value_id v) { return seen(v, wanted[place_of[known_[v].whole]]); });
+        [&](value_id v) { return seen(v, wanted[place_of[known_[v].of]]); });
     if (a_.is_over()) return said(element_verdict::too_large);
     element_verdict v = said(element_verdict::proved);
     for (std::size_t i = 0; i < outputs_.size() && v.kind == element_verdict::proved; ++i)
@@ -104,13 +95,33 @@ class element_checker {
   const program& source_;
   const device_program& d_;
   vec<int> outputs_;
-  vec<seen_value> known_;
+  vec<shard_claim> known_;
   devices on_;
-  formula_words* words_;
   algebra a_;
   int seed_ = 0;  ///< seed of numbers; 0: formulas
 
-  constexpr bool is_known(value_id v) const { return !known_.empty() && known_[v].whole >= 0; }
+  constexpr bool is_known(value_id v) const {
+    return !known_.empty() && known_[v].known() && known_[v].pending.empty();
+  }
+  /// A lower bound of the steps for these source values: the elements and products that elementwise
+  /// ops, dot_general and convolutions compute.
+  constexpr std::int64_t least_steps(const vec<value_id>& wanted) const {
+    const program& p = source_;
+    const vec<char> runs =
+        element_interpreter::needed_ops(p, wanted, [](value_id) { return false; });
+    std::int64_t steps = 0;
+    for (op_id o = 0; o < p.op_count(); ++o) {
+      const op_def& d = *p.op(o).def;
+      if (runs[o] == 0 ||
+          !(d.elementwise || d.id == def<op::dot_general>.id || d.id == def<op::convolution>.id))
+        continue;
+      vec<tensor_type> types;
+      for (const value_id v : p.operands(o)) types.push_back(p.type(v));
+      const cost_context c{types, p.type(p.op(o).result), p.attrs(o)};
+      steps = saturating_add(steps, d.elementwise ? c.result.shape.elements() : d.flops(c) / 2);
+    }
+    return steps;
+  }
   /// Adds the source values that local values are copied from: by value of the source, its index in
   /// the list.
   constexpr vec<int> want_known(const vec<value_id>& in_local, vec<value_id>& in_source) const {
@@ -120,34 +131,29 @@ class element_checker {
         element_interpreter::needed_ops(p, in_local, [&](value_id v) { return is_known(v); });
     for (op_id o = 0; o < p.op_count() && !known_.empty(); ++o)
       for (int r = 0; r < p.op(o).result_count && runs[o] == element_interpreter::is_taken; ++r) {
-        const value_id whole = known_[p.op(o).result + r].whole;
-        if (whole < 0 || place_of[whole] >= 0) continue;
+        const value_id whole = known_[p.op(o).result + r].of;
+        if (!is_known(p.op(o).result + r) || place_of[whole] >= 0) continue;
         place_of[whole] = static_cast<int>(in_source.size());
         in_source.push_back(whole);
       }
     return place_of;
   }
-  /// A local value according to a claim. Padding is arbitrary, or a number that the claim states.
+  /// A local value according to a claim. Padding is arbitrary.
   constexpr tensors seen(value_id v, const tensors& whole) {
     const tensor_type& t = d_.local.type(v);
+    const shard_claim& c = known_[v];
     a_.steps =
         saturating_add(a_.steps, 1 + saturating_multiply(t.shape.elements(), on_.count()) / 10);
     if (a_.is_over()) return {};
     tensors made = no_elements_yet(t, on_.count());
     for (std::int64_t d = 0; d < on_.count(); ++d)
       for_each_place(t.shape, [&](const place& i, std::int64_t n) {
-        place at;
-        std::int64_t bits = 0;
-        const standing stands = known_[v].find(
-            whole.type.shape, t.shape, i.at, [&](int axis) { return on_.along(axis, d); }, at.at,
-            bits);
-        element& x = made.on(d)[n];
-        if (stands == standing::inside)
-          x = whole.all[static_cast<std::size_t>(number_of(at, whole.type.shape))];
-        else if (stands == standing::number)
-          x = number_of_bits(t.element, bits);
-        else
-          x = a_.unknown(t.element, drawing(9).add(v).add(d).add(n).drawn());
+        place at = on_.whole(c.sharding, t.shape, i, d);
+        for (int dim = 0; dim < t.shape.rank; ++dim)
+          if (c.is_free(dim)) at[dim] = 0;
+        made.on(d)[n] = lies_in(at, whole.type.shape)
+                            ? whole.all[static_cast<std::size_t>(number_of(at, whole.type.shape))]
+                            : a_.unknown(t.element, drawing(9).add(v).add(d).add(n).drawn());
       });
     return made;
   }
@@ -158,58 +164,15 @@ class element_checker {
     v.has_products = a_.has_products;
     return v;
   }
-  constexpr tensors variables(int input) {
-    const tensor_type& t = source_.input_type(input);
-    a_.steps = saturating_add(a_.steps, t.shape.elements());
-    if (a_.is_over()) return {};
-    tensors made = no_elements_yet(t, 1);
-    for_each_place(t.shape, [&](const place& i, std::int64_t n) {
-      made.on(0)[n] = drawn(t.element, drawing(3).add(input).add(n));
-      if (words_ == nullptr) return;
-      words_->add(made.on(0)[n].of, {origin::input, source_.input_name(input), index(i, t.shape)});
-    });
-    return made;
-  }
-  constexpr element drawn(dtype t, drawing d) { return prove_detail::drawn(a_, t, d, seed_); }
-  static constexpr vec<std::int64_t> index(const place& i, const shape& s) {
-    vec<std::int64_t> list;
-    for (int d = 0; d < s.rank; ++d) list.push_back(i[d]);
-    return list;
-  }
-  /// The shards of an input on each device; padding is arbitrary.
-  constexpr tensors cut(int input, const tensors& whole) {
-    const tensor_type& t = d_.local.input_type(input);
-    a_.steps = saturating_add(a_.steps, saturating_multiply(t.shape.elements(), on_.count()));
-    if (a_.is_over()) return {};
-    tensors made = no_elements_yet(t, on_.count());
-    for (std::int64_t d = 0; d < on_.count(); ++d)
-      for_each_place(t.shape, [&](const place& i, std::int64_t n) {
-        const place at = on_.whole(d_.inputs[input], t.shape, i, d);
-        const bool inside = lies_in(at, whole.type.shape);
-        element& x = made.on(d)[n];
-        x = inside ? whole.all[static_cast<std::size_t>(number_of(at, whole.type.shape))]
-                   : padding(a_, t.element, drawing(4).add(input).add(d).add(n), seed_);
-        if (!inside && words_ != nullptr) words_->add(x.of, {origin::input, "padding"});
-      });
-    return made;
-  }
   constexpr void compare(int output, const tensors& whole, const tensors& pieces,
                          element_verdict& v) const {
-    const shape& local = pieces.type.shape;
-    for (std::int64_t d = 0; d < on_.count() && v.kind == element_verdict::proved; ++d)
-      for_each_place(local, [&](const place& i, std::int64_t n) {
-        const place at = on_.whole(d_.outputs[output], local, i, d);
-        if (v.kind != element_verdict::proved || !lies_in(at, whole.type.shape)) return;
-        const element& made = pieces.on(d)[n];
-        const element& wanted =
-            whole.all[static_cast<std::size_t>(number_of(at, whole.type.shape))];
-        if (made == wanted || (a_.at_numbers && !(made.known && wanted.known))) return;
-        v.kind = element_verdict::differs;
-        v.output = output;
-        v.at = at;
-        v.device = d;
-        if (words_ != nullptr) v.formulas = words_->difference(made, wanted);
-      });
+    const element_difference first = first_difference(a_, on_, d_.outputs[output], whole, pieces);
+    if (!first.found) return;
+    v.kind = element_verdict::differs;
+    v.output = output;
+    v.at = first.at;
+    v.device = first.device;
+    if (a_.log != nullptr) v.formulas = a_.log->difference(first.made, first.wanted);
   }
 };
 
@@ -218,7 +181,7 @@ class element_checker {
 /// exponentials may take the same number again.
 constexpr element_verdict prove_by_elements(const program& source, const device_program& d,
                                             const vec<int>& outputs, std::int64_t most_steps,
-                                            const vec<seen_value>& known = {}) {
+                                            const vec<shard_claim>& known = {}) {
   const element_verdict v =
       element_checker(source, d, outputs, most_steps, known).leave_exponentials().check();
   if (v.kind == element_verdict::proved || !v.has_products) return v;

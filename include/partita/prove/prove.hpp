@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <partita/ir/tidy.hpp>
+#include <partita/prove/blame.hpp>
 #include <partita/prove/by_elements.hpp>
 #include <partita/prove/given.hpp>
-#include <partita/prove/interface.hpp>
 #include <partita/prove/kernel/kernel.hpp>
-#include <partita/prove/live_part.hpp>
 #include <partita/prove/shrink/by_shrinking.hpp>
 #include <partita/support/separate.hpp>
 
@@ -43,8 +43,7 @@ struct verdict {
 /// Limits of the work of `prove`.
 struct prove_options {
   static constexpr std::int64_t off = -1;
-  /// The maximum number of steps (Q008). A step is a visited op, a choice among the claims of its
-  /// operands, or a comparison with an op of the source. Deterministic on all platforms.
+  /// The maximum number of ops of both programs together (Q008).
   std::int64_t most_steps = off;
   /// The maximum number of elements, and products of elements, of both programs on all devices for
   /// which outputs that claims do not prove are computed on formulas (an iteration of a loop counts
@@ -66,146 +65,95 @@ struct prove_options {
 
 namespace prove_detail {
 
-class checker {
- public:
-  constexpr checker(const program& source, const device_program& d, std::int64_t most_steps)
-      : source_(source),
-        d_(d),
-        work_(d.mesh, most_steps),
-        front_(work_, source),
-        of_local_(d.local) {}
-
-  constexpr verdict run() {
-    verdict v;
-    work_.reserve(source_, d_.local);
-    front_.enter();
-    for (int i = 0; i < source_.input_count(); ++i)
-      front_.give(i, d_.inputs[i], d_.local.input_type(i).shape, of_local_, d_.local.inputs[i]);
-    front_.define();
-    lift_all(work_, d_.local, of_local_);
-    if (work_.stopped()) v.error.record("Q008", describe_stop(work_));
-    for (int i = 0; i < source_.output_count() && !v.error; ++i)
-      if (!is_output(i)) open_.push_back(i);
-    if (!open_.empty()) describe(open_[0], v.error);
-    v.proved = !v.error;
-    return v;
-  }
-  /// The outputs that are not proved.
-  constexpr const vec<int>& open() const { return open_; }
-  /// The claims about local values, valid as long as this object.
-  constexpr vec<seen_value> known() const {
-    return seen_values(work_, source_, front_.known()).find(d_.local, of_local_);
-  }
-
- private:
-  const program& source_;
-  const device_program& d_;
-  workspace work_;
-  source_interface front_;
-  claim_list of_local_;
-  vec<int> open_;
-
-  constexpr bool is_output(int i) {
-    const value_id local = d_.local.outputs[i].value;
-    return front_.is_output(i, d_.outputs[i], d_.local.type(local).shape, of_local_, local);
-  }
-  /// Reports why an output is not proved.
-  constexpr void describe(int i, failure& f) {
-    const value_id local = d_.local.outputs[i].value;
-    blame_part(work_, d_.local, local, of_local_);
-    if (work_.lost >= 0)
-      return f.record(code_of_lost(work_), "prove: ", describe_lost(work_, d_.mesh));
-    vec<char> needed(d_.local.ops.size(), 0);
-    needed[d_.local.producer(local)] = 1;
-    if (const op_id o = first_strange(work_, d_.local, of_local_, needed); o >= 0) {
-      work_.note_lost(d_.local, o, of_local_, "the source computes nothing like it");
-      if (work_.lost >= 0)
-        return f.record("Q003", "prove: ", describe_lost(work_, d_.mesh), "; output \"",
-                        source_.output_name(i), "\" is computed from it");
-    }
-    const text is = front_.describe_output(i, of_local_, local);
-    const text missing =
-        front_.missing_at_output(i, d_.outputs[i], d_.local.type(local).shape, of_local_, local);
-    f.record("Q004", "prove: ", is, missing);
-  }
-};
-
-/// True if all values of both programs together, on one device, have at most this number of
-/// elements.
-constexpr bool has_few_elements(const program& source, const program& local, std::int64_t most) {
-  std::int64_t all = 0;
-  for (const program* p : {&source, &local})
-    for (std::size_t v = 0; v < p->types.size() && all <= most; ++v)
-      all = saturating_add(all, p->types.data()[v].shape.elements());
-  return all <= most;
-}
 /// Compares both programs for random numbers. (Not in constant evaluation.)
 constexpr element_verdict at_numbers(const program& source, const device_program& d,
                                      std::int64_t most) {
-  if (std::is_constant_evaluated() || most <= 0 || !has_few_elements(source, d.local, most))
-    return {};
+  if (std::is_constant_evaluated() || most <= 0) return {};
   return compare_at_numbers(source, d, most);
 }
-/// Tries an unproved program element by element if it is small enough: once with claims about
-/// intermediate values, and once without them (elements may know more about padding).
-constexpr void try_elements(const program& source, const device_program& d, const checker& claims,
-                            const prove_options& options, verdict& v) {
+/// True if shrinking proves a program, in at most this number of steps.
+constexpr bool is_proved_by_shrinking(const program& source, const device_program& d,
+                                      std::int64_t most) {
+  return most > 0 && !std::is_constant_evaluated() &&
+         prove_by_shrinking(source, d, most).kind == shrink_verdict::proved;
+}
+
+/// The result of elements, as the end of an error text.
+constexpr text words_of_elements(const program& source, const device_program& d,
+                                 const element_verdict& e, std::int64_t most) {
+  switch (e.kind) {
+    case element_verdict::too_large:
+      return concat(
+          "; element by element it takes more than ", most, " steps (prove_options.",
+          std::is_constant_evaluated() ? "most_elements_in_constants)" : "most_elements)");
+    case element_verdict::not_known:
+      if (e.unknown_op.empty())
+        return text("; element by element, there are too many choices to compare");
+      return concat("; element by element, the results of \"", e.unknown_op, "\" are unknown");
+    case element_verdict::differs:
+      return concat("; formulas first differ at ", element_text(source, d.mesh, e),
+                    e.formulas.empty() ? "" : ": it is ", e.formulas);
+    default:
+      return {};
+  }
+}
+/// Finds a difference once more, with both formulas in words, which need memory for each step.
+constexpr void add_formulas(const program& source, const device_program& d, std::int64_t most,
+                            const vec<int>& open, element_verdict& e) {
+  constexpr std::int64_t most_with_words = 1'000'000;
+  if (std::is_constant_evaluated() || e.kind != element_verdict::differs) return;
+  formula_words words;
+  const element_verdict again =
+      element_checker(source, d, open, most < most_with_words ? most : most_with_words, {}, &words)
+          .check();
+  if (again.kind == element_verdict::differs) e = again;
+}
+/// Tries outputs that claims do not prove element by element: once with claims about intermediate
+/// values, and once without them (elements may know more about padding). Reports the place of the
+/// mistake if there is no proof.
+constexpr void try_elements(const program& source, const device_program& d,
+                            const claim_kernel& claims, const prove_options& options, verdict& v) {
   std::int64_t most = options.most_elements;
   if (std::is_constant_evaluated()) most = options.most_elements_in_constants;
-  const std::string_view said = v.error.message.view();
-  if (most <= 0 ||
-      (!said.starts_with("Q003") && !said.starts_with("Q004") && !said.starts_with("Q009")))
-    return;
   const vec<int>& open = claims.open();
-  element_verdict e = prove_by_elements(source, d, open, most, claims.known());
-  if (e.kind != element_verdict::proved) e = prove_by_elements(source, d, open, most);
-  v.by_elements = v.proved = e.kind == element_verdict::proved;
-  v.undecided = e.kind == element_verdict::too_large || e.kind == element_verdict::not_known;
-  if (v.proved) {
+  element_verdict e;
+  if (most > 0) {
+    e = prove_by_elements(source, d, open, most, claims.claims());
+    if (e.kind != element_verdict::proved) e = prove_by_elements(source, d, open, most);
+  }
+  if (e.kind == element_verdict::proved) {
     const element_verdict at = at_numbers(source, d, options.most_confirmed);
     v.by_elements = v.proved = at.kind != element_verdict::differs;
-    if (v.proved)
-      v.error = {};
-    else
-      v.error.set(concat(v.error.message, "; formulas are equal over real numbers, but ",
-                         element_text(source, d.mesh, at),
-                         " differs for random inputs (as an infinity times 0 does, unless a rule "
-                         "of formulas is unsound)"));
-  } else if (e.kind == element_verdict::too_large) {
-    v.error.set(concat(v.error.message, "; element by element it takes more than ", most,
-                       std::is_constant_evaluated()
-                           ? " steps (prove_options.most_elements_in_constants)"
-                           : " steps (prove_options.most_elements)"));
-  } else if (e.kind == element_verdict::not_known && e.unknown_op.empty()) {
-    v.error.set(
-        concat(v.error.message, "; element by element, there are too many choices to compare"));
-  } else if (e.kind == element_verdict::not_known) {
-    v.error.set(concat(v.error.message, "; element by element, the results of \"", e.unknown_op,
-                       "\" are unknown"));
-  } else if (e.kind == element_verdict::differs) {
-    if (!std::is_constant_evaluated()) {  // once more, with the formulas in words, which need
-                                          // memory for each step
-      constexpr std::int64_t most_with_words = 1'000'000;
-      formula_words words;
-      const element_verdict said_so =
-          element_checker(source, d, open, most < most_with_words ? most : most_with_words, {},
-                          &words)
-              .check();
-      if (said_so.kind == element_verdict::differs) e = said_so;
-    }
+    if (!v.proved)
+      v.error.record("Q004", "prove: formulas are equal over real numbers, but ",
+                     element_text(source, d.mesh, at),
+                     " differs for random inputs (as an infinity times 0 does, unless a rule of "
+                     "formulas is unsound)");
+    return;
+  }
+  v.undecided =
+      e.kind == element_verdict::too_large || (most > 0 && e.kind == element_verdict::not_known);
+  if (e.kind == element_verdict::differs)
     v.undecided = !std::is_constant_evaluated() &&
                   compare_at_numbers(source, d, most).kind != element_verdict::differs;
-    v.error.set(concat(v.error.message, "; formulas first differ at ",
-                       element_text(source, d.mesh, e), e.formulas.empty() ? "" : ": it is ",
-                       e.formulas));
+  if (v.undecided && is_proved_by_shrinking(source, d, options.most_shrunk)) {
+    v.proved = true;
+    v.method = proof_method::shrinking;
+    v.undecided = false;
+    return;
   }
+  add_formulas(source, d, most, open, e);
+  const bool small = e.kind == element_verdict::differs;
+  report_mistake(source, d, claims, small && e.output >= 0 ? e.output : open[0], small ? most : 0,
+                 v.error);
+  if (most > 0) v.error.set(concat(v.error.message, words_of_elements(source, d, e, most)));
 }
 
 /// Confirms a proof by elements alone: by formulas, and for formulas that look different (equal
 /// ones may), by random numbers.
 constexpr void confirm(const program& source, const device_program& d, std::int64_t most,
                        verdict& v) {
-  if (most <= 0 || !has_few_elements(source, d.local, most)) return;
+  if (most <= 0) return;
   element_verdict e = prove_by_elements(source, d, most);
   v.confirmed = e.kind == element_verdict::proved;
   if (e.kind != element_verdict::differs || v.by_elements) return;  // (see try_elements)
@@ -220,38 +168,20 @@ constexpr void confirm(const program& source, const device_program& d, std::int6
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options);
 
-/// True if shrinking proves a program, in at most this number of steps.
-constexpr bool is_proved_by_shrinking(const program& source, const device_program& d,
-                                      std::int64_t most) {
-  return most > 0 && !std::is_constant_evaluated() &&
-         prove_by_shrinking(source, d, most).kind == shrink_verdict::proved;
-}
-
-/// Proves both programs without dead code, after checking that each computes the same without it.
-/// Loops of one program may carry dead values that those of the other do not carry.
+/// Proves both programs without dead code: loops of one program may carry dead values that those of
+/// the other do not carry.
 constexpr bool proved_without_dead_code(const program& source, const device_program& local,
                                         const prove_options& options, verdict& v) {
-  // (Any other error means that a program is invalid.)
-  const std::string_view code = std::string_view(v.error.message).substr(0, 4);
-  if (code != "Q003" && code != "Q004") return false;
-  const program live = live_part(source), live_local = live_part(local.local);
-  if (live.ops.empty() && live_local.ops.empty()) return false;
+  const live_program live = without_dead_code(source);
+  live_program live_local = without_dead_code(local.local);
+  if (!live.changed && !live_local.changed) return false;
   device_program d = local;
-  if (!live_local.ops.empty()) d.local = live_local;
-  const verdict found = prove(live.ops.empty() ? source : live, d, options);
+  if (live_local.changed) d.local = static_cast<program&&>(live_local.p);
+  const verdict found = prove(live.changed ? live.p : source, d, options);
   if (found.proved) v = found;
   return found.proved;
 }
 
-/// True if the kernel proves all outputs. It visits each op once.
-constexpr bool proved_by_kernel(const program& source, const device_program& local,
-                                const prove_options& options) {
-  const std::int64_t steps = saturating_add(source.op_count(), local.local.op_count());
-  if (options.most_steps >= 0 && options.most_steps < steps) return false;
-  claim_kernel claims(source, local);
-  claims.run();
-  return claims.open().empty();
-}
 /// Runs the checks of a proof by other means that the options request.
 constexpr verdict confirmed(const program& source, const device_program& local,
                             const prove_options& options, verdict v) {
@@ -268,23 +198,24 @@ constexpr verdict prove(const program& source, const device_program& local,
   verdict v;
   v.error = given(source, local).check();
   if (v.error) return v;
-  if (proved_by_kernel(source, local, options)) {
-    v.proved = true;
-    v.method = proof_method::claims;
-    return confirmed(source, local, options, v);
-  }
-  checker claims(source, local, options.most_steps);
-  v = claims.run();
-  if (v.proved) v.method = proof_method::claims;
-  if (!v.proved && proved_without_dead_code(source, local, options, v)) return v;
-  if (!v.proved) try_elements(source, local, claims, options, v);
-  if (v.by_elements) v.method = proof_method::elements;
-  if (v.undecided && is_proved_by_shrinking(source, local, options.most_shrunk)) {
-    v = {};
-    v.proved = true;
-    v.method = proof_method::shrinking;
+  if (const std::int64_t ops = saturating_add(source.op_count(), local.local.op_count());
+      options.most_steps >= 0 && options.most_steps < ops) {
+    v.error.record("Q008", "prove: the source and the local program have ", ops,
+                   " ops together, more than the limit of ", options.most_steps,
+                   " (prove_options.most_steps)");
     return v;
   }
+  claim_kernel claims(source, local);
+  claims.run();
+  v.proved = claims.open().empty();
+  if (v.proved)
+    v.method = proof_method::claims;
+  else if (proved_without_dead_code(source, local, options, v))
+    return v;
+  else
+    try_elements(source, local, claims, options, v);
+  if (v.by_elements) v.method = proof_method::elements;
+  if (v.method == proof_method::shrinking) return v;
   return confirmed(source, local, options, v);
 }
 

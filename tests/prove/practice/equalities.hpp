@@ -309,7 +309,7 @@ inline std::vector<practice_case> equalities() {
   return %y : tensor<4xf32>
 }
 )",
-          {{"whether all devices have some", {{"<@max>", "<@min>"}}, {"%g"}},
+          {{"whether all devices have some", {{"<@max>", "<@min>"}}, {"%g", "%n"}},
            {"whether none holds",
             {{"compare(%g, %zero) {gt}", "compare(%g, %zero) {eq}"}},
             {"%f", "%y"}}}),
@@ -331,7 +331,7 @@ inline std::vector<practice_case> equalities() {
   return %y : tensor<4xf32>
 }
 )",
-          {{"whether some device has all", {{"<@min>", "<@max>"}}, {"%g"}}}),
+          {{"whether some device has all", {{"<@min>", "<@max>"}}, {"%g", "%n"}}}),
       of_columns(
           "the greatest of the same elements",
           R"(func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) {
@@ -390,11 +390,11 @@ inline std::vector<practice_case> equalities() {
        {R"([{}, {}])"},
        {{"a row of the next piece, too",
          {{"compare(%row, %end) {lt}", "compare(%row, %end) {le}"}},
-         {"%h", "%part", "%sum"}},
-        {"not masked", {{R"(<"B"> %part)", R"(<"B"> %t)"}}, {"%sum"}},
+         {"%from", "%h", "%part", "%sum"}},
+        {"not masked", {{R"(<"B"> %part)", R"(<"B"> %t)"}}, {"%from", "%sum"}},
         {"the first row is one from the end",
          {{"compare(%chosen, %zero) {lt}", "compare(%chosen, %zero) {le}"}},
-         {"%below", "%behind", "%index", "%h", "%part", "%sum"}}},
+         {"%from", "%below", "%behind", "%index", "%h", "%part", "%sum"}}},
        equality::exactly,
        8},
       of_columns(

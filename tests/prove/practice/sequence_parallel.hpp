@@ -666,19 +666,19 @@ inline std::vector<practice_case> sequence_parallel() {
 )",
               R"(  %o1 = matmul(%e1, %v) : tensor<4x4xf32>
 )"}},
-            {"%o1"}},
+            {"%o0", "%o1"}},
            {"values go round the other way",
             {{R"(  %v1 = permute {+1 around} <"S"> %v : tensor<4x4xf32>
 )",
               R"(  %v1 = permute {-1 around} <"S"> %v : tensor<4x4xf32>
 )"}},
-            {"%o1"}},
+            {"%o0", "%o1"}},
            {"the chain is no ring",
             {{R"(  %v1 = permute {+1 around} <"S"> %v : tensor<4x4xf32>
 )",
               R"(  %v1 = permute {+1} <"S"> %v : tensor<4x4xf32>
 )"}},
-            {"%v1", "%o1", "%v2"}},
+            {"%v1", "%o0", "%o1", "%v2"}},
            {"one step too few",
             {{R"(  %y = divide(%a3, %ll) : tensor<4x4xf32>
 )",
@@ -762,7 +762,7 @@ inline std::vector<practice_case> sequence_parallel() {
 )",
               R"(  %o1 = matmul(%e1, %v) : tensor<4x4xf32>
 )"}},
-            {"%o1"}},
+            {"%o0", "%o1"}},
            {"a block with a maximum of its own",
             {{R"(  %d0 = subtract(%s0, %m) : tensor<4x4xf32>
 )",
@@ -968,7 +968,7 @@ inline std::vector<practice_case> sequence_parallel() {
 )",
               R"(  %rows = broadcast_in_dim(%i) {dims=[0]} : tensor<4x16xi32>
 )"}},
-            {"%rows", "%seen", "%t"}},
+            {"%rows", "%seen", "%t", "%m"}},
        },
        equality::up_to_sums,
        4},
@@ -1109,7 +1109,7 @@ inline std::vector<practice_case> sequence_parallel() {
 )",
               R"(  %o1 = matmul(%e1, %v) : tensor<4x4xf32>
 )"}},
-            {"%o1"}},
+            {"%o0", "%o1"}},
        },
        equality::as_real_functions,
        4},

@@ -365,7 +365,7 @@ inline std::vector<practice_case> tensor_parallel() {
   %half = all_slice [{}, {"M"}] %columns : tensor<6x12xf32>
   %ws = reshape(%half) : tensor<6x3x2x2xf32>
 )"}},
-            {"%half", "%ws", "%f", "%q3", "%q"}},
+            {"%half", "%ws", "%f", "%q3", "%q", "%s"}},
        },
        equality::exactly,
        4},
@@ -837,7 +837,7 @@ inline std::vector<practice_case> tensor_parallel() {
             {"%part"}},
            {"the others start from zeros",
             {{"%one = constant {1}", "%one = constant {0}"}},
-            {"%from", "%part"}},
+            {"%from", "%part", "%y"}},
            {"two devices start from the earlier ones",
             {{R"(shard_start {2 <"B">})", R"(shard_start {0 <"B">})"}},
             {"%from", "%part", "%y"}},

@@ -219,7 +219,7 @@ class choice_algebra {
     const choice *c = choice_of(x), *d = choice_of(y);
     return c != nullptr && d != nullptr && (c->mentions & d->mentions) != 0;
   }
-  /// True if x is a choice among numbers, of which at most `most` are distinct. Collects these.
+  /// True if x is a choice among at most `most` distinct numbers. Collects these numbers.
   constexpr bool chooses_numbers(const element& x, std::size_t most, vec<element>& numbers) const {
     const choice* c = choice_of(x);
     if (c == nullptr) return false;

@@ -7,7 +7,6 @@
 #include <partita/op/combine.hpp>
 #include <partita/op/registry.hpp>
 #include <partita/prove/elements/field.hpp>
-#include <partita/prove/factors.hpp>
 
 namespace partita::prove_detail {
 
@@ -61,6 +60,10 @@ constexpr element real_or(double v, const fingerprint& f) {
   return x.of == f ? x : formula(dtype::f64, f);
 }
 
+/// (For an infinity, `v - v == 0` is not a constant expression.)
+constexpr bool is_finite(double v) {
+  return (std::bit_cast<std::uint64_t>(v) >> 52 & 0x7ff) != 0x7ff;
+}
 /// True if a floating type contains a real number.
 constexpr bool is_of_type(dtype t, double v) {
   if (!is_finite(v) || t == dtype::f64) return true;

@@ -29,7 +29,7 @@ struct bounded {
   dtype type = dtype::i32;  ///< the type in which the whole, possibly a wrapped sum, has this value
 
   constexpr bool is_whole() const { return least <= base_least && greatest >= base_greatest; }
-  /// The values from the least to the greatest one. (For 64 bits, sums with the offset wrap.)
+  /// The range of values. (For 64 bits, sums with the offset wrap.)
   constexpr interval range() const {
     return {wrapped_sum(least, offset), wrapped_sum(greatest, offset)};
   }

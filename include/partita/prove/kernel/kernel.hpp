@@ -47,6 +47,8 @@ class claim_kernel {
   /// Axes slice a factor next to others only if this number divides its size.
   constexpr void set_grain(std::int64_t grain) { tiles_.grain = grain; }
   constexpr const vec<int>& open() const { return open_; }
+  /// The first source value that is computed in the same way.
+  constexpr value_id canonical(value_id of_source) const { return values_.canonical(of_source); }
   /// The claims about the values of the local program outside of nested programs.
   constexpr const vec<shard_claim>& claims() const { return claims_; }
 

@@ -68,7 +68,7 @@ class dependences {
   constexpr bool binds_on(op_id o, int operand, const dependence& x) const {
     const op_node& n = p_.op(o);
     const std::uint64_t id = n.def->id;
-    if (moves(o) || rule(o) == index_rule::nested) return true;
+    if (moves(o)) return true;
     if (rule(o) == index_rule::by_lines) return false;
     const combiner how = n.def->collective          ? p_.collective_of(o).combine
                          : id == def<op::reduce>.id ? static_cast<combiner>(p_.attrs(o)[0])

@@ -38,7 +38,7 @@ class digit_forest {
   }
 
   /// The same index counts through both lists, each major to minor. Digits are split until they
-  /// have equal sizes, from both ends; what is left between keeps its size.
+  /// have equal sizes, from both ends; the digits between them keep their sizes.
   constexpr void tie(const vec<int>& x, const vec<int>& y) {
     vec<int> a = reversed(x), b = reversed(y);
     for (const bool from_minor : {false, true}) {

@@ -7,13 +7,12 @@
 
 namespace partita::prove_detail {
 
-/// The digits of all dimensions of a program, and of the programs nested in it.
+/// The digits of all dimensions of a program.
 struct indexed_program {
   const program* p = nullptr;
   op_indices ops;
   vec<int> first;  ///< by value: the place of its dimensions in `nodes`
   vec<int> nodes;
-  vec<indexed_program> inner;  ///< as `regions`
 
   constexpr indexed_program() = default;
   constexpr indexed_program(const program& of, const mesh& m, digit_forest& f)
@@ -22,12 +21,8 @@ struct indexed_program {
       first.push_back(static_cast<int>(nodes.size()));
       for (const auto extent : t.shape) nodes.push_back(f.make(extent));
     }
-    for (const program& each : of.regions) inner.push_back(indexed_program(each, m, f));
   }
   constexpr int at(value_id v, int dim) const { return nodes[first[v] + dim]; }
-  constexpr const indexed_program& region(op_id o, int i) const {
-    return inner[p->op(o).region_begin + i];
-  }
 };
 
 /// Ties digits by the ops of both programs, by collectives, and by the layouts of inputs and
@@ -75,36 +70,15 @@ class index_classes {
       if (n.def->role == op_role::parameter) continue;
       switch (x.ops.rule(o)) {
         case index_rule::passed:
-          for (int r = 0; r < n.result_count; ++r) tie(x, x.p->operand(o, r), x, n.result + r);
-          break;
-        case index_rule::nested:
-          tie_nested(x, o);
+          for (int r = 0; r < n.result_count; ++r)
+            for (int d = 0; d < x.p->type(n.result + r).shape.rank; ++d)
+              forest.tie(x.at(x.p->operand(o, r), d), x.at(n.result + r, d));
           break;
         default:
           for (int row = x.ops.first_row(o); row < x.ops.last_row(o); ++row) tie_factors(x, o, row);
           if (x.ops.rule(o) == index_rule::by_window) tie_positions(x, o);
       }
     }
-    for (const indexed_program& each : x.inner) visit(each);
-  }
-  /// Two values have the same indices; the first one has more leading dimensions, which are kept.
-  constexpr void tie(const indexed_program& x, value_id v, const indexed_program& y, value_id w) {
-    const int rank = y.p->type(w).shape.rank, more = x.p->type(v).shape.rank - rank;
-    for (int d = 0; d < more; ++d) forest.keep(x.at(v, d));
-    for (int d = 0; d < rank; ++d) forest.tie(x.at(v, more + d), y.at(w, d));
-  }
-  constexpr void tie_nested(const indexed_program& x, op_id o) {
-    const op_node& n = x.p->op(o);
-    const indexed_program& body = x.region(o, 0);
-    const program& p = *body.p;
-    const bool scans = n.def->id == def<op::scan>.id;
-    const int lead = scans ? 1 : 0;  // the counter
-    for (int i = lead; i < p.input_count(); ++i)
-      tie(x, x.p->operand(o, i - lead), body, p.inputs[i]);
-    for (int i = 0; i < p.output_count(); ++i) tie(x, n.result + i, body, p.outputs[i].value);
-    if (!scans) return;
-    const op::scan::counts k(x.p->attrs(o));
-    for (int i = 0; i < k.carried; ++i) tie(x, x.p->operand(o, k.constants + i), x, n.result + i);
   }
   /// Positions of a convolution need not have the same index as those that it reads. But if they
   /// do, convolutions of both programs have the same classes.

@@ -14,8 +14,7 @@ enum class index_rule : std::uint8_t {
   by_window,   ///< convolution: positions under taps
   by_lines,   ///< stacked as its tile map says; other dimensions, and those of users' ops, are kept
   exchanged,  ///< collectives
-  passed,     ///< results are operands
-  nested      ///< scans and calls
+  passed      ///< results are operands
 };
 
 /// The indices of the ops of a program, as factors of their dimensions: the results are stacked
@@ -94,7 +93,6 @@ class op_indices {
     const auto attrs = p_->attrs(o);
     if (n.def->passes_on || n.def->identity) return passed;
     if (n.def->collective) return exchanged;
-    if (is_one<op::call, op::scan>(id)) return nested;
     if (n.def->elementwise || is_one<op::constant, op::iota, op::broadcast_in_dim, op::transpose,
                                      op::reshape, op::shard_start>(id))
       return by_factors;
@@ -122,9 +120,7 @@ class op_indices {
   constexpr void add_rows(op_id o) {
     const op_node& n = p_->op(o);
     const index_rule rule = rules_[o];
-    if (n.def->role == op_role::parameter || rule == index_rule::passed ||
-        rule == index_rule::nested)
-      return;
+    if (n.def->role == op_role::parameter || rule == index_rule::passed) return;
     if (rule == index_rule::exchanged) {
       for (int r = 0; r < n.result_count; ++r) exchange(o, p_->operand(o, r), n.result + r);
       return;

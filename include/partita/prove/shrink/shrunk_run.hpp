@@ -44,7 +44,6 @@ class shrunk_run {
                        atom_table& atoms, cut_points& cuts)
       : a_(a),
         p_(*x.p),
-        x_(x),
         in_source_(in_source),
         on_(m),
         atoms_(atoms),
@@ -103,7 +102,6 @@ class shrunk_run {
  private:
   algebra& a_;
   const program& p_;
-  const indexed_program& x_;
   bool in_source_;
   devices on_;
   atom_table& atoms_;
@@ -140,9 +138,7 @@ class shrunk_run {
       for (int r = 0; r < n.result_count; ++r) copy(values_[p_.operand(o, r)], n.result + r);
       return;
     }
-    if (by_.rule(o) == index_rule::nested) return run_nested(o);
-    if (n.region_count > 0 || !elements::is_determined(n) ||
-        computes_with_infinities(o)) {
+    if (n.region_count > 0 || !elements::is_determined(n) || computes_with_infinities(o)) {
       unknown_op_ = n.def->name;
       return;
     }
@@ -384,7 +380,7 @@ class shrunk_run {
       }
     }
   }
-  /// Sums over devices, of which each keeps a block.
+  /// Sums over devices; each device keeps a block.
   constexpr void sum(const collective& what, const shrunk_value& x, shrunk_value& y) {
     const shape &from = x.all.type.shape, &to = y.all.type.shape;
     for (std::int64_t k = 0; k < y.count && !a_.is_over(); ++k) {
@@ -419,79 +415,6 @@ class shrunk_run {
       for (std::int64_t i = 0; i < all.size(); ++i) all.on(device)[i] = from[i];
     }
     return all;
-  }
-
-  // ---- Nested programs: loops run all their iterations ----
-
-  using values = vec<shrunk_value>;
-  static constexpr int steps_of_iteration = 10;
-
-  constexpr void run_nested(op_id o) {
-    const op_node& n = p_.op(o);
-    values given;
-    for (const value_id v : p_.operands(o)) given.push_back(values_[v]);
-    if (n.def->id == def<op::scan>.id) return scan(o, given);
-    const values made = run(o, given);
-    for (int r = 0; r < n.result_count && !stops(); ++r) values_[n.result + r] = made[r];
-  }
-  constexpr values run(op_id o, const values& inputs) {
-    const indexed_program& body = x_.region(o, 0);
-    shrunk_run inner(a_, body, in_source_, on_.mesh(), atoms_, cuts_);
-    for (std::size_t i = 0; i < inputs.size(); ++i) inner.copy(inputs[i], body.p->inputs[i]);
-    inner.run();
-    unknown_op_ = inner.unknown_op();
-    values made;
-    for (const auto& each : body.p->outputs) made.push_back(inner.at(each.value));
-    return made;
-  }
-  constexpr void scan(op_id o, const values& operands) {
-    const op::scan::counts k(p_.attrs(o));
-    const value_id first = p_.op(o).result + k.carried;
-    values given(operands.size() + 1, shrunk_value{}), stacked;
-    for (std::size_t i = 0; i < operands.size(); ++i) given[i + 1] = operands[i];
-    given[0].all = no_elements_yet({dtype::i32, {}}, 1);
-    for (std::int64_t i = 0; i < k.length && !stops(); ++i) {
-      const std::int64_t at = k.reversed ? k.length - 1 - i : i;
-      given[0].all.all[0] = integer(dtype::i32, at);
-      for (std::size_t s = static_cast<std::size_t>(1 + k.constants + k.carried); s < given.size();
-           ++s)
-        given[s] = slice_of(operands[s - 1], at);
-      a_.steps += steps_of_iteration;
-      const values made = run(o, given);
-      if (stops()) return;
-      for (int c = 0; c < k.carried; ++c) given[1 + k.constants + c] = made[c];
-      for (int j = 0; j < k.stacked; ++j) stacked.push_back(made[k.carried + j]);
-    }
-    for (int c = 0; c < k.carried; ++c) values_[p_.op(o).result + c] = given[1 + k.constants + c];
-    for (int j = 0; j < k.stacked && !stops(); ++j) stack(k, stacked, j, first + j);
-  }
-  static constexpr shrunk_value slice_of(const shrunk_value& x, std::int64_t at) {
-    shrunk_value y = x;
-    y.raw.clear();
-    y.by.dims >>= 1;
-    y.all = no_elements_yet(op::scan::slice_of(x.all.type), x.count);
-    for (std::int64_t d = 0; d < x.count; ++d)
-      for (std::int64_t n = 0; n < y.all.size(); ++n)
-        y.all.on(d)[n] = x.all.on(d)[at * y.all.size() + n];
-    return y;
-  }
-  /// Joins the results number `j` of all iterations.
-  constexpr void stack(const op::scan::counts& k, const values& list, int j, value_id v) {
-    dependence d;
-    for (std::size_t i = j; i < list.size(); i += k.stacked) {
-      d.dims |= list[i].by.dims << 1 | 1;
-      d.axes |= list[i].by.axes;
-      d.bound.join(list[i].by.bound, false);
-      if (list[i].by.extreme != combiner::stack) d.extreme = list[i].by.extreme;
-    }
-    shrunk_value& y = make(v, d);
-    for (std::int64_t slot = 0; slot < y.count; ++slot)
-      for (std::int64_t i = 0; i < k.length; ++i) {
-        const shrunk_value& x = list.data()[i * k.stacked + j];
-        const element* from = on_device(x, device_of(y, slot));
-        const std::int64_t at = k.reversed ? k.length - 1 - i : i, size = x.all.size();
-        for (std::int64_t n = 0; n < size; ++n) y.all.on(slot)[at * size + n] = from[n];
-      }
   }
 };
 
