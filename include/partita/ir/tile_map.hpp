@@ -58,7 +58,7 @@ struct factor {
 
 /// True if the loop over a factor only stacks slices of the op's results, or reduces them: blocks
 /// do not depend on each other, or on their positions.
-constexpr bool is_plain(const factor& f) {
+constexpr bool is_plain_factor(const factor& f) {
   return !f.offset && !f.halo && !f.located && !f.again && f.carry == combiner::stack;
 }
 

@@ -197,10 +197,6 @@ class tile_rule {
     }
     return used == axes.count;
   }
-  /// True unless blocks along a factor depend on each other, or on their positions.
-  static constexpr bool is_plain(const factor& f) {
-    return !f.halo && !f.located && !f.again && !f.offset && f.carry == combiner::stack;
-  }
   /// True if the op may run on blocks of a factor. Adds the reduction that this leaves pending.
   constexpr bool is_valid(int f, int results, shard_claim& made) {
     const factor& each = map_.at(0, f);
@@ -208,9 +204,9 @@ class tile_rule {
     if (b.known && b.repeated >= 0 && b.repeated != b.extent) return false;
     bool in_all = true;
     for (int r = 0; r < results; ++r) in_all = in_all && map_.result_dim(each, r) != no_dim;
-    if (is_plain(each) && in_all) return true;
+    if (is_plain_factor(each) && in_all) return true;
     if (b.is_whole(each.size)) return true;
-    if (!is_plain(each)) return !b.known && b.repeated < 0;  // see `join`
+    if (!is_plain_factor(each)) return !b.known && b.repeated < 0;  // see `join`
     if (each.combine == combiner::stack || results != 1 || !b.known) return false;
     if (b.extent * devices(b.axes) != each.size) return false;
     if (b.axes.count > 0 && !made.pending.empty() && made.combine != each.combine) return false;
@@ -231,7 +227,7 @@ class tile_rule {
         if (map_.result_dim(map_.at(0, f), r) == d) {
           ++count;
           product *= map_.at(0, f).size;
-          is_free = is_free && !blocks_[f].known && is_plain(map_.at(0, f));
+          is_free = is_free && !blocks_[f].known && is_plain_factor(map_.at(0, f));
         }
       const bool alone = count == 1 && product == whole[d];
       if (alone && is_free) {

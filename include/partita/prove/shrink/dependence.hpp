@@ -164,7 +164,7 @@ class dependences {
       const int dim = each.result_dim;
       if (dim != no_dim && each.size > 0) left[dim] /= each.size;
       const auto end = [&](int i) { return map.operand_dim(each, i); };
-      bool differs = !is_plain(each) && each.size > 1;
+      bool differs = !is_plain_factor(each) && each.size > 1;
       for (int i = 0; i < map.ops[row].operands; ++i)
         if (end(i) != no_dim)
           differs = differs || (exchanges && i == 1 ? operands[which].axes.contains(end(i))

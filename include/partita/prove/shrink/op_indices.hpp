@@ -41,7 +41,7 @@ class op_indices {
   constexpr span<const factor> factors(int row) const {
     return {map.factors_of(row), static_cast<std::size_t>(map.ops[row].count)};
   }
-  static constexpr bool is_kept(const factor& f) { return !is_plain(f) && !f.offset; }
+  static constexpr bool is_kept(const factor& f) { return !is_plain_factor(f) && !f.offset; }
   static constexpr bool is_summed(const factor& f) { return f.combine != combiner::stack; }
 
   /// The size of blocks of positions of dimension d that a slice, pad or concatenation moves.
