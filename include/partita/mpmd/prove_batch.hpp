@@ -8,6 +8,7 @@
 #include <partita/op/reshape.hpp>
 #include <partita/op/transpose.hpp>
 #include <partita/prove/kernel/kernel.hpp>
+#include <partita/support/merge_sort.hpp>
 
 namespace partita::mpmd_detail {
 
@@ -35,6 +36,7 @@ class batch_checker {
       claims_[one_.inputs[i]].of = kernel_.values().canonical(source_.inputs[i]);
     for (op_id o = 0; o < one_.op_count(); ++o) visit(o);
     for (int i = 0; i < source_.output_count(); ++i) {
+      find_sum(one_.outputs[i].value);
       const shard_claim& c = claims_[one_.outputs[i].value];
       if (c.of != kernel_.values().canonical(source_.outputs[i].value) || !c.varies().empty() ||
           one_.output_type(i) != source_.output_type(i))
@@ -64,6 +66,8 @@ class batch_checker {
       claims_[result] = summed(o, claims_[one_.operand(o, 0)]);
       return;
     }
+    for (const value_id v : one_.operands(o))
+      if (!is(o, *one_.op(one_.producer(v)).def)) find_sum(v);
     kernel_.visit(one_, o, claims_);
     if (moves(o) && !claims_[result].known()) unstack(result);
   }
@@ -150,6 +154,68 @@ class batch_checker {
         (!same && !prove_detail::collective_rule(all, on_.mesh).apply(c)))
       c = {};
     return c;
+  }
+  constexpr bool sums_by(op_id o, const op_def& d) const {
+    const auto c = static_cast<combiner>(one_.attrs(o)[0]);
+    return c != combiner::stack && combining_op(c).id == d.id;
+  }
+  /// Finds a sum (or product, maximum, ...) whose terms the source combines in another order.
+  constexpr void find_sum(value_id v) {
+    const op_def& d = *one_.op(one_.producer(v)).def;
+    if (claims_[v].known() || !prove_detail::is_commutative(d)) return;
+    struct summand {
+      value_id value = -1;
+      op_id in = -1;  ///< the microbatch_sum that adds it
+    };
+    vec<value_id> terms;
+    shard_claim form;
+    for (vec<summand> open{{v, -1}}; !open.empty();) {
+      const summand x = open.back();
+      const op_id o = one_.producer(x.value);
+      const bool sums = is(o, def<op::microbatch_sum>);
+      shard_claim c = claims_[x.value];
+      open.pop_back();
+      if (x.in >= 0 && c.known()) c = summed(x.in, c);
+      if (!c.known()) {
+        if (sums ? x.in >= 0 || !sums_by(o, d) : !is(o, d)) return;
+        for (const value_id each : one_.operands(o)) open.push_back({each, sums ? o : x.in});
+        continue;
+      }
+      if (terms.empty()) form = c;
+      if (c.sharding != form.sharding || c.free != form.free || c.pending != form.pending ||
+          (!c.pending.empty() && combining_op(c.combine).id != d.id) ||
+          terms.size() > source_.ops.size())
+        return;
+      terms.push_back(c.of);
+    }
+    terms = terms_of(d, terms, source_.ops.size());
+    for (op_id s = source_.op_count(); s-- > 0 && !claims_[v].known();) {
+      const value_id is = source_.op(s).result;
+      if (source_.op(s).def->id != d.id || source_.type(is).shape.rank != one_.type(v).shape.rank)
+        continue;
+      const vec<value_id> have = terms_of(d, {is}, terms.size());
+      bool same = have.size() == terms.size() && have.size() < source_.ops.size();
+      for (std::size_t i = 0; same && i < have.size(); ++i)
+        same = have[i] == terms[i] && source_.type(have[i]) == source_.type(is);
+      if (!same) continue;
+      claims_[v] = form;
+      claims_[v].of = kernel_.values().canonical(is);
+    }
+  }
+  /// The terms of source values, in ascending order; too many, if there are more than `most`.
+  constexpr vec<value_id> terms_of(const op_def& d, vec<value_id> open, std::size_t most) const {
+    vec<value_id> terms;
+    while (!open.empty() && terms.size() <= most) {
+      const value_id x = kernel_.values().canonical(open.back());
+      const op_id o = source_.producer(x);
+      open.pop_back();
+      if (source_.op(o).def->id != d.id)
+        terms.push_back(x);
+      else
+        for (const value_id each : source_.operands(o)) open.push_back(each);
+    }
+    merge_sort(terms, [](value_id a, value_id b) { return a < b; });
+    return terms;
   }
 };
 

@@ -17,9 +17,7 @@ struct mistake {
 /// Finds the place of a mistake: by claims, and by elements for what claims do not know, if both
 /// programs are small enough. A local value is known by elements if all its elements are elements
 /// of source values, or numbers. It lacks a reduction if this holds for its reduction over some
-/// axes. Padding is zero.
-///
-/// Cost      that of both programs on elements, of at most `most_steps`
+/// axes. Padding is zero. Running both programs takes at most `most_steps`.
 class mistake_finder {
  public:
   constexpr mistake_finder(const program& source, const device_program& d,

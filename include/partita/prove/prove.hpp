@@ -65,12 +65,6 @@ struct prove_options {
 
 namespace prove_detail {
 
-/// Compares both programs for random numbers. (Not in constant evaluation.)
-constexpr element_verdict at_numbers(const program& source, const device_program& d,
-                                     std::int64_t most) {
-  if (std::is_constant_evaluated() || most <= 0) return {};
-  return compare_at_numbers(source, d, most);
-}
 /// True if shrinking proves a program, in at most this number of steps.
 constexpr bool is_proved_by_shrinking(const program& source, const device_program& d,
                                       std::int64_t most) {
@@ -122,7 +116,9 @@ constexpr void try_elements(const program& source, const device_program& d,
     if (e.kind != element_verdict::proved) e = prove_by_elements(source, d, open, most);
   }
   if (e.kind == element_verdict::proved) {
-    const element_verdict at = at_numbers(source, d, options.most_confirmed);
+    element_verdict at;
+    if (!std::is_constant_evaluated() && options.most_confirmed > 0)
+      at = compare_at_numbers(source, d, options.most_confirmed);
     v.by_elements = v.proved = at.kind != element_verdict::differs;
     if (!v.proved)
       v.error.record("Q004", "prove: formulas are equal over real numbers, but ",

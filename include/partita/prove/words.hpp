@@ -8,8 +8,7 @@
 
 namespace partita::prove_detail {
 
-/// True if an op has a tile map. For other ops, equal operands give equal results, and nothing else
-/// is known.
+/// True if an op has a tile map. Other ops only give equal results for equal operands.
 constexpr bool has_tile_map(const op_def& d) {
   return d.role != op_role::compute || d.elementwise || d.identity || d.collective ||
          d.tile_map != &no_factors;

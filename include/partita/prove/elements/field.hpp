@@ -101,24 +101,7 @@ class drawing {
 };
 
 namespace field {
-/// v as a quotient of small integers, if v is one, rounded: the double next to 1 / 3 counts as it.
-constexpr bool small_quotient(double v, fingerprint& f) {
-  constexpr double most = 0x1p12;
-  const double magnitude = v < 0 ? -v : v;
-  double rest = magnitude, n = 1, d = 0, last_n = 0, last_d = 1;  // of a continued fraction
-  while (rest < most && (d == 0 || n / d != magnitude)) {
-    const auto whole = static_cast<double>(static_cast<std::int64_t>(rest));
-    const double next_n = whole * n + last_n, next_d = whole * d + last_d;
-    last_n = n, last_d = d, n = next_n, d = next_d;
-    rest = (rest - whole) * most < 1 ? most : 1 / (rest - whole);
-  }
-  if (d == 0 || n / d != magnitude || n >= most || d >= most) return false;
-  f = product(natural(static_cast<std::uint64_t>(n)),
-              inverse(natural(static_cast<std::uint64_t>(d))));
-  if (v < 0) f = opposite(f);
-  return true;
-}
-/// Finite numbers exactly, up to rounded quotients; random values for others.
+/// Finite numbers exactly; random values for others.
 constexpr fingerprint real(double v) {
   const auto bits = std::bit_cast<std::uint64_t>(v);
   const auto exponent = static_cast<int>(bits >> 52 & 0x7ff);
@@ -126,7 +109,6 @@ constexpr fingerprint real(double v) {
   if (exponent == 0x7ff) return drawing(mantissa == 0 ? bits : 1).drawn();
   if (exponent > 0) mantissa |= std::uint64_t{1} << 52;
   if (mantissa == 0) return {};
-  if (fingerprint f; (mantissa & 0xfff) != 0 && small_quotient(v, f)) return f;
   const int shift = std::countr_zero(mantissa), e = (exponent > 0 ? exponent : 1) - 1075 + shift;
   const auto n = static_cast<std::uint64_t>(e < 0 ? -e : e);
   fingerprint two = power({0, e < 0 ? (q + 1) / 2 : 2}, 0, n);

@@ -39,9 +39,7 @@ class quotient_algebra : public arithmetic_algebra {
   /// The remainder of integers, including those of floating types: it has the sign of the dividend.
   constexpr element remainder(dtype t, const element& x, const element& y) {
     const element other = function(def<op::remainder>.id, t, t, {x, y});
-    if (t == dtype::u64 || t == dtype::boolean || !y.known) return other;
-    if (!x.known && is_integer(t) && y.number > 0) note_remainder(t, x, y.number, other.of);
-    if (!x.known) return other;
+    if (t == dtype::u64 || t == dtype::boolean || !x.known || !y.known) return other;
     std::int64_t n = x.number, by = y.number;
     if (is_floating(t) && (!is_small_integer(real_of(x), n) || !is_small_integer(real_of(y), by)))
       return other;
@@ -90,12 +88,6 @@ class quotient_algebra : public arithmetic_algebra {
       made = function(def<op::divide>.id, t, t, {real(1), y});
     if (joins_exponentials) inverses_.add(made.of, y);
     return made;
-  }
-  constexpr void note_remainder(dtype t, const element& x, std::int64_t by, const fingerprint& of) {
-    int left = most_splits;
-    const interval in = range_of(t, x, left);
-    const std::int64_t low = in.least < 0 ? 1 - by : 0, high = in.greatest > 0 ? by - 1 : 0;
-    bounds_of(t).put(of, {of, of, low, high, low, high, 0});
   }
   static constexpr bool is_small_integer(double v, std::int64_t& n) {
     if (!(v > -0x1p53 && v < 0x1p53)) return false;
