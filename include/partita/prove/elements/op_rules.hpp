@@ -5,6 +5,7 @@
 #include <partita/prove/elements/elementwise.hpp>
 #include <partita/prove/elements/folds.hpp>
 #include <partita/prove/elements/lookups.hpp>
+#include <partita/prove/elements/matrices.hpp>
 #include <partita/prove/elements/movement.hpp>
 #include <partita/prove/elements/order.hpp>
 #include <partita/spmd/collectives.hpp>
@@ -44,6 +45,8 @@ inline constexpr rule rules[] = {
     {def<op::sort>.id, &sort},
     {def<op::top_k>.id, &top_k},
     {def<op::fold>.id, &fold},
+    {def<op::cholesky>.id, &cholesky},
+    {def<op::triangular_solve>.id, &triangular_solve},
 };
 constexpr const rule* rule_of(const op_def& d) {
   for (const rule& each : rules)
