@@ -771,8 +771,8 @@ TEST_CASE("elements: quotients by products") {
   CHECK(proves(once, [](auto x, auto y) { return x / y / x; }) == 0);
   CHECK(proves([](auto x, auto y) { return x / (y / x); },
                [](auto x, auto y) { return x * x / y; }) == 2);
-  CHECK(proves([](auto x, auto y) { return x / (3 * y); },
-               [](auto x, auto y) { return x * (1.0 / 3) / y; }) == 2);
+  CHECK(proves([](auto x, auto y) { return x / (4 * y); },
+               [](auto x, auto y) { return x * 0.25 / y; }) == 2);
   // y may be 0.
   CHECK(proves([](auto x, auto y) { return x * y / y; }, [](auto x, auto) { return -(-x); }) == 0);
   CHECK(proves([](auto x, auto y) { return x * y / sums(y); },
