@@ -103,8 +103,8 @@ constexpr void add_formulas(const program& source, const device_program& d, std:
   if (again.kind == element_verdict::differs) e = again;
 }
 /// Tries outputs that claims do not prove element by element: once with claims about intermediate
-/// values, and once without them (elements may know more about padding). Reports the place of the
-/// mistake if there is no proof.
+/// values, and once without them (elements may know more about padding). Otherwise reports the
+/// place of the mistake.
 constexpr void try_elements(const program& source, const device_program& d,
                             const claim_kernel& claims, const prove_options& options, verdict& v) {
   std::int64_t most = options.most_elements;
@@ -161,21 +161,17 @@ constexpr void confirm(const program& source, const device_program& d, std::int6
                    "is unsound (please report it)");
 }
 
-constexpr verdict prove(const program& source, const device_program& local,
-                        const prove_options& options);
-
-/// Proves both programs without dead code: loops of one program may carry dead values that those of
-/// the other do not carry.
-constexpr bool proved_without_dead_code(const program& source, const device_program& local,
-                                        const prove_options& options, verdict& v) {
+/// True if claims prove both programs without dead code: loops of one program may carry dead values
+/// that those of the other do not carry.
+constexpr bool proved_without_dead_code(const program& source, const device_program& local) {
   const live_program live = without_dead_code(source);
   live_program live_local = without_dead_code(local.local);
   if (!live.changed && !live_local.changed) return false;
   device_program d = local;
   if (live_local.changed) d.local = static_cast<program&&>(live_local.p);
-  const verdict found = prove(live.changed ? live.p : source, d, options);
-  if (found.proved) v = found;
-  return found.proved;
+  claim_kernel claims(live.changed ? live.p : source, d);
+  claims.run();
+  return claims.open().empty();
 }
 
 /// Runs the checks of a proof by other means that the options request.
@@ -203,11 +199,9 @@ constexpr verdict prove(const program& source, const device_program& local,
   }
   claim_kernel claims(source, local);
   claims.run();
-  v.proved = claims.open().empty();
+  v.proved = claims.open().empty() || proved_without_dead_code(source, local);
   if (v.proved)
     v.method = proof_method::claims;
-  else if (proved_without_dead_code(source, local, options, v))
-    return v;
   else
     try_elements(source, local, claims, options, v);
   if (v.by_elements) v.method = proof_method::elements;
