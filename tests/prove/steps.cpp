@@ -138,6 +138,26 @@ TEST_CASE("steps: padded rows in a loop of a stage are proved") {
   }
 }
 
+TEST_CASE("steps: partition accepts a pipeline that is neither proved nor refuted") {
+  const auto model = [](const auto& g, const auto& x) {
+    return pt::named("s1", [](const auto& a, const auto& b) {
+      const auto c = expand_dims<1>(a);
+      return reshape<1 << 21>(concatenate<1>(c, c)) * b;
+    })(g, x);
+  };
+  const pt::pipelined p = pt::partition(
+      pt::trace(model, pt::input<float, 1 << 20>("g"), pt::input<float, 1 << 21>("x")),
+      pt::topology{{"m0", {{"B", 1}}}},
+      pt::schedule(pt::pipeline({.stages = {{"s1"}},
+                                 .batch = {{"x", 0}, {"g", 0}},
+                                 .microbatches = 2,
+                                 .order = pt::gpipe})));
+  CHECK_MESSAGE(!p.error, data::str(p.error.message));
+  CHECK(!p.proved);
+  const pt::verdict v = pt::prove(p, {.most_elements = 500'000});
+  CHECK((!v.proved && v.undecided));
+}
+
 TEST_CASE("steps: a pipeline that is too large is undecided, and nothing of its size is stored") {
   const auto model = [](const auto& x) {
     return pt::named("s1", [](const auto& a) { return tanh(a); })(x);
