@@ -792,7 +792,8 @@ TEST_CASE("elements: gradients of softmax") {
   CHECK(from_lse([](auto, auto x) { return x; }) == 0);
   const auto quotients = [&](const auto& square) {
     return proves(source, [&](auto x, auto y) {
-      const auto e = shifted_exp(x), l = sums(e);
+      const auto e = shifted_exp(x);
+      const auto l = sums(e);
       return e * y / l - e * sums(e * y) / square(l);
     });
   };
