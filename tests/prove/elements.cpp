@@ -144,7 +144,6 @@ TEST_CASE("elements: equalities of extrema, flags and bits") {
   const auto number = [](int n) { return small_number(dtype::f32, n); };
   CHECK(f.most(a, f.most(b, f.most(c, a))) == f.most(f.most(c, b), a));
   CHECK(f.most(a, real(-__builtin_inf())) == a);
-  CHECK(f.least(number(4), f.most(a, number(1))) == f.most(number(1), f.least(a, number(4))));
   CHECK(!(f.least(number(1), f.most(a, number(4))) == f.most(number(4), f.least(a, number(1)))));
   CHECK(!(f.most(a, b) == f.least(a, b)));
   const element p = f.truth(0), q = f.truth(1), r = f.truth(2);
@@ -812,7 +811,7 @@ TEST_CASE("elements: exp(log(x)) is x for a sum of exponentials, which is positi
   CHECK(log_of([](auto x, auto) { return x; }) == 0);
 }
 
-TEST_CASE("elements: flags as integers, and clamps before and after a minimum") {
+TEST_CASE("elements: flags as integers") {
   const auto any = [](auto x, auto y) { return pt::convert<float>(pt::any<0>(x < y)); };
   const auto all = [](auto x, auto y) { return pt::convert<float>(pt::all<0>(x < y)); };
   const auto greatest = [](auto x, auto y) {
@@ -823,9 +822,26 @@ TEST_CASE("elements: flags as integers, and clamps before and after a minimum") 
   CHECK(proves(all, least) == 2);
   CHECK(proves(any, least) == 0);
   CHECK(proves(all, greatest) == 0);
-  const auto outside = [](auto x, auto) { return pt::clamp(1, pt::reduce_min<1>(x), 4); };
-  CHECK(proves(outside, [](auto x, auto) { return pt::reduce_min<1>(pt::clamp(1, x, 4)); }) == 2);
-  CHECK(proves(outside, [](auto x, auto) { return pt::reduce_max<1>(pt::clamp(1, x, 4)); }) == 0);
+}
+
+TEST_CASE("elements: an op without a rule is a function of the slices that its tile map stacks") {
+  const auto a = pt::input<float, 4, 3, 3>("a");
+  const auto b = pt::input<float, 4, 3, 6>("b");
+  const auto is_proved = [&](const auto& model, const auto& other, const auto& tactic) {
+    const auto p = pt::partition(pt::trace(other, a, b), {{"B", 2}}, pt::schedule(tactic));
+    return prove_by_elements(pt::trace(model, a, b), p.device, 1'000'000).kind ==
+           element_verdict::proved;
+  };
+  const auto solved = [](auto a, auto b) { return pt::triangular_solve(a, b); };
+  const auto factor = [](auto a, auto) { return pt::cholesky(a); };
+  const auto columns = pt::manual("B", {{"b", 2}});
+  CHECK(is_proved(factor, factor, pt::manual("B", {{"a", 0}})));
+  CHECK(is_proved(solved, solved, pt::manual("B", {{"a", 0}, {"b", 0}})));
+  CHECK(is_proved(solved, solved, columns));
+  CHECK_FALSE(is_proved(
+      solved, [](auto a, auto b) { return pt::triangular_solve(a, pt::reverse<2>(b)); }, columns));
+  CHECK_FALSE(is_proved(
+      solved, [](auto a, auto b) { return pt::triangular_solve(pt::reverse<0>(a), b); }, columns));
 }
 
 TEST_CASE("elements: more elements than the limit are not tried") {

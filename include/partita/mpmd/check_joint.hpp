@@ -11,6 +11,10 @@
 
 namespace partita::mpmd_detail {
 
+constexpr bool within(int i, std::size_t count) {
+  return i >= 0 && static_cast<std::size_t>(i) < count;
+}
+
 /// Simulates the parts of a joint function in sequence on the function's own values. Each op of a
 /// part must be the next op of the function, and each value that a part takes must be stored where
 /// the part takes it.
@@ -219,9 +223,6 @@ class joint_checker {
   const pipelined& p_;
   failure& error_;
 
-  static constexpr bool within(int i, std::size_t count) {
-    return i >= 0 && static_cast<std::size_t>(i) < count;
-  }
   constexpr void check_numbers() {
     bool good = p_.joint_of.size() == (p_.joint_calls.empty() ? 0 : p_.unit_of.size());
     std::size_t members = 0, all = 0;
@@ -251,18 +252,13 @@ class joint_checker {
       good = good && within(part.unit, p_.units.size()) && p_.units[part.unit].inside &&
              p_.units[part.unit].piece.mesh == u.piece.mesh &&
              within(part.ahead, static_cast<std::size_t>(p_.microbatches)) &&
-             same_mesh(u.device.mesh, p_.units[part.unit].device.mesh);
+             u.device.mesh.same_grid(p_.units[part.unit].device.mesh);
     for (const auto* list : {&u.takes, &u.gives})
       for (const unit_value& v : *list) good = good && within(v.slot, p_.values().types.size());
     for (const auto* list : {&f.takes_ahead, &f.gives_ahead})
       for (const int ahead : *list)
         good = good && within(ahead, static_cast<std::size_t>(p_.microbatches));
     return good && !verify(local);
-  }
-  static constexpr bool same_mesh(const mesh& a, const mesh& b) {
-    bool same = a.rank == b.rank;
-    for (int i = 0; same && i < a.rank; ++i) same = a.size(i) == b.size(i);
-    return same;
   }
   /// True if each part belongs to this joint call, and only to this one.
   constexpr bool is_whole(const joint_call& call, int number) const {

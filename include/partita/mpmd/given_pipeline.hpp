@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include <partita/mpmd/pipelined.hpp>
+#include <partita/mpmd/check_joint.hpp>
 #include <partita/prove/given.hpp>
 #include <partita/support/merge_sort.hpp>
 
@@ -40,9 +40,6 @@ class given_pipeline {
   const pipelined& p_;
   failure f_;
 
-  static constexpr bool within(int i, std::size_t count) {
-    return i >= 0 && static_cast<std::size_t>(i) < count;
-  }
   constexpr bool is_mesh(int m) const { return within(m, p_.meshes.size()); }
   constexpr bool is_slot(value_id v) const { return within(v, p_.values().types.size()); }
   constexpr void need(bool good, std::string_view what) {
@@ -147,11 +144,8 @@ class given_pipeline {
     const std::size_t results = u.gives.size() - u.sums.size() - u.stacks.size();
     for (std::size_t k = 0; k < results && !f_; ++k)
       need((p_.repeated[u.gives[k].slot] != 0) == u.inside, "units");
-    const mesh &mine = u.device.mesh, &theirs = p_.meshes[u.piece.mesh];
-    bool same = mine.rank == theirs.rank;
-    for (int a = 0; same && a < mine.rank; ++a) same = mine.size(a) == theirs.size(a);
-    need(same, "meshes of units");
-    prove_detail::given_program(local, theirs, f_).check();
+    need(u.device.mesh.same_grid(p_.meshes[u.piece.mesh]), "meshes of units");
+    prove_detail::given_program(local, p_.meshes[u.piece.mesh], f_).check();
   }
   /// (A stack also has the dimension of the microbatches.)
   constexpr void check(const unit_value& v, const layout& local, int rank, int m) {

@@ -146,15 +146,12 @@ class mistake_finder {
       by_elements_.resize(of_local_.size(), shard_claim{});
     }
     if (looked_[v] == 0) {
-      looked_[v] = has_numbers_only(of_local_[v]) ? numbers : seen;
+      looked_[v] = numbers;
+      for (const element& x : of_local_[v].all)
+        if (!x.known) looked_[v] = seen;
       if (looked_[v] == seen) by_elements_[v] = look_up(v);
     }
     return by_elements_[v];
-  }
-  static constexpr bool has_numbers_only(const tensors& made) {
-    for (const element& x : made.all)
-      if (!x.known) return false;
-    return true;
   }
   constexpr shard_claim look_up(value_id v) {
     shard_claim c;

@@ -205,7 +205,6 @@ constexpr verdict prove(const program& source, const device_program& local,
   else
     try_elements(source, local, claims, options, v);
   if (v.by_elements) v.method = proof_method::elements;
-  if (v.method == proof_method::shrinking) return v;
   return confirmed(source, local, options, v);
 }
 

@@ -78,6 +78,7 @@ constexpr fingerprint integer(std::int64_t n) {
 /// Draws a random number from its arguments, always the same one.
 class drawing {
  public:
+  constexpr drawing() = default;
   constexpr explicit drawing(std::uint64_t what) { add(what); }
 
   constexpr drawing& add(std::uint64_t n) {

@@ -180,9 +180,6 @@ class group_algebra : public quotient_algebra {
   constexpr element with_number(const operand_group& g, element number) {
     if (g.members.empty()) return number.known ? number : identity_of(combiner_of(g.op), g.type);
     if (number.known && number == identity_of(combiner_of(g.op), g.type)) number = {};
-    const bool is_clamp = number.known && g.op == def<op::minimum>.id;
-    if (is_extreme(g) && is_floating(g.type) && (g.members.size() > 1 || is_clamp))
-      if (element turned; is_turned(g, number, turned)) return turned;
     if (!number.known) return made(g);
     if (is_extreme(g) && is_integer(g.type))
       return bounded_by(g.op, g.type, made(g), number.number);
@@ -200,32 +197,6 @@ class group_algebra : public quotient_algebra {
     return is_integer(g.type) && is_extreme(g)
                ? whole_number(g.type, d.drawn(), range_of_members(g))
                : unknown(g.type, d.drawn());
-  }
-  /// min(max(x, k), max(y, k), n) = max(min(x, y, n), k) for k <= n: the max becomes the outer op.
-  /// max(min(x, n), min(y, n)) = min(max(x, y), n).
-  constexpr bool is_turned(const operand_group& g, const element& number, element& turned) {
-    const auto most = def<op::maximum>.id, least = def<op::minimum>.id;
-    const auto other = g.op == most ? least : most;
-    vec<element> inner;
-    element common;
-    for (const element& each : g.members) {
-      const operand_group* found = groups_.find(each.of);
-      if (found == nullptr || found->op != other) return false;
-      vec<element> members = found->members;
-      if (!members.back().known || (common.known && members.back() != common)) return false;
-      common = members.back();
-      members.pop_back();
-      inner.push_back(group(other, g.type, members));
-    }
-    if (g.op == most) {
-      turned = group(least, g.type, {group(most, g.type, inner), common});
-      if (number.known) turned = group(most, g.type, {turned, number});
-      return true;
-    }
-    if (number.known && !(real_of(common) <= real_of(number))) return false;
-    if (number.known) inner.push_back(number);
-    turned = group(most, g.type, {group(least, g.type, inner), common});
-    return true;
   }
 };
 

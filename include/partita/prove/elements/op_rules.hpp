@@ -5,7 +5,6 @@
 #include <partita/prove/elements/elementwise.hpp>
 #include <partita/prove/elements/folds.hpp>
 #include <partita/prove/elements/lookups.hpp>
-#include <partita/prove/elements/matrices.hpp>
 #include <partita/prove/elements/movement.hpp>
 #include <partita/prove/elements/order.hpp>
 #include <partita/spmd/collectives.hpp>
@@ -45,8 +44,6 @@ inline constexpr rule rules[] = {
     {def<op::sort>.id, &sort},
     {def<op::top_k>.id, &top_k},
     {def<op::fold>.id, &fold},
-    {def<op::cholesky>.id, &cholesky},
-    {def<op::triangular_solve>.id, &triangular_solve},
 };
 constexpr const rule* rule_of(const op_def& d) {
   for (const rule& each : rules)
@@ -64,26 +61,82 @@ constexpr bool is_determined(const op_node& n) {
          id != def<op::microbatch_stack>.id;
 }
 
-/// A user's op: known only to be a deterministic function.
-constexpr void function(const op_elements& c) {
-  drawing d = drawing_of(c);
-  for (auto each : c.attrs) d.add(each);
-  for (std::size_t i = 0; i < c.operands.size(); ++i) {
-    for (auto extent : c.types[i].shape) d.add(extent);
-    for (std::int64_t n = 0; n < c.types[i].shape.elements(); ++n) d.add(c.operands[i][n].of);
+/// An op without a rule: a deterministic function of its operands, or of their slices along factors
+/// that its tile map stacks.
+class unknown_function {
+ public:
+  constexpr explicit unknown_function(const op_elements& c) : c_(c) {
+    tile_map_context context(c.types, c.made[0], c.attrs.begin(), static_cast<int>(c.attrs.size()),
+                             map_, static_cast<int>(c.made.size()));
+    c.def.tile_map(context);
+    for (int f = 0; f < map_.ops[0].count; ++f)
+      if (is_used(map_.at(0, f))) {
+        used_.push_back(&map_.at(0, f));
+        slices_.extents[slices_.rank++] = used_.back()->size;
+      }
   }
-  for (const auto& t : c.made) d.add(static_cast<int>(t.element));
-  const fingerprint all = d.drawn();
-  for (std::size_t r = 0; r < c.results.size(); ++r)
-    for_each_place(c.made[r].shape, [&](const place&, std::int64_t n) {
-      c.results[r][n] = c.a.unknown(c.made[r].element,
-                                    drawing(2).add(all).add(static_cast<int>(r)).add(n).drawn());
-    });
-}
+  constexpr void fill() const {
+    drawing d = drawing_of(c_);
+    for (auto each : c_.attrs) d.add(each);
+    for (const auto& t : c_.made) d.add(static_cast<int>(t.element));
+    for (int i = 0; i < static_cast<int>(c_.operands.size()); ++i)
+      for (int k = 0; k < c_.shape_of(i).rank; ++k) d.add(is_sliced(i, k) ? 0 : c_.shape_of(i)[k]);
+    const auto count = static_cast<std::size_t>(slices_.elements());
+    vec<drawing> all(count, d);
+    for (int i = 0; i < static_cast<int>(c_.operands.size()); ++i) {
+      vec<drawing> of(count, drawing(1));
+      for_each_place(c_.shape_of(i), [&](const place& at, std::int64_t n) {
+        of.data()[slice_of(i, at)].add(c_.operands[i][n].of);
+      });
+      for_each_place(slices_, [&](place at, std::int64_t n) {
+        for (int f = 0; f < slices_.rank; ++f)
+          if (map_.dim_of(*used_[f], i) == no_dim) at[f] = 0;
+        all.data()[n].add(of.data()[number_of(at, slices_)].drawn());
+      });
+      c_.a.steps += c_.shape_of(i).elements() + slices_.elements();
+    }
+    for (int r = 0; r < static_cast<int>(c_.made.size()); ++r)
+      for_each_place(c_.made[r].shape, [&](const place& at, std::int64_t n) {
+        drawing of(2);
+        of.add(all.data()[slice_of(-1 - r, at)].drawn()).add(r);
+        for (int k = 0; k < c_.made[r].shape.rank; ++k) of.add(is_sliced(-1 - r, k) ? 0 : at[k]);
+        c_.results[r][n] = c_.a.unknown(c_.made[r].element, of.drawn());
+      });
+  }
+
+ private:
+  const op_elements& c_;
+  factor_table map_;
+  vec<const factor*> used_;
+  shape slices_;  ///< the extents of the used factors
+
+  /// (`end`: an operand, or -1 - r for result r.)
+  constexpr bool is_used(const factor& f) const {
+    bool used = is_plain_factor(f) && f.combine == combiner::stack;
+    for (int end = -static_cast<int>(c_.made.size()); end < static_cast<int>(c_.types.size());
+         ++end)
+      if (const int d = map_.dim_of(f, end); d != no_dim)
+        used = used && (end < 0 ? c_.made[-1 - end] : c_.types[end]).shape[d] == f.size;
+      else
+        used = used && end >= 0;
+    return used;
+  }
+  constexpr bool is_sliced(int end, int dim) const {
+    bool sliced = false;
+    for (const factor* each : used_) sliced = sliced || map_.dim_of(*each, end) == dim;
+    return sliced;
+  }
+  constexpr std::int64_t slice_of(int end, const place& at) const {
+    place of;
+    for (int f = 0; f < slices_.rank; ++f)
+      if (const int d = map_.dim_of(*used_[f], end); d != no_dim) of[f] = at[d];
+    return number_of(of, slices_);
+  }
+};
 constexpr void compute(const op_elements& c) {
   if (c.def.elementwise) return elementwise_elements(c).fill();
   const rule* found = rule_of(c.def);
-  found != nullptr ? found->fill(c) : function(c);
+  found != nullptr ? found->fill(c) : unknown_function(c).fill();
 }
 
 }  // namespace partita::prove_detail::elements

@@ -76,8 +76,8 @@ class dependences {
     if (x.extreme != combiner::stack) return how == x.extreme;
     if (how != combiner::stack) return how == combiner::add;
     const dtype to = p_.type(n.result).element;
-    if (is_one_of(id, {def<op::add>.id, def<op::subtract>.id, def<op::negate>.id,
-                       def<op::multiply>.id, def<op::dot_general>.id, def<op::convolution>.id}))
+    if (op_indices::is_one<op::add, op::subtract, op::negate, op::multiply, op::dot_general,
+                           op::convolution>(id))
       return to != dtype::boolean;
     if (id == def<op::divide>.id) return operand == 0 && is_floating(to);
     if (id == def<op::select>.id) return operand > 0 && to != dtype::boolean;
@@ -93,13 +93,8 @@ class dependences {
     const op_node& n = p_.op(o);
     if (n.def->collective) return !p_.collective_of(o).reduces();
     return rule(o) == index_rule::passed ||
-           is_one_of(n.def->id, {def<op::broadcast_in_dim>.id, def<op::transpose>.id,
-                                 def<op::reshape>.id, def<op::slice>.id});
-  }
-  static constexpr bool is_one_of(std::uint64_t id, std::initializer_list<std::uint64_t> list) {
-    for (const std::uint64_t each : list)
-      if (id == each) return true;
-    return false;
+           op_indices::is_one<op::broadcast_in_dim, op::transpose, op::reshape, op::slice>(
+               n.def->id);
   }
 
   /// The dependence of a result on the operands' (after those that need variables became such).
@@ -108,9 +103,9 @@ class dependences {
     const bool exchanges = rule(o) == index_rule::exchanged;
     if (rule(o) == index_rule::passed) return operands[r];
     dependence d;
-    const bool adds = is_one_of(n.def->id, {def<op::multiply>.id, def<op::dot_general>.id,
-                                            def<op::convolution>.id}) ||
-                      rule(o) == index_rule::by_lookup;
+    const bool adds =
+        op_indices::is_one<op::multiply, op::dot_general, op::convolution>(n.def->id) ||
+        rule(o) == index_rule::by_lookup;
     for (std::size_t i = exchanges ? r : 0; i < (exchanges ? r + 1 : operands.size()); ++i) {
       d.bound.join(operands[i].bound, adds);
       if (operands[i].extreme != combiner::stack) d.extreme = operands[i].extreme;

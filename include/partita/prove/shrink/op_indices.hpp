@@ -44,6 +44,10 @@ class op_indices {
   static constexpr bool is_kept(const factor& f) { return !is_plain_factor(f) && !f.offset; }
   static constexpr bool is_summed(const factor& f) { return f.combine != combiner::stack; }
 
+  template <class... Op>
+  static constexpr bool is_one(std::uint64_t id) {
+    return ((id == def<Op>.id) || ...);
+  }
   /// The size of blocks of positions of dimension d that a slice, pad or concatenation moves.
   static constexpr std::int64_t block_of(const program& p, op_id o, int d) {
     const op_node& n = p.op(o);
@@ -77,10 +81,6 @@ class op_indices {
   vec<int> first_;  ///< by op, and one more: its first row
   vec<tensor_type> types_;
 
-  template <class... Op>
-  static constexpr bool is_one(std::uint64_t id) {
-    return ((id == def<Op>.id) || ...);
-  }
   /// True if a reduction of numbers may count terms by weights: a sum, or a maximum of floats.
   static constexpr bool is_weighted(combiner how, dtype t) {
     return how == combiner::add ? t != dtype::boolean

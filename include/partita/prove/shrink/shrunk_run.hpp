@@ -168,8 +168,7 @@ class shrunk_run {
     const std::uint64_t id = p_.op(o).def->id;
     bool computes =
         by_.rule(o) == index_rule::by_lookup || by_.rule(o) == index_rule::by_window ||
-        dependences::is_one_of(id, {def<op::add>.id, def<op::subtract>.id, def<op::multiply>.id,
-                                    def<op::divide>.id, def<op::dot_general>.id});
+        op_indices::is_one<op::add, op::subtract, op::multiply, op::divide, op::dot_general>(id);
     if (p_.op(o).def->collective)
       computes = p_.collective_of(o).reduces() && p_.collective_of(o).combine == combiner::add;
     if (id == def<op::reduce>.id && !op::reduce::with_position(p_.attrs(o)))
@@ -242,11 +241,10 @@ class shrunk_run {
   /// True if sums of cut points, moved or scaled, may be reduced after this op.
   constexpr bool is_linear(op_id o) const {
     const std::uint64_t id = p_.op(o).def->id;
-    const bool adds = dependences::is_one_of(id, {def<op::add>.id, def<op::subtract>.id}),
-               scales = dependences::is_one_of(id, {def<op::multiply>.id, def<op::divide>.id});
+    const bool adds = op_indices::is_one<op::add, op::subtract>(id),
+               scales = op_indices::is_one<op::multiply, op::divide>(id);
     bool linear =
-        adds || scales || by_.moves(o) ||
-        dependences::is_one_of(id, {def<op::negate>.id, def<op::pad>.id, def<op::convert>.id});
+        adds || scales || by_.moves(o) || op_indices::is_one<op::negate, op::pad, op::convert>(id);
     int with_raw = 0;
     for (int i = 0; i < p_.op(o).operand_count && linear; ++i) {
       const shrunk_value& x = values_[p_.operand(o, i)];
@@ -346,7 +344,7 @@ class shrunk_run {
   constexpr vec<std::int64_t> attributes(op_id o) const {
     const op_node& n = p_.op(o);
     vec<std::int64_t> attrs(p_.attrs(o).begin(), p_.attrs(o).end());
-    if (!dependences::is_one_of(n.def->id, {def<op::slice>.id, def<op::pad>.id})) return attrs;
+    if (!op_indices::is_one<op::slice, op::pad>(n.def->id)) return attrs;
     const shape &whole = p_.type(n.result).shape, &small = types_[n.result].shape;
     for (int d = 0; d < whole.rank; ++d) {
       const std::int64_t block = op_indices::block_of(p_, o, d), blocks = whole[d] / block,
