@@ -155,10 +155,9 @@ class group_algebra : public quotient_algebra {
     if (g.op == def<op::logical_and>.id) return integer(g.type, x.number & y.number);
     if (g.op == def<op::logical_or>.id) return integer(g.type, x.number | y.number);
     if (g.op == def<op::logical_xor>.id) return integer(g.type, x.number ^ y.number);
-    const bool x_less = less(g.type, x, y);
     if (is_floating(g.type) && !(real_of(x) == real_of(x))) return x;
     if (is_floating(g.type) && !(real_of(y) == real_of(y))) return y;
-    return x_less == (g.op == def<op::maximum>.id) ? y : x;
+    return less(g.type, x, y) == (g.op == def<op::maximum>.id) ? y : x;
   }
   /// Sorts by fingerprint and removes duplicates; two equal operands of an xor cancel.
   static constexpr void sort(operand_group& g) {
@@ -188,6 +187,7 @@ class group_algebra : public quotient_algebra {
     return made(all);
   }
   constexpr element made(const operand_group& g) {
+    steps += static_cast<std::int64_t>(g.members.size());
     if (g.members.size() == 1) return g.members[0];
     drawing d(g.op);
     d.add(static_cast<int>(g.type)).add(std::uint64_t{0x9709});
