@@ -29,6 +29,7 @@ class step_elements {
         p_.source.output_count() != source_.output_count())
       return v;
     held_.resize(e_.buffers.size());
+    terms_.resize(e_.buffers.size(), axis_set{});
     vec<tensors> inputs;
     for (int i = 0; i < source_.input_count() && !a_.is_over(); ++i) {
       inputs.push_back(this->inputs().variables(source_.input_type(i), i, source_.input_name(i)));
@@ -68,13 +69,11 @@ class step_elements {
   const pipelined& p_;
   exported_pipeline e_;
   prove_detail::algebra a_;
-  vec<tensors> held_;  ///< by buffer
+  vec<tensors> held_;    ///< by buffer
+  vec<axis_set> terms_;  ///< by buffer: axes along which devices now hold terms of a sum
   bool unknown_ = false;
   int seed_ = 0;
 
-  constexpr bool has_room(const shape& s, std::int64_t devices = 1) {
-    return inputs().has_room(s, devices);
-  }
   constexpr prove_detail::element_inputs inputs() {
     return prove_detail::element_inputs(a_, seed_);
   }
@@ -87,11 +86,11 @@ class step_elements {
   /// Joins the shards of a buffer, and shards the result for the other mesh.
   constexpr void copy(const pipeline_step& s) {
     const pipeline_buffer &from = e_.buffers[s.from], &to = e_.buffers[s.to];
-    const mesh& m = p_.meshes[from.mesh];
-    if (!from.terms.empty() || held_[s.from].all.empty()) return static_cast<void>(unknown_ = true);
-    const prove_detail::devices on(m);
-    const shape all = from.lies.global(from.local.shape, m);
-    if (!has_room(all)) return;
+    if (!terms_[s.from].empty() || held_[s.from].all.empty())
+      return static_cast<void>(unknown_ = true);
+    const prove_detail::devices on(p_.meshes[from.mesh]);
+    const shape all = from.lies.global(from.local.shape, on.mesh());
+    if (!inputs().has_room(all, 1)) return;
     tensors whole = prove_detail::no_elements_yet({from.local.element, all}, 1);
     prove_detail::for_each_place(all, [&](const place& at, std::int64_t n) {
       std::int64_t device = 0;
@@ -120,6 +119,7 @@ class step_elements {
     if (!run.unknown_op().empty()) return static_cast<void>(unknown_ = true);
     for (std::size_t k = 0; k < s.gives.size(); ++k) {
       const call_operand& to = s.gives[k];
+      terms_[to.buffer] = p_.function(s.unit).gives[k].terms;
       if (to.slice < 0)
         held_[to.buffer] = made[k];
       else
@@ -128,7 +128,7 @@ class step_elements {
   }
   constexpr tensors operand(const call_operand& x, const tensor_type& wanted,
                             const prove_detail::devices& on) {
-    if (!has_room(wanted.shape, on.count())) return {};
+    if (!inputs().has_room(wanted.shape, on.count())) return {};
     tensors made = prove_detail::no_elements_yet(wanted, on.count());
     if (x.is_number()) {
       for (element& each : made.all) each = prove_detail::integer(wanted.element, x.slice);
@@ -153,7 +153,7 @@ class step_elements {
                            const prove_detail::devices& on) {
     tensors& stack = held_[to.buffer];
     const tensor_type& local = e_.buffers[to.buffer].local;
-    if (stack.all.empty() && !has_room(local.shape, on.count())) return;
+    if (stack.all.empty() && !inputs().has_room(local.shape, on.count())) return;
     if (stack.all.empty()) stack = prove_detail::no_elements_yet(local, on.count());
     const std::int64_t first = to.slice * slice.size();
     if (stack.size() < first + slice.size()) return static_cast<void>(unknown_ = true);
