@@ -26,8 +26,14 @@ constexpr void print_action(text& out, const action& a, const value_names& names
       axes.print(out, a.axis);
       out << (a.uneven == uneven::pad ? ", pad>" : a.uneven == uneven::refuse ? ", refuse>" : ">");
       break;
+    case action_kind::settle:
+      out << "settle<%" << names[a.value] << ", " << a.dim << ", ";
+      axes.print(out, a.axis);
+      out << '>';
+      break;
+    case action_kind::first:
     case action_kind::atomic:
-      out << "atomic<%" << names[a.value] << ", ";
+      out << (a.kind == action_kind::first ? "first<%" : "atomic<%") << names[a.value] << ", ";
       axes.print(out, a.axis);
       out << '>';
       break;
@@ -81,7 +87,13 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
       c.propagate();
       continue;
     }
-    if (verb != "tile" && verb != "atomic") {
+    action a;
+    a.kind = verb == "tile"     ? action_kind::tile
+             : verb == "atomic" ? action_kind::atomic
+             : verb == "first"  ? action_kind::first
+             : verb == "settle" ? action_kind::settle
+                                : action_kind::propagate;
+    if (a.kind == action_kind::propagate) {
       f.record("S008", "replay: cannot read the action text: \"", verb,
                "\" is not an action; tile, atomic or propagate expected");
       break;
@@ -94,12 +106,12 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     } else {
       name = until(",");
     }
-    const value_id v = names.find(name);
-    if (!f && v < 0) f.record("S006", "replay: the program has no value \"%", name, '"');
+    a.value = names.find(name);
+    if (!f && a.value < 0) f.record("S006", "replay: the program has no value \"%", name, '"');
     expect(", ");
     constexpr std::int64_t max_dim = 1 << 30;
     std::int64_t dim = 0;
-    if (verb == "tile") {
+    if (a.kind == action_kind::tile || a.kind == action_kind::settle) {
       scanner in(until(","));
       if (!in.integer(dim) || !in.done() || dim < 0 || dim > max_dim)
         f.record("S008", "replay: \"", in.all(), "\" is not a dimension");
@@ -113,9 +125,10 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     if (verb == "tile" && script.substr(at, 6) == ", pad>") policy = uneven::pad;
     if (verb == "tile" && script.substr(at, 9) == ", refuse>") policy = uneven::refuse;
     expect(policy == uneven::pad ? ", pad>" : policy == uneven::refuse ? ", refuse>" : ">");
+    a.uneven = policy;
+    a.dim = static_cast<int>(dim);
     const int axis = f ? -1 : c.axis(axis_name, "replay", f);
-    if (!f)
-      f.record(verb == "tile" ? c.tile(v, static_cast<int>(dim), axis, policy) : c.atomic(v, axis));
+    if (!f) f.record(c.apply(a, axis));
   }
   return f;
 }

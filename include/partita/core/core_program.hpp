@@ -1,4 +1,4 @@
-/// PartIR:Core: the three actions on a program whose ops carry loops over mesh axes.
+/// PartIR:Core: the actions on a program whose ops carry loops over mesh axes.
 ///
 /// Source    PartIR, section 5 and appendix B
 #pragma once
@@ -13,8 +13,9 @@
 
 namespace partita {
 
-/// A program under partitioning. Only `tile`, `atomic` and `propagate` change it, and no action
-/// removes a loop. The cost of an action is proportional to what it changes.
+/// A program under partitioning. Only actions change it. Tactics issue `tile`, `atomic` and
+/// `propagate`, none of which removes a loop; `first` and `settle` resolve conflicts within one
+/// tactic. The cost of an action is proportional to what it changes.
 ///
 /// A `tile` that pads a dimension replaces the program by one with larger types (see padding.hpp),
 /// in which every axis divides what it slices; `true_shape` returns the shapes of the source.
@@ -44,10 +45,13 @@ class core_program : public loop_program {
   constexpr void set_advice(syntax s) { state_.options.advice = s; }
 
   /// Attributes the following actions to tactic `number`.
-  constexpr void start_tactic(int number) { state_.tactic = number; }
+  constexpr void start_tactic(int number) {
+    state_.tactic = number;
+    state_.tactic_changes = changes.size();
+  }
   /// Attributes the following actions to the next tactic, which messages call `name`.
   constexpr void start_tactic(std::string_view name) {
-    state_.tactic = static_cast<int>(state_.tactic_names.size());
+    start_tactic(static_cast<int>(state_.tactic_names.size()));
     state_.tactic_names.push_back(name);
   }
   /// Returns the number of an axis or sub-axis, which never changes; named_axes::find lists the
@@ -177,6 +181,93 @@ class core_program : public loop_program {
   constexpr void propagate() {
     state_.actions.push_back({action_kind::propagate, -1, -1, -1, tactic});
     core_detail::propagation(edit(), graph_.order).run();
+  }
+
+  // ---- Conflicts between the layouts of one tactic ----------------------------------------------
+
+  /// Propagates the current tactic again, in another order: first the `tile` of a value along a
+  /// named axis, after those for which the tactic called this before, and then all others. Returns
+  /// false, and changes nothing, if the tactic has split an axis. Cost: linear in the tactic's
+  /// changes.
+  constexpr bool first(value_id v, int axis) {
+    for (std::size_t i = state_.tactic_changes; i < changes.size(); ++i)
+      if (changes[i] < 0) return false;
+    state_.actions.push_back({action_kind::first, v, -1, axis, tactic});
+    edit().drop_loops(state_.tactic_changes);
+    std::size_t begin = actions.size();
+    while (begin > 0 && actions[begin - 1].tactic == tactic) --begin;
+    vec<int> factors(actions.size() - begin, any_factor);  // of the `tile`s that wait
+    for (std::size_t i = begin; i < actions.size(); ++i) {
+      if (actions[i].kind != action_kind::tile) continue;
+      const op_id o = p.producer(holder(actions[i].value));
+      for (int a : parts(actions[i].axis)) {
+        const loop* l = nest_of(o).find(a);
+        if (l == nullptr || l->factor == any_factor || !l->asked || l->tactic != tactic) continue;
+        factors[i - begin] = int{l->factor};
+        edit().set_factor(o, a, any_factor);  // gives no evidence
+      }
+    }
+    for (std::size_t i = begin; i <= actions.size(); ++i) {
+      const bool all = i == actions.size();
+      if (!all && actions[i].kind != action_kind::first) continue;
+      for (std::size_t k = begin; k < actions.size(); ++k) {
+        int& factor = factors[k - begin];
+        if (factor == any_factor) continue;
+        if (!all && (actions[k].value != actions[i].value || actions[k].axis != actions[i].axis))
+          continue;
+        const op_id o = p.producer(holder(actions[k].value));
+        for (int a : parts(actions[k].axis))  // (an axis may be split by now)
+          if (const loop* l = nest_of(o).find(a);
+              l != nullptr && l->factor == any_factor && l->asked && l->tactic == tactic)
+            edit().set_factor(o, a, factor);
+        factor = any_factor;
+      }
+      core_detail::propagation(edit(), graph_.order).run();
+    }
+    return true;
+  }
+  /// The factors among which `settle` may choose for an op and an axis of `mesh`; none without a
+  /// conflict, or if an earlier tactic contributed to it.
+  constexpr vec<int> choices(op_id o, int axis) const {
+    return core_detail::choices(*this, view(), o, axis);
+  }
+  /// The first op with a conflict, in execution order from a position on, or -1.
+  constexpr op_id conflict_from(int position) const {
+    const int at = state_.open.first_from(position);
+    return at < 0 ? -1 : order.at(at);
+  }
+  /// Resolves the conflict of an op along an axis of `mesh`: gives it a loop over one of its
+  /// choices, then propagates.
+  constexpr void settle(op_id o, int axis, int factor) {
+    conflict found;
+    conflicts.for_each_of(o, [&](const conflict& k) {
+      if (mesh.parts_of(k.where()).axes[0] == axis) found = k;
+    });
+    const int along = this->axis(mesh.part(axis));
+    state_.actions.push_back(
+        {action_kind::settle, source_of(p.op(o).result), factor, along, tactic});
+    state_.settled.push_back({found, factor});
+    edit().add_loops(o, along, factor);
+    core_detail::propagation(edit(), graph_.order).run();
+  }
+  /// Repeats an action of the log, whose axis has number `axis` here.
+  constexpr failure apply(const action& a, int axis) {
+    failure f;
+    if (a.kind == action_kind::propagate) propagate();
+    if (a.kind == action_kind::tile) f = tile(a.value, a.dim, axis, a.uneven);
+    if (a.kind == action_kind::atomic) f = atomic(a.value, axis);
+    if (a.kind == action_kind::first) first(a.value, axis);
+    if (a.kind == action_kind::settle)
+      for (const conflict k : conflicts) {
+        if (!(k.where() == named.at(axis)) || source_of(p.op(k.op).result) != a.value) continue;
+        const int part = mesh.parts_of(k.where()).axes[0];
+        bool can = false;
+        for (int each : choices(k.op, part)) can = can || each == a.dim;
+        if (!can) continue;
+        settle(k.op, part, a.dim);
+        break;
+      }
+    return f;
   }
 
  private:

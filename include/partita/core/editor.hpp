@@ -80,6 +80,24 @@ class core_editor {
       push_loop(o, l);
     }
   }
+  /// Removes the loops that propagation introduced in the current tactic; `from`: the number of
+  /// changes before it.
+  constexpr void drop_loops(std::size_t from) {
+    const std::size_t end = state_.changes.size();
+    for (std::size_t i = from; i < end; ++i) {
+      const op_id o = state_.changes[i];
+      const int count = c_.nest_of(o).count;
+      state_.nests.filter(o, [&](const loop& l) { return l.tactic != state_.tactic || l.asked; });
+      if (c_.nest_of(o).count == count) continue;
+      refresh(o);
+      state_.changes.push_back(op_id{o});
+    }
+  }
+  /// Changes the factor of the loop of an op over an axis.
+  constexpr void set_factor(op_id o, int axis, int f) {
+    state_.nests.set_factor(o, axis, f);
+    refresh(o);
+  }
   /// Splits an axis, and all loops over it, into a major part of size `major` and the rest. Cost:
   /// linear in the program.
   constexpr void split(int axis, std::int64_t major) {
@@ -169,6 +187,18 @@ class core_editor {
   core_graph& graph_;
   partition_state& state_;
 
+  /// Updates the local sizes of an op after loops were removed or changed, and marks it and its
+  /// neighbours.
+  constexpr void refresh(op_id o) {
+    const auto& row = graph_.map.ops[o];
+    for (int f = 0; f < row.count; ++f)
+      state_.local[row.begin + f] = graph_.map.at(o, f).size / c_.pieces_of(o, f);
+    const op_node& n = graph_.p.ops[o];
+    mark(o);
+    for (value_id v : graph_.p.operands(o)) mark(graph_.p.producer(v));
+    for (int r = 0; r < n.result_count; ++r)
+      for (const use& u : graph_.uses(n.result + r)) mark(u.op);
+  }
   constexpr void push_loop(op_id o, const loop& l) {
     state_.nests.push_back(
         o, l, l.factor != any_factor && graph_.map.at(o, l.factor).combine != combiner::stack);

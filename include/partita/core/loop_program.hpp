@@ -95,6 +95,7 @@ class loop_program {
   const vec<action>& actions = state_.actions;
   const conflict_list& conflicts = state_.conflicts;
   const vec<conflict_change>& conflict_changes = state_.conflict_changes;
+  const vec<settled_conflict>& settled = state_.settled;
   const padding_record& padding = state_.padding;
   const vec<op_id>& changes = state_.changes;
   const int& tactic = state_.tactic;
@@ -160,12 +161,14 @@ class loop_program {
     state_.nests.end_undo(s.nests);
     state_.changes.resize(common, 0);
     state_.actions.resize(s.actions.size(), action{});
+    state_.settled.resize(s.settled.size(), settled_conflict{});
     state_.named = s.named;
     if (state_.conflict_changes.size() != s.conflict_changes.size()) {
       state_.conflicts = s.conflicts;
       state_.conflict_changes.resize(s.conflict_changes.size(), conflict_change{});
     }
     state_.tactic = s.tactic;
+    state_.tactic_changes = s.tactic_changes;
     state_.waiting = s.waiting;
     state_.visits = s.visits;
     state_.open = s.open;

@@ -102,6 +102,30 @@ class nest_list {
     for (int i = 0; i < r.count; ++i)
       if (loops[i].axis == axis) loops[i].asked = true;
   }
+  /// Removes the loops of an op for which keep(loop) is false.
+  template <class F>
+  constexpr void filter(int op, const F& keep) {
+    row& r = rows_[op];
+    loop kept[max_axes] = {};
+    int left = 0;
+    for (const loop& l : (*this)[op]) {
+      if (keep(l)) {
+        kept[left++] = l;
+        continue;
+      }
+      axes_[op] = static_cast<std::uint8_t>(axes_[op] & ~(1u << l.axis));
+      r.sums &= ~(1u << l.axis);
+    }
+    r.count = left;
+    for (int i = 0; i < left; ++i) loops_of(r, left)[i] = kept[i];
+  }
+  /// Changes the factor of the loop of an op over an axis.
+  constexpr void set_factor(int op, int axis, int factor) {
+    row& r = rows_[op];
+    loop* loops = loops_of(r, r.count);
+    for (int i = 0; i < r.count; ++i)
+      if (loops[i].axis == axis) loops[i].factor = factor;
+  }
   /// Inserts axis `minor`, the minor part of what was `axis`, and splits all loops accordingly.
   constexpr void split(int axis, int minor) {
     const nest_list old = *this;
@@ -140,15 +164,16 @@ struct use_range {
   int begin = 0, count = 0;
 };
 
-/// The only ways to change a partitioning.
-enum class action_kind : std::uint8_t { tile, atomic, propagate };
+/// The only ways to change a partitioning. Tactics issue the first three. `first` and `settle`
+/// resolve conflicts between layouts that one tactic gives at once.
+enum class action_kind : std::uint8_t { tile, atomic, propagate, first, settle };
 
 /// One recorded action. Values are numbered as in the flat source program.
 struct action {
   action_kind kind = action_kind::propagate;
   value_id value = -1;  ///< in the flat source program
-  int dim = -1;
-  int axis = -1;  ///< a number in core_program::named
+  int dim = -1;         ///< of `settle`: the factor
+  int axis = -1;        ///< a number in core_program::named
   int tactic = 0;
   partita::uneven uneven = partita::uneven::unsaid;  ///< the policy of a `tile`
 };
@@ -184,6 +209,12 @@ struct conflict {
     return a.op == b.op && a.where() == b.where() && a.kind == b.kind && a.first == b.first &&
            a.second == b.second;
   }
+};
+
+/// A conflict that the action `settle` resolved by a loop over a factor.
+struct settled_conflict {
+  conflict what;
+  int factor = any_factor;
 };
 
 }  // namespace partita

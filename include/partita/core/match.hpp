@@ -143,11 +143,13 @@ constexpr int sliced_by_all_uses(const loop_view& now, value_id v, int axis) {
   return dim;
 }
 
-/// Returns the tile-map entries of an op that the evidence supports for a loop over an axis. `now`
-/// is a current view of the program.
-constexpr match find_match(const loop_program& c, const loop_view& now, op_id o, int axis) {
-  match m;
-  if ((now.axes[o] >> axis & 1) != 0) return m;
+/// Calls take(evidence) for each operand, and each result with uses, that supports a loop of an op
+/// over an axis along which it has none, until take returns false. `now` is a current view of the
+/// program.
+template <class Take>
+constexpr void for_each_evidence(const loop_program& c, const loop_view& now, op_id o, int axis,
+                                 const Take& take) {
+  if ((now.axes[o] >> axis & 1) != 0) return;
   const op_node& n = now.ops[o];
   const value_id* const operands = now.operands + n.operand_begin;
   const factor* const mine = now.factors + now.maps[o].begin;
@@ -162,17 +164,49 @@ constexpr match find_match(const loop_program& c, const loop_view& now, op_id o,
     const int dim = now.dim_of(now.factors[now.maps[q].begin + given], result);
     if (dim == no_dim || !next_along(now, q, result, o, i, dim, axis)) continue;
     const int f = front_factor(c, now, o, i, dim);
-    if (f != any_factor && may_take(c, o, f, mine[f], axis)) support(c, m, o, axis, {f, i});
-    if (m.several) return m;  // an op with many operands may have as many factors
+    if (f != any_factor && may_take(c, o, f, mine[f], axis) && !take(evidence{f, i})) return;
   }
   for (int r = 0; r < n.result_count; ++r) {
     const int dim = sliced_by_all_uses(now, n.result + r, axis);
     if (dim == no_dim) continue;
     const int f = front_factor(c, now, o, -1 - r, dim);
-    if (f != any_factor && may_take(c, o, f, mine[f], axis)) support(c, m, o, axis, {f, -1});
-    if (m.several) return m;
+    if (f != any_factor && may_take(c, o, f, mine[f], axis) && !take(evidence{f, -1})) return;
   }
+}
+
+/// Returns the tile-map entries of an op that the evidence supports for a loop over an axis.
+constexpr match find_match(const loop_program& c, const loop_view& now, op_id o, int axis) {
+  match m;
+  for_each_evidence(c, now, o, axis, [&](const evidence& e) {
+    support(c, m, o, axis, e);
+    return !m.several;  // an op with many operands may have as many factors
+  });
   return m;
+}
+
+/// The factors that the evidence of a conflict supports and the axis divides, in its order; none if
+/// some evidence comes from an earlier tactic.
+constexpr vec<int> choices(const loop_program& c, const loop_view& now, op_id o, int axis) {
+  vec<int> list;
+  int count = 0;
+  bool at_once = true;
+  const auto is_older = [&](op_id other) {
+    return (now.axes[other] >> axis & 1) != 0 && loop_over(now, other, axis).tactic != c.tactic;
+  };
+  const op_node& n = now.ops[o];
+  for_each_evidence(c, now, o, axis, [&](const evidence& e) {
+    ++count;
+    if (e.operand >= 0 && is_older(now.producers[now.operands[n.operand_begin + e.operand]]))
+      at_once = false;
+    for (int r = 0; e.operand < 0 && r < n.result_count; ++r)
+      for (const use& u : c.uses(n.result + r)) at_once = at_once && !is_older(u.op);
+    bool skip = c.local(o, e.factor) % c.size(o, axis) != 0;
+    for (int f : list) skip = skip || f == e.factor;
+    if (!skip) list.push_back(e.factor);
+    return at_once;
+  });
+  if (!at_once || count < 2) list.clear();
+  return list;
 }
 
 /// True if a factor is only a part of the dimension that the evidence slices.

@@ -34,6 +34,7 @@ struct partition_state {
   vec<action> actions;                    ///< the log
   conflict_list conflicts;                ///< the open conflicts after the last propagation
   vec<conflict_change> conflict_changes;  ///< all changes of `conflicts`, in order
+  vec<settled_conflict> settled;          ///< by actions, in this order
   padding_record padding;                 ///< the tactics' requests to pad or not to pad
   int tactic = 0;                         ///< the current tactic, recorded in loops and actions
   vec<text> tactic_names;  ///< for messages; may be shorter than the number of tactics
@@ -44,6 +45,8 @@ struct partition_state {
   op_set revisited;         ///< the ops in `open` whose conflicts may have changed
   /// Ops that got a loop or other operands, in the order of these changes; -1 means all ops.
   vec<op_id> changes;
+  /// The number of `changes` before the current tactic.
+  std::size_t tactic_changes = 0;
   /// The number of `changes` already checked for sums, see sliced_terms.hpp.
   std::size_t terms_seen = 0;
 };

@@ -262,17 +262,13 @@ class settler {
   /// Returns true if the op then has no conflict over the axis and every action still has its
   /// effect.
   constexpr bool try_first(const conflict& k, const action& first, core_program& c) const {
-    const auto apply = [&](const action& a) {
-      failure f;
-      if (a.kind == action_kind::propagate) c.propagate();
-      if (a.kind == action_kind::tile) f = c.tile(a.value, a.dim, a.axis, a.uneven);
-      if (a.kind == action_kind::atomic) f = c.atomic(a.value, a.axis);
-      return !f;
-    };
+    const auto apply = [&](const action& a) { return !c.apply(a, a.axis); };
     if (!apply(first)) return false;
     c.propagate();
-    for (const auto& a : c_.actions)
+    for (const auto& a : c_.actions) {
+      if (a.tactic + 1 != c.tactic) c.start_tactic(a.tactic + 1);
       if (!apply(a)) return false;
+    }
     for (const auto& each : c.conflicts)
       if (each.op == k.op && overlap(each.where(), k.where())) return false;
     return true;

@@ -215,14 +215,9 @@ constexpr void apply_again(partitioned& r, const partitioned& from, int last) {
     r.core.start_tactic(report.name);
     for (int a = report.first_action; a < report.last_action; ++a) {
       const action& each = log.actions[static_cast<std::size_t>(a)];
-      if (each.kind == action_kind::propagate) {
-        r.core.propagate();
-        continue;
-      }
-      const int axis = r.core.axis(log.named.at(each.axis));
-      r.error.record(each.kind == action_kind::tile
-                         ? r.core.tile(each.value, each.dim, axis, each.uneven)
-                         : r.core.atomic(each.value, axis));
+      const bool everywhere = each.kind == action_kind::propagate;
+      const int axis = everywhere ? -1 : r.core.axis(log.named.at(each.axis));
+      r.error.record(r.core.apply(each, axis));
     }
     r.tactics.push_back(report);
   }
