@@ -56,6 +56,12 @@ inline std::vector<pt::array> arguments(const pt::program& p, std::uint64_t seed
   return out;
 }
 
+/// Returns the same tactic, which does not settle conflicts between its layouts.
+template <class Tactic>
+constexpr auto unsettled(const Tactic& t) {
+  return pt::amalgamated(t.name(), t);
+}
+
 inline std::string str(const pt::text& t) { return std::string(t.view()); }
 /// Returns the message of the error that f throws, or "".
 inline std::string thrown(const auto& f) {

@@ -1,4 +1,4 @@
-/// Chapter 4 of the guide: a conflict, its report, and three ways to settle it.
+/// Chapter 4 of the guide: a conflict, its report, and four ways to settle it.
 // ctest:
 #include <iostream>
 
@@ -17,7 +17,8 @@ constexpr auto traced = [] {
   return pt::trace(scores, pt::input<float, 16, 8>("x"), pt::input<float, 8, 8>("w"));
 };
 constexpr pt::mesh mesh{{"M", 4}};
-constexpr auto rows = pt::manual("M", {{"x", 0}}, "rows");
+constexpr auto alone = pt::manual("M", {{"x", 0}}, "alone");
+constexpr auto rows = pt::amalgamated("rows", alone);
 constexpr auto with_conflict = [] { return pt::partition(traced(), mesh, pt::schedule(rows)); };
 
 constexpr auto order = pt::manual("M", {{"s", 0}}, "order");
@@ -36,6 +37,9 @@ constexpr auto by_axes = [] {
   return pt::partition(traced(), two_axes, pt::schedule(R, C));
 };
 static_assert(pt::check<by_axes>.conflicts == 0);
+
+constexpr auto by_cost = [] { return pt::partition(traced(), mesh, pt::schedule(alone)); };
+static_assert(pt::check<by_cost>.conflicts == 0);
 
 int main(int argc, char** argv) {
   guide::page page(argc, argv);
@@ -96,6 +100,19 @@ possible with passes share_gathers: all_gather 2 -> 1, sent 768 -> 384 bytes, pe
 }
 )");
 
+  std::cout << pt::report(by_cost());
+
+  page.shows(R"(after alone:
+  actions: tile<%x, 0, "M">; propagate; settle<%s, 0, "M">;
+  collectives: all_gather 1, all_reduce 0, reduce_scatter 0, all_to_all 0
+  sharded inputs:
+    x [{"M"}, {}] : tensor<16x8xf32> -> tensor<4x8xf32>
+  conflicts: 0
+  note: settled by cost: "s" along "M" is sliced on dimension 0
+per device: 1568 flop, 1920 bytes read and written, arguments 384 bytes, results 256 bytes, peak 1280 bytes, sent
+        384 bytes, messages along "M" 3
+)");
+
   const auto line = [](const char* name, const pt::partitioned& p) {
     std::cout << name << ": " << p.cost.flops << " flop, " << p.cost.collective_bytes
               << " bytes sent, peak " << p.cost.peak_bytes << " bytes\n";
@@ -104,11 +121,13 @@ possible with passes share_gathers: all_gather 2 -> 1, sent 768 -> 384 bytes, pe
   line("by order", by_order());
   line("by tag", by_tag());
   line("by axes", by_axes());
+  line("by cost", by_cost());
 
   page.shows(R"(conflict: 4640 flop, 768 bytes sent, peak 2432 bytes
 by order: 1568 flop, 384 bytes sent, peak 1280 bytes
 by tag: 4640 flop, 384 bytes sent, peak 2432 bytes
 by axes: 3200 flop, 0 bytes sent, peak 1792 bytes
+by cost: 1568 flop, 384 bytes sent, peak 1280 bytes
 )");
 
   page.picture("4_order.svg", pt::sharding_svg(by_order(), "s"));

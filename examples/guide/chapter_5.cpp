@@ -90,7 +90,7 @@ all_reduce <"B">  %x34  114688 bytes  x1  BP  dot_general(%x12, %x33) leaves a s
   page.shows(R"(BP       9 AR  0 RS   0 AG, KiB: sent   896, arguments 1280, peak  7424, Mflop  777
 BP, Z2   1 AR  8 RS   8 AG, KiB: sent   896, arguments  832, peak  6976, Mflop  776
 BP, Z3   1 AR  8 RS  15 AG, KiB: sent  1288, arguments  384, peak  6592, Mflop  776
-Z3       4 AR  4 RS  14 AG, KiB: sent 65128, arguments 2176, peak 21760, Mflop 1487
+Z3       4 AR  3 RS   7 AG, KiB: sent 43092, arguments 2176, peak 20608, Mflop  780
 )");
 
   std::cout << pt::print_peak(batch, 5);

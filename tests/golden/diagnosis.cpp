@@ -32,6 +32,8 @@ std::string lines(const pt::partitioned& p) {
   const std::string all = str(pt::explain(p));
   return all.substr(0, all.find("in all:\n"));
 }
+/// Returns the same tactic, which does not settle conflicts between its layouts.
+auto unsettled(const auto& tactic) { return pt::amalgamated(tactic.name(), tactic); }
 /// Returns the text of `settle` for each remaining conflict, one per line.
 std::string settlements(const pt::partitioned& p) {
   std::string out;
@@ -117,7 +119,7 @@ TEST_CASE("each reason for a collective has a text") {
 )");
   const auto tagged = [](auto x) { return pt::tag("y", tanh(pt::tag("t", exp(x)))); };
   CHECK(
-      run(tagged, pt::manual("M", {{"t", 1}, {"x", 0}}, "both")) ==
+      run(tagged, unsettled(pt::manual("M", {{"t", 1}, {"x", 0}}, "both"))) ==
       R"(all_gather <"M">  %x  128 bytes  x1  both  exp(%x) needs it unsharded: a conflict left it without a loop over "M"
 )");
   CHECK(
@@ -137,7 +139,8 @@ TEST_CASE("explain covers values that loops carry and operands of branches") {
             0, 3, [](auto, auto h) { return pt::transpose<1, 0>(h); }, x);
       },
       square());
-  const auto p = pt::partition(f, {{"M", 2}}, pt::schedule(pt::manual("M", {{"x", 0}}, "rows")));
+  const auto p =
+      pt::partition(f, {{"M", 2}}, pt::schedule(unsettled(pt::manual("M", {{"x", 0}}, "rows"))));
   CHECK(
       lines(p) ==
       R"(all_gather <"M">  %x2  128 bytes  x3  rows  transpose(%x2) needs it unsharded: a conflict left it without a loop over "M"
@@ -157,8 +160,8 @@ replicated by default: 256 bytes on one device, in 1 value
             which, [](auto a, auto) { return tanh(a); }, [](auto, auto b) { return exp(b); }, x, y);
       },
       square(), pt::input<float, 8, 8>("y"), pt::input<bool>("which"));
-  const auto q =
-      pt::partition(g, {{"M", 2}}, pt::schedule(pt::manual("M", {{"x", 0}, {"y", 1}}, "both")));
+  const auto q = pt::partition(
+      g, {{"M", 2}}, pt::schedule(unsettled(pt::manual("M", {{"x", 0}, {"y", 1}}, "both"))));
   CHECK(
       lines(q) ==
       R"(all_gather <"M">  %x7  128 bytes  x1  both  case needs it unsharded: a conflict left it without a loop over "M"
@@ -300,7 +303,7 @@ collectives differ from number 1 on:
 }
 
 TEST_CASE("a conflict names the tactic that settles it, and that tactic does") {
-  const auto both = pt::manual("B", {{"x", 0}, {"w1", 1}}, "both");
+  const auto both = unsettled(pt::manual("B", {{"x", 0}, {"w1", 1}}, "both"));
   CHECK(
       settlements(pt::partition(chain(), mesh, pt::schedule(both))) ==
       R"(would be settled by manual("B", {{"x", 0}}) as an earlier tactic (#tile<0>), or by manual("B", {{"w1", 1}}) as an earlier tactic (#tile<1>)
@@ -309,7 +312,7 @@ TEST_CASE("a conflict names the tactic that settles it, and that tactic does") {
   CHECK(pt::partition(chain(), mesh, pt::schedule(first, both)).core.conflicts.empty());
 
   const auto turned = [](auto x) { return matmul(x, pt::transpose<1, 0>(x)); };
-  const auto rows = pt::manual("M", {{"x", 0}}, "rows");
+  const auto rows = unsettled(pt::manual("M", {{"x", 0}}, "rows"));
   CHECK(
       settlements(pt::partition(pt::trace(turned, square()), mesh, pt::schedule(rows))) ==
       R"(would be settled by tag("x1", x) on %x1 and manual("M", {{"x1", replicated}}) as an earlier tactic (#tile<0>)
@@ -333,9 +336,10 @@ TEST_CASE("a conflict names the tactic that settles it, and that tactic does") {
 TEST_CASE("the report marks a conflict that a later tactic settled") {
   const auto f = pt::trace([](auto x, auto y) { return tanh(x) + exp(y); }, square(),
                            pt::input<float, 8, 8>("y"));
-  const auto p = pt::partition(f, mesh,
-                               pt::schedule(pt::manual("M", {{"x", 0}, {"y", 1}}, "both"),
-                                            pt::manual("B", {{"x", 1}}, "later")));
+  const auto p =
+      pt::partition(f, mesh,
+                    pt::schedule(unsettled(pt::manual("M", {{"x", 0}, {"y", 1}}, "both")),
+                                 pt::manual("B", {{"x", 1}}, "later")));
   REQUIRE(p.core.conflicts.empty());
   CHECK(
       lines(p) ==

@@ -224,7 +224,7 @@ TEST_CASE("section 5.2.2: inference from value-tiling w2 slices w1 and the inner
 
 TEST_CASE("section 5.2.3: two entries match, nothing changes, the conflict is recorded") {
   constexpr auto both = pt::manual("B", {{"x", 0}, {"w1", 1}});
-  const auto p = pt::partition(chain(), mesh, pt::schedule(both));
+  const auto p = pt::partition(chain(), mesh, pt::schedule(data::unsettled(both)));
   CHECK(
       core(p) ==
       R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
@@ -260,7 +260,7 @@ TEST_CASE("section 7.4: amalgamated tactics keep the conflicts that their order 
   REQUIRE(p.tactics.size() == 1);
   CHECK(str(p.tactics[0].name) == "BP and more");
   CHECK(p.tactics[0].conflicts == 1);
-  CHECK(core(p) == core(pt::partition(chain(), mesh, pt::schedule(both))));
+  CHECK(core(p) == core(pt::partition(chain(), mesh, pt::schedule(data::unsettled(both)))));
   check_meaning(p);
   // Tactics that do not conflict give the same program as in a schedule.
   CHECK(core(pt::partition(chain(), mesh, pt::schedule(pt::amalgamated("both", BP, MP)))) ==
@@ -465,7 +465,8 @@ TEST_CASE("section 8: a matrix times its transpose; without and with atomic on a
     return pt::trace([](auto x) { return matmul(x, tag("transposed", pt::transpose<1, 0>(x))); },
                      pt::input<float, 256, 256>("x"));
   };
-  const auto open = pt::partition(source(), m, pt::schedule(pt::manual("M", {{"x", 0}})));
+  const auto open =
+      pt::partition(source(), m, pt::schedule(data::unsettled(pt::manual("M", {{"x", 0}}))));
   REQUIRE(open.core.conflicts.size() == 1);
   CHECK(
       str(pt::describe_conflict(open.core, pt::value_names(open.core.p), open.core.conflicts[0])) ==

@@ -149,7 +149,7 @@ TEST_CASE("uneven: the suggested tactic that settles a conflict pads, too") {
   const auto source = pt::trace([](auto x, auto w) { return matmul(x, w); },
                                 pt::input<float, 10, 8>("x"), pt::input<float, 8, 15>("w"));
   const auto both = pt::manual("B", {{"x", 0}, {"w", 1}}, "both", pt::uneven::pad);
-  const auto p = pt::partition(source, mesh, pt::schedule(both));
+  const auto p = pt::partition(source, mesh, pt::schedule(data::unsettled(both)));
   REQUIRE(p.core.conflicts.size() == 1);
   CHECK(
       str(pt::settle(p, p.core.conflicts[0])) ==

@@ -319,7 +319,7 @@ TEST_CASE("inner values of attention have names, by which a conflict is settled"
   const pt::mesh mesh{{"M", 2}};
   // Heads of the queries, positions of the keys: either could slice the scores.
   const auto both = pt::manual("M", {{"q", 2}, {"k", 1}}, "both");
-  const auto open = pt::partition(f, mesh, pt::schedule(both));
+  const auto open = pt::partition(f, mesh, pt::schedule(data::unsettled(both)));
   CHECK(open.conflicts_after(0).size() > 0);
   CHECK(data::str(pt::explain(open)).find("nn.attention.") != std::string::npos);
   const auto settled = [&](const char* name, auto dim) {

@@ -225,7 +225,8 @@ TEST_CASE("scopes inside loops, and with microbatches, keep their names") {
   return %4 : tensor<32x8xf32>
 })m");
   const auto inside = partition(p, R"(M: manual "M" {"while.body.dot": 1})");
-  CHECK(actions(inside) == "tile<%while.body.dot, 1, \"M\">; propagate;\n");
+  CHECK(actions(inside) ==
+        "tile<%while.body.dot, 1, \"M\">; propagate; settle<%while.body.dot, 2, \"M\">;\n");
   const auto result = partition(p, R"(M: manual "M" {while: 0})");
   CHECK(result.input("x").local_shape == pt::shape{16, 8});
   CHECK(actions(result) == "tile<%while, 0, \"M\">; tile<%while.body.dot, 0, \"M\">; propagate;\n");

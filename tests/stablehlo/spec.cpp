@@ -105,8 +105,8 @@ TEST_CASE("passes are read") {
   CHECK(why("passes place, place") == "X004 schedule: 1:15: pass \"place\" is given twice");
   CHECK(
       why("passes share_gathers som").starts_with("X003 schedule: 1:22: uses \"som\" are unknown"));
-  CHECK(
-      why("passes combine_below 3 s").starts_with("X002 schedule: 1:22: unit \"s\" is of another kind"));
+  CHECK(why("passes combine_below 3 s")
+            .starts_with("X002 schedule: 1:22: unit \"s\" is of another kind"));
   CHECK(why("passes combine_below 0").starts_with("X020 schedule: 1:22: \"0\" is out of r"));
   CHECK(
       why("passes combine_below 0.5 B").starts_with("X010 schedule: 1:8: combine_below needs a "));
@@ -204,8 +204,10 @@ TEST_CASE("advice is in the syntax of specifications") {
   const auto report = [&](const auto& tactics) {
     return std::string(pt::report(pt::partition(pt::read_stablehlo(mlp), m, tactics)).view());
   };
-  const std::string text = report(pt::read_schedule("manual B {x: 0, w1: 1}").tactics),
-                    cpp = report(pt::schedule(pt::manual("B", {{"x", 0}, {"w1", 1}})));
+  const std::string text =
+                        report(pt::read_schedule("amalgamated {manual B {x: 0, w1: 1}}").tactics),
+                    cpp = report(pt::schedule(
+                        pt::amalgamated("both", pt::manual("B", {{"x", 0}, {"w1", 1}}))));
   CHECK(text.find("would be settled by manual \"B\" {\"x\": 0} as an earlier tactic (#tile<0>), or "
                   "by manual \"B\" {\"w1\": 1} as an earlier tactic") != std::string::npos);
   CHECK(cpp.find("would be settled by manual(\"B\", {{\"x\", 0}}) as an earlier tactic (#tile<0>), "
@@ -217,7 +219,8 @@ TEST_CASE("advice is in the syntax of specifications") {
       " %0 = \"matmul\"(%x, %w)\n %1 = \"matmul\"(%0, %v)\n %2 = \"matmul\"(%1, %1)\n return "
       "%2\n}\n";
   const auto p = pt::read_stablehlo(residual);
-  const auto made = pt::partition(p, m, pt::read_schedule("manual B {w: 1, x: 0}").tactics);
+  const auto made =
+      pt::partition(p, m, pt::read_schedule("amalgamated {manual B {w: 1, x: 0}}").tactics);
   const std::string all(pt::report(made).view());
   std::size_t found = 0;
   for (std::size_t at = all.find("manual \""); at != std::string::npos;

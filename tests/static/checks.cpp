@@ -71,9 +71,19 @@ static_assert(pt::check<pt::after_tactic<step, "BP">, pt::a100_80>.communication
 constexpr auto torn = [] {
   auto f = pt::trace(mlp, pt::input<float, 256, 8>("x"), pt::input<float, 8, 16>("w1"),
                      pt::input<float, 16, 8>("w2"));
-  return pt::partition(f, mesh, pt::schedule(pt::manual("B", {{"x", 0}, {"w1", 1}}, "both"), MP));
+  const auto both = pt::manual("B", {{"x", 0}, {"w1", 1}});
+  return pt::partition(f, mesh, pt::schedule(pt::amalgamated("both", both), MP));
 };
 static_assert(pt::check<torn>.tactic("both").conflicts == 1);
+
+// A tactic settles the conflicts between its own layouts by cost.
+constexpr auto settled = [] {
+  auto f = pt::trace(mlp, pt::input<float, 256, 8>("x"), pt::input<float, 8, 16>("w1"),
+                     pt::input<float, 16, 8>("w2"));
+  return pt::partition(f, mesh, pt::schedule(pt::manual("B", {{"x", 0}, {"w1", 1}}), MP));
+};
+static_assert(pt::check<settled>.conflicts == 0);
+static_assert(pt::check<settled>.flops < pt::check<torn>.flops);
 
 // A user's tactic is any type with a name and actions.
 struct halve_everything {

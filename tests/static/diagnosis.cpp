@@ -35,7 +35,9 @@ static_assert(pt::diff<megatron, sharded>().substr(0, 53) ==
 
 // The tactic that settles a conflict is found at compile time too.
 constexpr auto torn = [] {
-  return pt::partition(traced(), mesh, pt::schedule(pt::manual("B", {{"x", 0}, {"w1", 1}})));
+  return pt::partition(
+      traced(), mesh,
+      pt::schedule(pt::amalgamated("both", pt::manual("B", {{"x", 0}, {"w1", 1}}))));
 };
 constexpr bool settled() {
   const auto p = torn();

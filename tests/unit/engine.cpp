@@ -447,7 +447,7 @@ TEST_CASE("no action is undone: loops only grow, refused actions change nothing"
 TEST_CASE("the report names actions, collectives, shardings and conflicts") {
   const auto chain = pt::trace([](auto x, auto w) { return matmul(x, w); },
                                pt::input<float, 16, 8>("x"), pt::input<float, 8, 4>("w"));
-  const auto p = run(chain, pt::manual("B", {{"x", 0}, {"w", 1}}, "both"));
+  const auto p = run(chain, pt::amalgamated("both", pt::manual("B", {{"x", 0}, {"w", 1}})));
   CHECK(str(pt::report(p)) == R"(after both:
   actions: tile<%x, 0, "B">; tile<%w, 1, "B">; propagate;
   collectives: all_gather 2, all_reduce 0, reduce_scatter 0, all_to_all 0

@@ -87,7 +87,8 @@ TEST_CASE("the count of collectives as written equals the text, with and without
             x);
       },
       pt::input<float, 8, 8>("x"), pt::input<float, 8, 8>("w"), pt::input<float, 8, 8>("v"));
-  const auto tactics = pt::schedule(BP, pt::manual("M", {{"w", 0}, {"v", 0}}, "MP"), Z3);
+  const auto tactics =
+      pt::schedule(BP, pt::amalgamated("MP", pt::manual("M", {{"w", 0}, {"v", 0}})), Z3);
   std::int64_t least = 1 << 20, most = 0;
   for (const pt::passes& on :
        {pt::passes{}, pt::passes{.combine_below = 1 << 20}, pt::passes{.share_gathers = true},

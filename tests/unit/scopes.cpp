@@ -129,7 +129,8 @@ all_reduce <"M">  %x14  256 bytes  x1  MP  dot_general(%x12, %w1) in the gradien
 all_reduce <"B">  %x21  512 bytes  x1  MP  add(%x13, %x20) leaves a sum over "B" (backward of matmul(%x, %w1))
 )");
   const auto q =
-      pt::partition(with_scopes(), mesh, pt::schedule(pt::manual("B", {{"x", 0}, {"w1", 1}})));
+      pt::partition(with_scopes(), mesh,
+                    pt::schedule(pt::amalgamated("both", pt::manual("B", {{"x", 0}, {"w1", 1}}))));
   const std::string report = str(pt::report(q));
   CHECK(report.find("(dot_general in layers.0.mlp) along \"B\": ") != std::string::npos);
   CHECK(report.find("(dot_general in layers.1.mlp) along \"B\": ") != std::string::npos);

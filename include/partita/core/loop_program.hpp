@@ -79,6 +79,22 @@ struct loop_view {
 /// It consists of a graph and a state, where its members are documented; this class only reads
 /// them.
 class loop_program {
+ private:
+  /// Restores the conflicts of an op in state `s`.
+  constexpr void undo_conflicts(const partition_state& s, op_id o) {
+    vec<conflict> before;
+    s.conflicts.for_each_of(o, [&](const conflict& k) { before.push_back(k); });
+    op_set& open = state_.open;
+    const int at = graph_.order.position(o), previous = open.last_before(at);
+    vec<conflict_change> log;
+    state_.conflicts.replace(o, -1, {}, log);
+    state_.conflicts.replace(o, previous < 0 ? -1 : graph_.order.at(previous), before, log);
+    if (!before.empty())
+      open.insert(graph_.order, o);
+    else if (open.contains(at))
+      open.erase(at);
+  }
+
  protected:
   core_graph graph_;
   partition_state state_;
@@ -147,7 +163,7 @@ class loop_program {
 
   /// Restores state `s`, from which only actions led to the current state. A loop that existed in
   /// `s` may stay marked as requested if an action requested it later. Cost: linear in the changes
-  /// undone and in the open conflicts.
+  /// undone.
   constexpr void undo_to(const partition_state& s) {
     const std::size_t common = s.changes.size();
     for (std::size_t i = common; i < state_.changes.size(); ++i)
@@ -163,16 +179,14 @@ class loop_program {
     state_.actions.resize(s.actions.size(), action{});
     state_.settled.resize(s.settled.size(), settled_conflict{});
     state_.named = s.named;
-    if (state_.conflict_changes.size() != s.conflict_changes.size()) {
-      state_.conflicts = s.conflicts;
-      state_.conflict_changes.resize(s.conflict_changes.size(), conflict_change{});
-    }
+    for (std::size_t i = s.conflict_changes.size(); i < state_.conflict_changes.size(); ++i)
+      undo_conflicts(s, state_.conflict_changes[i].what.op);
+    state_.conflict_changes.resize(s.conflict_changes.size(), conflict_change{});
     state_.tactic = s.tactic;
     state_.tactic_changes = s.tactic_changes;
-    state_.waiting = s.waiting;
     state_.visits = s.visits;
-    state_.open = s.open;
-    state_.revisited = s.revisited;
+    if (!state_.waiting.empty() || !s.waiting.empty()) state_.waiting = s.waiting;
+    if (!state_.revisited.empty() || !s.revisited.empty()) state_.revisited = s.revisited;
   }
 
   /// Collects in `step` the loops, actions and conflicts that led here from state `s`. Returns

@@ -140,6 +140,7 @@ struct manual_actions {
       again = true;
     }
     if (again) c.propagate();
+    c.settle();
   }
 
  private:
@@ -226,7 +227,8 @@ constexpr void manual_actions::apply(tactic_context& c) const {
 ///           An output with the name of an input is that input's next state and gets the same
 ///           placement, so the results of one step fit the arguments of the next. If
 ///           first_divisible_dim chose the input's dimension and propagation chose another one for
-///           the output, the output keeps it, and a note reports that.
+///           the output, the output keeps it, and a note reports that. Conflicts between the
+///           tactic's own placements are settled by cost, see settle_conflicts.
 /// Legal     if the axis divides each dimension (or the tactic has uneven::pad), no value is
 ///           sharded twice, and no axis shards a value on two dimensions
 /// Pros      exact control of single values; propagation shards everything that follows from them

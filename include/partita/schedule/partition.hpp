@@ -29,7 +29,7 @@ constexpr bool no_proof(const program&, const device_program&, failure&) { retur
 struct partition_options {
   static constexpr std::int64_t off = -1;
   /// Maximum bytes per device of a value that is replicated by default (S020). A larger value must
-  /// be sharded or placed `replicated`.
+  /// be sharded or placed `replicated`. Notes then list all conflicts that were settled by cost.
   std::int64_t strict = off;
   partita::passes passes = {};
   /// Rewrites that overlap collectives with kernels, for one machine.
@@ -79,7 +79,7 @@ constexpr Partitioned partition(program&& source, const mesh& m, const Schedule&
   if (!r.error) r.error.record(options.overlap.options.validate(m));
   const vec<rewrite_report> rewrite_reports = rewrite(r, tactics);
   if (!r.error) r.core = core_program(r.sharded(), m, options.passes.core());
-  apply_tactics(r, tactics, rewrite_reports);
+  apply_tactics(r, tactics, rewrite_reports, options.strict >= 0);
   finish(r, options);
   return r;
 }
@@ -95,7 +95,7 @@ constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
       r.error.record("S028", "extend: \"", t.name(),
                      "\" rewrites the program, which has been partitioned; give it to partition");
   });
-  apply_tactics(r, tactics, rewrite_reports);
+  apply_tactics(r, tactics, rewrite_reports, options.strict >= 0);
   finish(r, options);
   return r;
 }

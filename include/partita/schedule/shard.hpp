@@ -121,6 +121,7 @@ struct shard_actions {
     c.propagate();
     for (std::size_t i = 0; i < states.size(); ++i) place(c, states[i], entries_[line[i]]);
     if (!states.empty()) c.propagate();
+    c.settle();
   }
 
  private:
@@ -191,11 +192,11 @@ class shard_tactic {
 /// that of its users may differ.
 ///
 /// Effect    `tile` for each selected value, dimension and axis, or `atomic` for each axis if it is
-///           `replicated`; then `propagate`. Next states get the layout of their input.
+///           `replicated`; then `propagate`. Next states get the layout of their input. Conflicts
+///           between the layouts are settled by cost, see settle_conflicts.
 /// Legal     as for `manual`, along each of the axes
 /// Pros      one entry states a complete layout, and the axes of a dimension may be in any order
-/// Cons      all axes propagate at once, so none of them can build on the propagation of another
-///           one
+/// Cons      all axes propagate at once; cost, not the user, decides which of them comes first
 /// Collectives  those that propagation implies, as for `manual`
 /// Errors    those of `manual`, S033 more axes than a mesh may have, S034 more dimensions than the
 ///           value has

@@ -1,6 +1,7 @@
 /// The stages of `partition`, in order. Each does nothing after an error.
 #pragma once
 
+#include <climits>
 #include <string_view>
 #include <type_traits>
 
@@ -125,13 +126,15 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context,
 }
 
 /// Runs the actions of all tactics on the core program, which may already contain actions of other
-/// tactics. `rewrite_reports` is the result of `rewrite`.
+/// tactics. `rewrite_reports` is the result of `rewrite`. `strict`: notes list all conflicts that
+/// are settled.
 template <class Schedule>
 constexpr void apply_tactics(partitioned& r, const Schedule& tactics,
-                             const vec<rewrite_report>& rewrite_reports) {
+                             const vec<rewrite_report>& rewrite_reports, bool strict) {
   if (r.error) return;
   if (tactic_count(tactics) > 0) r.core.set_advice(syntax_of_schedule(tactics));
   tactic_context context(r.core);
+  if (strict) context.most_choices = INT_MAX;
   context.given = r.original.ops.empty() ? nullptr : &r.original;
   collective_counter counter(r.core, r.passes);
   const int count = tactic_count(tactics);

@@ -7,6 +7,7 @@
 
 #include <partita/core/core_program.hpp>
 #include <partita/core/stacked.hpp>
+#include <partita/cost/settle.hpp>
 #include <partita/cost/staged_work.hpp>
 #include <partita/schedule/named_values.hpp>
 #include <partita/schedule/search_course.hpp>
@@ -111,6 +112,19 @@ class tactic_context {
   constexpr void propagate() {
     if (!error && !postponed) core_.propagate();
   }
+  /// Settles the conflicts between the tactic's own layouts by cost, see settle_conflicts, and
+  /// notes the choices.
+  constexpr void settle() {
+    if (error || postponed || !settles) return;
+    std::size_t i = core_.actions.size(), settled = core_.settled.size();
+    settle_conflicts(core_);
+    for (int left = most_choices; i < core_.actions.size() && left-- > 0; ++i) {
+      const action& a = core_.actions[i];
+      note_choice(a, a.kind == action_kind::settle ? core_.settled[settled++].what.op : -1);
+    }
+    if (i < core_.actions.size())
+      note(concat("settled by cost: ", core_.actions.size() - i, " more conflicts"));
+  }
   /// Adds a note to the tactic's report that a request was not fulfilled.
   constexpr void note(text t) { notes.push_back(t); }
 
@@ -119,6 +133,8 @@ class tactic_context {
   search_course search;       ///< of the current tactic
   std::int64_t compared = 0;  ///< number of names that queries have compared
   bool postponed = false;     ///< true if `propagate` waits; see `amalgamated`
+  bool settles = true;        ///< false if `settle` does nothing: conflicts stay
+  int most_choices = 8;       ///< the number of settled conflicts that notes list
   /// The pipeline that runs the program once per microbatch.
   const staged_program* staged = nullptr;
   /// For tactics that search; null if no tactic follows.
@@ -133,6 +149,25 @@ class tactic_context {
     if (v < 0 || v >= core_.p.value_count())
       error.record("S006", "tactic: the program has no value ", v);
     return !error;
+  }
+
+  /// `o`: the op that is settled, or -1.
+  constexpr void note_choice(const action& a, op_id o) {
+    text out("settled by cost: ");
+    const text name = core_.describe(a.value);
+    if (name.view().front() == '%')
+      out << core_.p.op(core_.p.producer(a.value)).def->name << ' ' << name;
+    else
+      out << '"' << name << '"';
+    out << " along ";
+    core_.named.print(out, a.axis);
+    if (o < 0) return note(out << " comes first");
+    const int dim = core_.map.at(o, a.dim).result_dim;
+    if (dim == no_dim)
+      out << " is a sum";
+    else
+      out << " is sliced on dimension " << dim;
+    note(out);
   }
 
   constexpr schedule_detail::named_values& inner() {

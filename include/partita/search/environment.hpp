@@ -308,6 +308,7 @@ class environment {
     if (following_ == nullptr) return exact_figures(now_);
     core_program c(now_);
     tactic_context behind(c);
+    behind.settles = false;
     behind.staged = staged_;
     following_->apply(behind);
     return behind.error ? exact() : exact_figures(c);
@@ -473,6 +474,7 @@ class environment {
   constexpr void hold_for_others() {
     core_program c(root_);
     tactic_context behind(c);
+    behind.settles = false;
     following_->apply(behind);
     for (op_id o = root_.p.op_count(); o < c.p.op_count(); ++o)
       if (c.p.is(o, op_role::tiling))
@@ -552,6 +554,7 @@ class environment {
   /// Applies the tactics after the search; returns whether that is possible.
   constexpr bool follow() {
     const std::int64_t before = now_.edits();
+    behind_->settles = false;
     behind_->error = {};
     behind_->notes.clear();
     following_->apply(*behind_);

@@ -165,7 +165,10 @@ class text_tactic {
   }
   constexpr void look(tactic_context& c) const {
     if (searched) {
+      const bool outer = c.settles;
+      c.settles = false;  // as in the search
       for (const text_tactic& t : found) t.apply(c);
+      c.settles = outer;
       return;
     }
     if (on.empty() || on[0].device == device())
@@ -206,6 +209,7 @@ class text_tactic {
             c.atomic(v, along);
         }
     c.propagate();
+    c.settle();
     for (std::size_t i = 0; i < values.size(); ++i)
       for (value_id v : places[i]) note_further(c, v, values[i]);
   }
