@@ -4,6 +4,7 @@
 #include <partita/support/vec.hpp>
 
 #include <partita/core/core_program.hpp>
+#include <partita/op/arithmetic.hpp>
 #include <partita/op/broadcast_in_dim.hpp>
 #include <partita/op/scan.hpp>
 #include <partita/op/while_loop.hpp>
@@ -11,14 +12,19 @@
 namespace partita {
 
 /// An accumulation `sum = carried + added` in the body of a loop. `carried` starts at zero and has
-/// no other use; `sum` is used only as the next iteration's `carried`.
+/// no other use; `sum` is used only as the next iteration's `carried`. It may add, or subtract,
+/// several terms, one after the other.
 ///
 /// Law       The result is linear in the added terms, so a pending sum may be finished once after
 ///           the loop instead of in every iteration.
 struct accumulation {
-  op_id add = -1, wire = -1;
-  int added = 0;  ///< the index of the added term among the operands of `add`
+  vec<use> terms;  ///< in the order of the ops that add them
+  op_id wire = -1;
   value_id start = -1, result = -1;
+  bool own_start = true;  ///< false if the zero has other uses, too
+
+  /// The last op, whose result is the sum.
+  constexpr op_id last() const { return terms.back().op; }
 };
 
 namespace core_detail {
@@ -62,14 +68,22 @@ constexpr vec<accumulation> accumulations(const core_program& c) {
           seen = seen || !c.uses(v).empty() || c.returned[v];
       }
       if (seen || carried < 0 || a.result < 0) continue;
-      const value_id sum = p.operand(u.op, 1 - u.operand);
-      a.add = p.producer(sum);
-      const bool from_zero = core_detail::is_zero(p, a.start) && only_use(a.start);
-      if (!from_zero || !p.op(a.add).def->adds || c.nested.scope[a.add] != body || !only_use(sum) ||
-          !only_use(carried))
-        continue;
-      a.added = p.operand(a.add, 0) == carried ? 1 : 0;
-      if (p.operand(a.add, 1 - a.added) == carried) list.push_back(a);
+      if (!core_detail::is_zero(p, a.start)) continue;
+      a.own_start = only_use(a.start);
+      const use end = {u.op, 1 - u.operand};
+      while (only_use(carried)) {
+        const use at = c.uses(carried)[0];
+        const op_def& d = *p.op(at.op).def;
+        if (at.op == end.op && at.operand == end.operand && !a.terms.empty()) {
+          list.push_back(a);
+          break;
+        }
+        if (c.nested.scope[at.op] != body ||
+            !(d.adds || (d.id == def<op::subtract>.id && at.operand == 0)))
+          break;
+        a.terms.push_back({at.op, 1 - at.operand});
+        carried = p.op(at.op).result;
+      }
     }
   }
   return list;

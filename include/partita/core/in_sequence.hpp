@@ -43,7 +43,8 @@ class sequencing {
     find_factors();
     accumulation_.resize(ops, -1);
     for (int i = 0; i < static_cast<int>(accumulations_.size()); ++i)
-      accumulation_[accumulations_[i].add] = accumulation_[accumulations_[i].wire] = i;
+      if (const accumulation& a = accumulations_[i]; a.own_start && a.terms.size() == 1)
+        accumulation_[a.last()] = accumulation_[a.wire] = i;
     sliced_.resize(ops, 0);
     stage_.resize(ops, 0);
     whole_.resize(values, -1);
@@ -158,25 +159,29 @@ class sequencing {
   constexpr combiner combine_of(value_id v) const {
     const op_id o = c_.p.producer(v);
     if (leads_out(o)) return combine_of(value(telling(o)));
-    if (const accumulation* a = accumulates(o); a != nullptr && (o == a->add || v == a->result))
-      return combine_of(c_.p.operand(a->add, a->added));
+    if (const accumulation* a = accumulates(o); a != nullptr && (o == a->last() || v == a->result))
+      return combine_of(term(*a));
     const factor* f = factor_of(o);
     return f == nullptr || made_dim(v) != no_dim ? combiner::stack : f->combine;
+  }
+  constexpr value_id term(const accumulation& a) const {
+    return c_.p.operand(a.terms[0].op, a.terms[0].operand);
   }
   /// The accumulation of an inner loop that stays pending until the last step, or null.
   constexpr const accumulation* accumulates(op_id o) const {
     const int i = accumulation_[o];
     if (i < 0) return nullptr;
     const accumulation& a = accumulations_[i];
-    if (factor_of(a.add) != nullptr || factor_of(a.wire) != nullptr) return nullptr;
-    return combine_of(c_.p.operand(a.add, a.added)) == combiner::add ? &a : nullptr;
+    if (factor_of(a.last()) != nullptr || factor_of(a.wire) != nullptr) return nullptr;
+    return combine_of(term(a)) == combiner::add ? &a : nullptr;
   }
   /// True if the use only passes a pending sum on.
   constexpr bool passes(const use& u) const {
     if (leads_out(u.op)) return made_dim(value(u)) == required_dim(u) && agrees(u);
     const accumulation* a = accumulates(u.op);
     if (a == nullptr) return false;
-    return u.op == a->add ? u.operand == a->added : c_.p.producer(value(u)) == a->add;
+    return u.op == a->last() ? u.operand == a->terms[0].operand
+                             : c_.p.producer(value(u)) == a->last();
   }
   /// True if each step produces the value as it is used there. If one branch yields a pending sum
   /// of the steps, all branches must: a value that is the same in all steps would be counted once

@@ -68,7 +68,7 @@ class pending_sums {
         for (op_id o : ops_of(a)) add(o);
       }
       find_accumulations();
-      for (const accumulation& a : carried_) add(a.add);
+      for (const accumulation& a : carried_) add(a.last());
     }
     if (other_ops) {
       for (op_id o : taken_) {
@@ -154,12 +154,6 @@ class pending_sums {
   }
 
  private:
-  struct three_ops {
-    op_id ops[3];
-    constexpr const op_id* begin() const { return ops; }
-    constexpr const op_id* end() const { return ops + 3; }
-  };
-
   const core_program& c_;
   axis_set trivial_;        ///< axes of size 1
   vec<axis_set> deferred_;  ///< by op: axes whose sum is deferred past its result
@@ -184,8 +178,11 @@ class pending_sums {
     deferred_in_ = deferred_.data();
     return more;
   }
-  constexpr three_ops ops_of(const accumulation& a) const {
-    return {{a.add, a.wire, c_.p.producer(a.start)}};
+  constexpr vec<op_id> ops_of(const accumulation& a) const {
+    vec<op_id> list{a.wire};
+    if (a.own_start) list.push_back(c_.p.producer(a.start));
+    for (const use& u : a.terms) list.push_back(op_id{u.op});
+    return list;
   }
   constexpr int sum_of(op_id o) const { return sum_of_.empty() ? -1 : sum_of_[o]; }
   constexpr void find_accumulations() {
@@ -197,7 +194,12 @@ class pending_sums {
   }
   constexpr void undo(const accumulation& a) {
     for (op_id o : ops_of(a)) deferred_[o] = {};
-    for (value_id v : {c_.p.op(a.add).result, a.start, a.result}) pending_[v] = {};
+    leave_pending(a, {});
+  }
+  constexpr void leave_pending(const accumulation& a, axis_set axes) {
+    for (const use& u : a.terms) pending_[c_.p.op(u.op).result] = axes;
+    if (a.own_start) pending_[a.start] = axes;
+    pending_[a.result] = axes;
   }
 
   constexpr axis_set loops_of(op_id o) const {
@@ -303,9 +305,17 @@ class pending_sums {
   constexpr move_list moves_before(op_id o) const {
     move_list list;
     if (!may_take(o)) return list;
-    for (int i = 0, count = c_.p.ops[o].operand_count; i < count; ++i)
-      add_moves(list, c_.p.operand(o, i), most_moves);
+    for_each_term(o, [&](value_id v) { add_moves(list, v, most_moves); });
     return list;
+  }
+  /// Calls f(value) for the operands of an op, or for the terms of the accumulation that it
+  /// completes.
+  template <class F>
+  constexpr void for_each_term(op_id o, const F& f) const {
+    if (const int sum = sum_of(o); sum >= 0)
+      for (const use& u : carried_[sum].terms) f(c_.p.operand(u.op, u.operand));
+    else
+      for (int i = 0; i < c_.p.ops[o].operand_count; ++i) f(c_.p.operand(o, i));
   }
   constexpr void add_moves(move_list& list, value_id v, int most) const {
     if (most == 0 || !only_use(v) || !moves(c_.p.producer(v))) return;
@@ -350,7 +360,7 @@ class pending_sums {
     if (const op_id end = taker(o); end != o) return settle(end);
     const op_node& n = c_.p.ops[o];
     const int sum = sum_of(o);
-    if (sum >= 0 && carried_[sum].add != o) return settle(carried_[sum].add);
+    if (sum >= 0 && carried_[sum].last() != o) return settle(carried_[sum].last());
     if (n.result_count != 1) return false;
     const value_id v = n.result;
     axis_set &deferred_now = deferred_[o], &pending_now = pending_[v];
@@ -368,13 +378,13 @@ class pending_sums {
         deferred_[each] = pending_[c_.p.op(each).result] = {};
       }
       move_list passed;
-      for (int i = 0; i < n.operand_count; ++i) let_pass(passed, c_.p.operand(o, i), most_moves);
+      for_each_term(o, [&](value_id v) { let_pass(passed, v, most_moves); });
       if (sum >= 0) defer_accumulation(carried_[sum]);
       if (is_sum(o))
         reduce_before(o);
       else if (deferred_now.bits == 0)
         add_before(o);
-      if (!sends_less(o, passed)) deferred_now = pending_now = {};
+      if (sum < 0 && !sends_less(o, passed)) deferred_now = pending_now = {};
       const bool taken = deferred_now.bits != 0;
       if (taken && !passed.empty()) take(o);
       if (!taken) stop(passed, 0);
@@ -476,18 +486,21 @@ class pending_sums {
   /// When: c starts at zero and has no other use, and y has the layout of c except for c's own
   /// loops over the axes of the sum. Gradients accumulated over microbatches are thus reduced once.
   constexpr void defer_accumulation(const accumulation& a) {
-    const value_id y = c_.p.operand(a.add, a.added), sum = c_.p.op(a.add).result;
-    const axis_set axes = pending_[y];
-    if (axes.empty() || !only_use(y)) return;
+    const auto term = [&](const use& u) { return c_.p.operand(u.op, u.operand); };
+    const axis_set axes = pending_[term(a.terms[0])];
+    for (const use& u : a.terms)
+      if (axes.empty() || pending_[term(u)] != axes || !only_use(term(u))) return;
     for (op_id o : ops_of(a)) deferred_[o] = axes;
-    const layout l = produced_layout(y);
-    bool alike = produced_layout(sum) == l && produced_layout(a.start) == l &&
-                 produced_layout(a.result) == l;
-    for (int i = 0; i < 2; ++i)
-      alike = alike && required_layout({a.add, i}) == l && required_layout({a.wire, i}) == l;
-    if (!alike)
-      for (op_id o : ops_of(a)) deferred_[o] = {};
-    if (alike) pending_[sum] = pending_[a.start] = pending_[a.result] = axes;
+    const layout l = produced_layout(a.result);
+    bool alike = !a.own_start || produced_layout(a.start) == l;
+    for (const use& u : a.terms)
+      alike = alike && produced_layout(term(u)) == l && produced_layout(c_.p.op(u.op).result) == l;
+    for (int i = 0; i < 2; ++i) {
+      alike = alike && required_layout({a.wire, i}) == l;
+      for (const use& u : a.terms) alike = alike && required_layout({u.op, i}) == l;
+    }
+    if (!alike) return undo(a);
+    leave_pending(a, axes);
   }
 };
 
