@@ -109,11 +109,24 @@ constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
   return good;
 }
 
+/// True if devices should each add some terms to an op's first operand and then sum their results,
+/// of which each device sends about two. (A scatter of many updates.) Otherwise it sends less to
+/// gather the operands that the factor slices.
+constexpr bool sums_send_less(const loop_program& c, op_id o, const factor& of) {
+  std::int64_t gathered = 0;
+  for (int i = 0; i < c.p.op(o).operand_count; ++i)
+    if (c.map.operand_dim(of, i) != no_dim)
+      gathered = saturating_add(gathered, c.p.type(c.p.operand(o, i)).bytes());
+  return gathered / 2 >= c.p.type(c.p.op(o).result).bytes();
+}
 /// True if a loop may cut a factor: a halo must fit, and the iterations of a located factor must be
 /// allowed and large enough.
 constexpr bool may_take(const loop_program& c, op_id o, int f, const factor& of, int axis) {
   if (of.halo) return fits(c, o, f, axis);
   if (!of.located && !of.again && of.carry == combiner::stack) return true;
+  if (of.located && of.result_dim == no_dim && c.map.operand_dim(of, 0) == no_dim &&
+      !sums_send_less(c, o, of))
+    return false;
   return c.sees_halos() && !c.differs(o, axis) && c.local(o, f) >= of.least * c.size(o, axis);
 }
 
