@@ -33,8 +33,9 @@ constexpr vec<std::int64_t> scatter_numbers(const ops::gather_dimensions& d, con
 /// window, as here).
 ///
 /// A result sharded along updated rows needs no communication: each device applies the updates of
-/// its rows. Updates sharded along the batch are combined by one all-reduce. Then the input counts
-/// on one device for add and multiply, and on every device for max, min, and, or.
+/// its rows. Updates sharded along the batch are combined by one all-reduce; with an input for add
+/// and multiply only if that sends less than to gather the updates. Then the input counts on one
+/// device for add and multiply, and on every device for max, min, and, or.
 ///
 /// Shapes    [input (n...),] indices (i..., starts), updates (i..., window...) -> (n...)
 /// Tile map  ([i], [i, d]) -> ([r@, d])  reduce={i:add}; with an input ([r@, d], [i@], [i@, d]):
