@@ -109,9 +109,8 @@ constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
   return good;
 }
 
-/// True if devices should each add some terms to an op's first operand and then sum their results,
-/// of which each device sends about two. (A scatter of many updates.) Otherwise it sends less to
-/// gather the operands that the factor slices.
+/// True if the sum of all devices' results, for which a device sends about two results, costs less
+/// than a gather of the operands that the factor slices. (For a scatter, of the updates.)
 constexpr bool sums_send_less(const loop_program& c, op_id o, const factor& of) {
   std::int64_t gathered = 0;
   for (int i = 0; i < c.p.op(o).operand_count; ++i)
