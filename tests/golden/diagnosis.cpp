@@ -107,7 +107,8 @@ messages along "M" 12
 
 TEST_CASE("each reason for a collective has a text") {
   const auto run = [](auto model, auto... tactics) {
-    return lines(pt::partition(pt::trace(model, square()), mesh, pt::schedule(tactics...)));
+    return lines(pt::partition(pt::trace(model, square()), mesh, pt::schedule(tactics...),
+                               {.passes = {.relocate = false}}));
   };
   const auto rows = pt::manual("M", {{"x", 0}}, "rows");
   CHECK(run([](auto x) { return pt::reduce_max<0>(x); }, rows) ==
@@ -140,7 +141,8 @@ TEST_CASE("explain covers values that loops carry and operands of branches") {
       },
       square());
   const auto p =
-      pt::partition(f, {{"M", 2}}, pt::schedule(unsettled(pt::manual("M", {{"x", 0}}, "rows"))));
+      pt::partition(f, {{"M", 2}}, pt::schedule(unsettled(pt::manual("M", {{"x", 0}}, "rows"))),
+                    {.passes = {.relocate = false}});
   CHECK(
       lines(p) ==
       R"(all_gather <"M">  %x2  128 bytes  x3  rows  transpose(%x2) needs it unsharded: a conflict left it without a loop over "M"

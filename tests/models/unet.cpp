@@ -66,7 +66,7 @@ TEST_CASE("UNet with sharded image rows sends borders; attention gathers all pos
   using namespace paper::diffusion;
   const pt::partitioned p = pt::partition(paper::trace_training_step(paper::UNet),
                                           {{"batch", 8}, {"space", 4}}, pt::schedule(BP, space));
-  CHECK(p.collectives.all_gather == 4);
+  CHECK(p.collectives.all_gather == 2);
   // Two per convolution for its operand, which also serve the gradient of its weights, and two for
   // its cotangent.
   CHECK(p.collectives.permute == 386);

@@ -134,7 +134,7 @@ TEST_CASE("random layouts of values in sequence compute the results of the sourc
                                        {"c", random_layout(r, m, rank)},
                                        {"d", random_layout(r, m, rank)}};
     const auto p = pt::partition(deep ? tags_of_rank_3() : tags_of_rank_2(), m,
-                                 pt::schedule(pt::shard(entries)));
+                                 pt::schedule(pt::shard(entries)), {.passes = {.relocate = false}});
     for (const auto& n : p.notes) ++kinds[n.kind];
     check_program(p, data::arguments(p.source, seed), true);
     pt::collective_counter counter(p.core, {});

@@ -110,6 +110,7 @@ struct statistics {
        differentiated = 0, microbatched = 0, several_loops = 0, split = 0, split_by_itself = 0,
        part_loops = 0, padded = 0, contradictions = 0;
   long repeated = 0;         ///< ops that are recomputed
+  long relocated = 0;        ///< with cheap ops moved
   long heavy = 0, kept = 0;  ///< with large weights; those of them that are stationary
   long widened = 0, trimmed = 0, masked = 0;
   long schedules = 0, stepped = 0, around = 0, early = 0, wild = 0, wild_sums = 0, real = 0,
@@ -205,6 +206,7 @@ class check {
         return static_cast<void>(fail("collectives counted by tactic differ"));
       if (t + 1 < c_.tactics.size()) continue;
       if (!check_finished(core, done, l) || !check_passes(core, l) || !check_written(l)) return;
+      if (!check_relocated(core, l)) return;
       if (c_.seed % 4 == 0 && !check_replay(core, done, l)) return;
       if (c_.seed % 4 != 0 && !check_microbatches()) return;
       if (!check_remat()) return;
@@ -275,6 +277,19 @@ class check {
         return fail("an output's layout and local type differ");
     if (c_.mesh.devices() == 1 && counts.notes > 0) return fail("collectives on one device");
     return compare(pt::emulate(l.device, inputs_), what);
+  }
+
+  /// Checks the program with cheap ops moved, which sends less.
+  bool check_relocated(const pt::core_program& core, const pt::lowered& plain) {
+    pt::core_program moved;
+    if (!pt::relocated(core, {}, moved)) return true;
+    if (count_) ++seen.relocated;
+    const pt::lowered l = pt::lower(moved);
+    const auto sent = [](const pt::lowered& of) {
+      return pt::estimate(of.device).collective_bytes;
+    };
+    return check_lowered(moved, l, "relocated") &&
+           (sent(pt::lower_relocated(core, {})) <= sent(plain) || fail("relocated, it sends more"));
   }
 
   /// Checks passes that the case's number draws.
@@ -411,8 +426,9 @@ class check {
       return false;
     if (!(pt::print_core(again) == loops)) return fail("replay gives other loops");
     if (done.size() == 1 && !pt::without_dead_code(c_.p).changed) {
-      const auto p = pt::partition(c_.p, c_.mesh, pt::schedule(listed_tactic{&done[0]}),
-                                   {.passes = {.stationary_rows = core.keeps_rows()}});
+      const auto p =
+          pt::partition(c_.p, c_.mesh, pt::schedule(listed_tactic{&done[0]}),
+                        {.passes = {.relocate = false, .stationary_rows = core.keeps_rows()}});
       if (!(pt::print_core(p.core) == loops)) return fail("partition gives other loops");
       if (!(pt::print(p.device) == pt::print(l.device)))
         return fail("partition gives another program");
@@ -787,9 +803,9 @@ TEST_CASE("random programs: partitioned equals source") {
             << " products of them), " << seen.real << " of real values (" << seen.bounded
             << " with a small bound, " << seen.unbounded << " without), " << seen.empty
             << " with values without elements, " << seen.wide << " ops of many operands, "
-            << seen.long_ones << " programs of thousands of ops, " << seen.heavy
-            << " with large weights (" << seen.kept << " of which keep some where they are); "
-            << str(pt::concat(seen.collectives)) << '\n';
+            << seen.long_ones << " programs of thousands of ops, " << seen.relocated
+            << " with cheap ops moved, " << seen.heavy << " with large weights (" << seen.kept
+            << " of which keep some where they are); " << str(pt::concat(seen.collectives)) << '\n';
   std::cout << "passes that changed something:";
   for (const auto& [name, count] : seen.passes) std::cout << ' ' << name << ' ' << count;
   std::cout << "\nschedules refused:";
@@ -838,6 +854,7 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.empty > 0);
   CHECK(seen.wide > 0);
   CHECK(3 * seen.kept > seen.heavy);
+  CHECK(seen.relocated > 0);
   std::string missing, whole;
   for (const pt::op_def* d : pt::registry) {
     const bool drawn = d->role != pt::op_role::tiling;  // actions make these

@@ -250,6 +250,8 @@ class core_program : public loop_program {
     edit().add_loops(o, along, factor);
     core_detail::propagation(edit(), graph_.order).run();
   }
+  /// Replaces the loops of an op of a copy that is to be lowered: the log does not have it.
+  constexpr void set_loops(op_id o, const vec<loop>& loops) { edit().set_loops(o, loops); }
   /// Repeats an action of the log, whose axis has number `axis` here.
   constexpr failure apply(const action& a, int axis) {
     failure f;

@@ -93,6 +93,13 @@ class core_editor {
       state_.changes.push_back(op_id{o});
     }
   }
+  /// Replaces the loops of an op.
+  constexpr void set_loops(op_id o, const vec<loop>& loops) {
+    state_.nests.filter(o, [](const loop&) { return false; });
+    for (const loop& l : loops) push_loop(o, l);
+    refresh(o);
+    state_.changes.push_back(op_id{o});
+  }
   /// Changes the factor of the loop of an op over an axis.
   constexpr void set_factor(op_id o, int axis, int f) {
     state_.nests.set_factor(o, axis, f);

@@ -76,6 +76,9 @@ class explainer {
     } else if (n.reason == collective_reason::stationary_rows) {
       print_op(out, n.op);
       out << " moves it instead of a larger table, whose rows are not moved";
+    } else if (n.reason == collective_reason::relocated) {
+      print_op(out, n.op);
+      out << " needs it where it is computed, which sends less than to move its result";
     } else if (n.reason == collective_reason::receiver_needs_it) {
       print_op(out, n.op);
       out << " computes it, and its receivers need it in another layout";

@@ -160,7 +160,7 @@ constexpr void refuse_replication(partitioned& r, std::int64_t limit) {
 template <class Partitioned>
 constexpr void lower_to_devices(Partitioned& r) {
   if (r.error) return;
-  lowered l = lower(r.core, {.passes = r.passes});
+  lowered l = lower_relocated(r.core, {.passes = r.passes});
   r.error = l.error;
   if (r.error) return;
   r.overlap.apply(l);

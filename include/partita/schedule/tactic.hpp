@@ -7,6 +7,7 @@
 
 #include <partita/core/core_program.hpp>
 #include <partita/core/stacked.hpp>
+#include <partita/cost/relocate.hpp>
 #include <partita/cost/settle.hpp>
 #include <partita/cost/staged_work.hpp>
 #include <partita/schedule/named_values.hpp>

@@ -23,6 +23,7 @@ enum class collective_reason : std::uint8_t {
   carry,              ///< a shard needs the totals of the preceding shards
   owner_slice,        ///< a slice reads elements of few shards, which their owners send
   stationary_rows,    ///< indices are sent to the rows of a table, and the rows are sent back
+  relocated,          ///< an op that was moved needs it, see cost/relocate.hpp
   receiver_needs_it,  ///< the receivers of the op's result need it in another layout
   whole_needed  ///< an op has no loop over the axis (or `any`) and needs the unsharded operand
 };

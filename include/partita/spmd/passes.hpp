@@ -33,13 +33,18 @@ struct shared_uses {
 
 /// Selects the passes, which run in the order of the members.
 ///
-/// The first four are part of the lowering, which decides them from layouts before it emits
+/// The first one changes loops before the lowering. The next four are part of it: it decides them
+/// from layouts before it emits
 /// anything. As passes over the lowered program they would have to emit every collective, find it
 /// again by its neighbours and delete it. The other passes rewrite the lowered program and its
 /// nested programs.
 ///
 /// Law       every pass preserves the results of the program
 struct passes {
+  /// Gives cheap ops the loops of a use or of an operand if that sends fewer bytes: before a value
+  /// grows (a broadcast, a conversion to a wider type), or after it shrinks (a slice). See
+  /// cost/relocate.hpp. Tactics' figures are those before.
+  bool relocate = true;
   /// all_slice(all_gather(x)) => x, for axes that slice the same dimension on both sides.
   bool cancel = true;
   /// all_slice(all_gather(x)) => all_to_all, for axes that move from one dimension to another.

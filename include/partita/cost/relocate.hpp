@@ -1,0 +1,194 @@
+/// Cheap ops are computed where that sends least: before a value grows, or after it shrinks.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/cost/settle.hpp>
+#include <partita/spmd/lower.hpp>
+
+namespace partita {
+
+namespace cost_detail {
+
+constexpr bool is_stacked(const factor& f) {
+  return f.combine == combiner::stack && f.result_dim != no_dim && !f.halo && !f.located &&
+         !f.again && f.carry == combiner::stack;
+}
+/// True for an op that a compiler fuses into others, if no action asks for its loops, and if it
+/// computes each slice of its result from slices of its operands.
+constexpr bool may_move(const core_program& c, op_id o) {
+  const op_node& n = c.p.op(o);
+  if (n.def->role != op_role::compute || n.result_count != 1 || n.region_count > 0 ||
+      c.returned[n.result] ||
+      (n.def->fusion != fusion_kind::view && n.def->fusion != fusion_kind::loop))
+    return false;
+  for (const loop& l : c.nest_of(o))
+    if (l.asked || l.factor == any_factor || !is_stacked(c.map.at(o, l.factor))) return false;
+  return true;
+}
+/// True if an operand or the result of an op is needed in another layout than it is produced in.
+constexpr bool has_two_layouts(const core_program& c, op_id o) {
+  const value_id v = c.p.op(o).result;
+  const layout made = c.produced_layout(v);
+  for (const use& u : c.uses(v))
+    if (!(c.required_layout(u.op, u.operand) == made)) return true;
+  for (int i = 0; i < c.p.op(o).operand_count; ++i)
+    if (!(c.produced_layout(c.p.operand(o, i)) == c.required_layout(o, i))) return true;
+  return false;
+}
+/// The ops that may move, in execution order; none if no move can save anything.
+constexpr vec<op_id> movable_ops(const core_program& c) {
+  vec<op_id> list;
+  bool any = false;
+  for (op_id o = c.order.first(); o >= 0; o = c.order.after(o)) {
+    if (!may_move(c, o)) continue;
+    list.push_back(op_id{o});
+    any = any || has_two_layouts(c, o);
+  }
+  if (!any) list.clear();
+  return list;
+}
+
+constexpr bool same_loops(const nest& a, const nest& b) {
+  bool same = a.count == b.count;
+  for (int i = 0; same && i < a.count; ++i)
+    same = a.loops[i].axis == b.loops[i].axis && a.loops[i].factor == b.loops[i].factor;
+  return same;
+}
+
+/// See relocated.
+class op_mover {
+ public:
+  constexpr op_mover(core_program& c, const passes& rules)
+      : c_(c), account_(c), changes_(c, rules, account_) {}
+
+  /// Returns true if some op moved.
+  constexpr bool run(const vec<op_id>& list) {
+    changes_.update(vec<op_id>());
+    const std::int64_t first = account_.bytes();
+    for (int round = 0; round < most_rounds; ++round) {
+      const std::int64_t before = account_.bytes();
+      for (std::size_t i = list.size(); i-- > 0;) move_to_uses(list[i]);
+      for (const op_id o : list) move_to_operands(o);
+      if (account_.bytes() == before) break;
+    }
+    return account_.bytes() < first;
+  }
+
+ private:
+  static constexpr int most_rounds = 3;
+  /// The flops that a device may spend for a byte that it does not send.
+  static constexpr std::int64_t flops_of_byte = 8;
+
+  core_program& c_;
+  work_account account_;
+  layout_changes<work_account> changes_;
+
+  constexpr void move_to_uses(op_id o) {
+    const value_id v = c_.p.op(o).result;
+    for (std::size_t i = 0; i < c_.uses(v).size(); ++i) {
+      const use u = c_.uses(v)[i];
+      try_layout(o, -1, c_.required_layout(u.op, u.operand));
+    }
+  }
+  constexpr void move_to_operands(op_id o) {
+    for (int i = 0; i < c_.p.op(o).operand_count; ++i)
+      try_layout(o, i, changes_.layout_of(c_.p.operand(o, i)));
+  }
+  /// Gives an op the loops that slice an operand, or its result (-1), as a layout does, if that
+  /// sends less.
+  constexpr void try_layout(op_id o, int end, const layout& wanted) {
+    const layout have =
+        end < 0 ? c_.produced_layout(c_.p.op(o).result) : c_.required_layout(o, end);
+    vec<loop> loops;
+    if (wanted == have || !find_loops(o, end, wanted, loops)) return;
+    const std::int64_t before = slice_of(o);
+    const vec<loop> old(c_.nest_of(o).begin(), c_.nest_of(o).end());
+    const std::int64_t bytes = account_.bytes(), flops = account_.flops();
+    set(o, loops);
+    const bool same =
+        (end < 0 ? c_.produced_layout(c_.p.op(o).result) : c_.required_layout(o, end)) == wanted;
+    const std::int64_t saved = bytes - account_.bytes();
+    if (same && saved > 0 && (slice_of(o) <= before || grows(o)) &&
+        account_.flops() <= saturating_add(flops, saturating_multiply(saved, flops_of_byte)))
+      return;
+    set(o, old);
+  }
+  /// The elements of the result on a device.
+  constexpr std::int64_t slice_of(op_id o) const {
+    const value_id v = c_.p.op(o).result;
+    return c_.produced_layout(v).local(c_.p.type(v).shape, c_.mesh).elements();
+  }
+  constexpr bool grows(op_id o) const {
+    std::int64_t bytes = 0;
+    for (const value_id v : c_.p.operands(o)) bytes = saturating_add(bytes, c_.p.type(v).bytes());
+    return c_.p.type(c_.p.op(o).result).bytes() > bytes;
+  }
+  constexpr void set(op_id o, const vec<loop>& loops) {
+    c_.set_loops(o, loops);
+    changes_.update({o});
+  }
+  constexpr bool find_loops(op_id o, int end, const layout& wanted, vec<loop>& loops) const {
+    vec<std::int64_t> left;
+    for (int f = 0; f < c_.map.ops[o].count; ++f)
+      left.push_back(std::int64_t{c_.map.at(o, f).size});
+    for (const auto& e : wanted) {
+      int found = any_factor;
+      for (int f = 0; f < c_.map.ops[o].count && found == any_factor; ++f)
+        if (c_.map.dim_of(c_.map.at(o, f), end) == e.dim && left[f] > 1) found = f;
+      if (found == any_factor || !is_stacked(c_.map.at(o, found)) ||
+          left[found] % c_.mesh.size(e.axis) != 0 || !c_.map.is_front(o, found, left.data()))
+        return false;
+      left[found] /= c_.mesh.size(e.axis);
+      loops.push_back({found, c_.tactic, static_cast<std::int8_t>(e.axis)});
+    }
+    return true;
+  }
+};
+
+}  // namespace cost_detail
+
+/// Moves ops that compilers fuse (elementwise ops, broadcasts, conversions, slices, transposes):
+/// gives such an op the loops of one of its uses, so that its operands are sent instead of its
+/// result, or those of an operand, so that its result is sent. Each move sends fewer bytes, and
+/// adds at most 8 flops for each byte saved. Slices of a result become larger only if the op makes
+/// its operands larger, so that activations stay sharded. Returns true, and the program in `moved`,
+/// if any op moved; this program is to be lowered only, because its log does not have the moves.
+///
+/// Ops with loops that an action requests, results of the program and sums stay. So does a program
+/// that is padded, or has axes of several sizes.
+///
+/// Cost      without values in two layouts, linear in ops; otherwise a copy, that of layout_changes
+///           for the program, and what a move changes for each one that is tried
+constexpr bool relocated(const core_program& c, const passes& rules, core_program& moved) {
+  if (c.padded() || c.uneven_sizes().axes != 0) return false;
+  const vec<op_id> list = cost_detail::movable_ops(c);
+  if (list.empty()) return false;
+  moved = c;
+  return cost_detail::op_mover(moved, rules).run(list);
+}
+
+/// Lowers a program, with ops moved (see relocated) if the pass is on and a device then sends fewer
+/// bytes.
+constexpr lowered lower_relocated(const core_program& c, const lowering_options& options) {
+  lowered l = lower(c, options);
+  core_program moved;
+  if (l.error || !options.passes.relocate || !relocated(c, options.passes, moved)) return l;
+  lowered other = lower(moved, options);
+  const auto sent = [&](const lowered& of) {
+    std::int64_t bytes = 0;
+    for (const collective_note& n : of.notes)
+      bytes = saturating_add(bytes, saturating_multiply(n.bytes_sent(c.mesh), n.times));
+    return bytes;
+  };
+  if (other.error || sent(other) >= sent(l)) return l;
+  for (collective_note& n : other.notes)
+    if (n.op >= 0 &&
+        (n.reason == collective_reason::use_needs_it ||
+         n.reason == collective_reason::whole_needed) &&
+        !cost_detail::same_loops(c.nest_of(n.op), moved.nest_of(n.op)))
+      n.reason = collective_reason::relocated;
+  return other;
+}
+
+}  // namespace partita
