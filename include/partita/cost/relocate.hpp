@@ -26,24 +26,64 @@ constexpr bool may_move(const core_program& c, op_id o) {
     if (l.asked || l.factor == any_factor || !is_stacked(c.map.at(o, l.factor))) return false;
   return true;
 }
-/// True if an operand or the result of an op is needed in another layout than it is produced in.
-constexpr bool has_two_layouts(const core_program& c, op_id o) {
+/// The elements of an op's result on a device.
+constexpr std::int64_t slice_of(const core_program& c, value_id v, const layout& l) {
+  return l.local(c.p.type(v).shape, c.mesh).elements();
+}
+/// True if the result of an op has more bytes than its operands.
+constexpr bool grows(const core_program& c, op_id o) {
+  std::int64_t bytes = 0;
+  for (const value_id v : c.p.operands(o)) bytes = saturating_add(bytes, c.p.type(v).bytes());
+  return c.p.type(c.p.op(o).result).bytes() > bytes;
+}
+/// Finds the loops that slice an operand of an op, or its result (-1), as a layout does, if they
+/// leave its result in slices that are no larger than now, or if it grows. `made`: the layout of
+/// the result.
+constexpr bool find_loops(const core_program& c, op_id o, int end, const layout& wanted,
+                          const layout& made, vec<loop>& loops) {
+  const factor_table::row& row = c.map.ops[o];
+  const factor* const factors = c.map.factors_of(o);
+  vec<std::int64_t> left;
+  for (int f = 0; f < row.count; ++f) left.push_back(std::int64_t{factors[f].size});
+  layout result;
+  for (const auto& e : wanted) {
+    int f = 0;
+    while (f < row.count && (c.map.dim_of(factors[f], end) != e.dim || left[f] <= 1)) ++f;
+    if (f == row.count || !is_stacked(factors[f]) || left[f] % c.mesh.size(e.axis) != 0 ||
+        !c.map.is_front(o, f, left.data()))
+      return false;
+    left[f] /= c.mesh.size(e.axis);
+    loops.push_back({f, c.tactic, static_cast<std::int8_t>(e.axis)});
+    result.push_back(e.axis, factors[f].result_dim);
+  }
+  const value_id v = c.p.op(o).result;
+  return slice_of(c, v, result) <= slice_of(c, v, made) || grows(c, o);
+}
+/// Calls f(end, layout) for each other layout in which a use of an op needs its result (end -1), or
+/// in which an operand (end) is produced, as long as f returns false. Returns whether f did not.
+template <class F>
+constexpr bool any_other_layout(const core_program& c, op_id o, const F& f) {
   const value_id v = c.p.op(o).result;
   const layout made = c.produced_layout(v);
   for (const use& u : c.uses(v))
-    if (!(c.required_layout(u.op, u.operand) == made)) return true;
+    if (const layout l = c.required_layout(u.op, u.operand); !(l == made) && f(-1, l)) return true;
   for (int i = 0; i < c.p.op(o).operand_count; ++i)
-    if (!(c.produced_layout(c.p.operand(o, i)) == c.required_layout(o, i))) return true;
+    if (const layout l = c.produced_layout(c.p.operand(o, i));
+        !(l == c.required_layout(o, i)) && f(i, l))
+      return true;
   return false;
 }
-/// The ops that may move, in execution order; none if no move can save anything.
+/// The ops that may move, in execution order; none if no op has other loops to take.
 constexpr vec<op_id> movable_ops(const core_program& c) {
   vec<op_id> list;
   bool any = false;
   for (op_id o = c.order.first(); o >= 0; o = c.order.after(o)) {
     if (!may_move(c, o)) continue;
     list.push_back(op_id{o});
-    any = any || has_two_layouts(c, o);
+    any = any || any_other_layout(c, o, [&](int end, const layout& l) {
+            vec<loop> loops;
+            return find_loops(c, o, end, l, c.produced_layout(c.p.op(o).result), loops);
+          });
   }
   if (!any) list.clear();
   return list;
@@ -101,48 +141,23 @@ class op_mover {
     const layout have =
         end < 0 ? c_.produced_layout(c_.p.op(o).result) : c_.required_layout(o, end);
     vec<loop> loops;
-    if (wanted == have || !find_loops(o, end, wanted, loops)) return;
-    const std::int64_t before = slice_of(o);
+    if (wanted == have ||
+        !find_loops(c_, o, end, wanted, c_.produced_layout(c_.p.op(o).result), loops))
+      return;
     const vec<loop> old(c_.nest_of(o).begin(), c_.nest_of(o).end());
     const std::int64_t bytes = account_.bytes(), flops = account_.flops();
     set(o, loops);
     const bool same =
         (end < 0 ? c_.produced_layout(c_.p.op(o).result) : c_.required_layout(o, end)) == wanted;
     const std::int64_t saved = bytes - account_.bytes();
-    if (same && saved > 0 && (slice_of(o) <= before || grows(o)) &&
+    if (same && saved > 0 &&
         account_.flops() <= saturating_add(flops, saturating_multiply(saved, flops_of_byte)))
       return;
     set(o, old);
   }
-  /// The elements of the result on a device.
-  constexpr std::int64_t slice_of(op_id o) const {
-    const value_id v = c_.p.op(o).result;
-    return c_.produced_layout(v).local(c_.p.type(v).shape, c_.mesh).elements();
-  }
-  constexpr bool grows(op_id o) const {
-    std::int64_t bytes = 0;
-    for (const value_id v : c_.p.operands(o)) bytes = saturating_add(bytes, c_.p.type(v).bytes());
-    return c_.p.type(c_.p.op(o).result).bytes() > bytes;
-  }
   constexpr void set(op_id o, const vec<loop>& loops) {
     c_.set_loops(o, loops);
     changes_.update({o});
-  }
-  constexpr bool find_loops(op_id o, int end, const layout& wanted, vec<loop>& loops) const {
-    vec<std::int64_t> left;
-    for (int f = 0; f < c_.map.ops[o].count; ++f)
-      left.push_back(std::int64_t{c_.map.at(o, f).size});
-    for (const auto& e : wanted) {
-      int found = any_factor;
-      for (int f = 0; f < c_.map.ops[o].count && found == any_factor; ++f)
-        if (c_.map.dim_of(c_.map.at(o, f), end) == e.dim && left[f] > 1) found = f;
-      if (found == any_factor || !is_stacked(c_.map.at(o, found)) ||
-          left[found] % c_.mesh.size(e.axis) != 0 || !c_.map.is_front(o, found, left.data()))
-        return false;
-      left[found] /= c_.mesh.size(e.axis);
-      loops.push_back({found, c_.tactic, static_cast<std::int8_t>(e.axis)});
-    }
-    return true;
   }
 };
 
