@@ -36,9 +36,9 @@ constexpr bool grows(const core_program& c, op_id o) {
   for (const value_id v : c.p.operands(o)) bytes = saturating_add(bytes, c.p.type(v).bytes());
   return c.p.type(c.p.op(o).result).bytes() > bytes;
 }
-/// Finds the loops that slice an operand of an op, or its result (-1), as a layout does, if they
-/// leave its result in slices that are no larger than now, or if it grows. `made`: the layout of
-/// the result.
+/// Finds the loops that slice an operand of an op, or its result (-1), as layout `wanted` does.
+/// False if there are none, or if slices of the result, whose layout is `made`, would become larger
+/// although the op does not make its operands larger.
 constexpr bool find_loops(const core_program& c, op_id o, int end, const layout& wanted,
                           const layout& made, vec<loop>& loops) {
   const factor_table::row& row = c.map.ops[o];
