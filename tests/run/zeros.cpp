@@ -309,7 +309,7 @@ TEST_CASE("a sum of zeros is +0 on any device, whatever their signs") {
 }
 
 TEST_CASE("scattered sums start from -0 on any device, whatever the padding") {
-  constexpr std::int64_t rows = 6, count = 5, columns = 4;
+  constexpr std::int64_t rows = 2, count = 5, columns = 4;  // (fewer updates are gathered)
   for (dtype t : float_types) {
     builder b;
     const value_id table = ops::parameter(b, "table", {t, {rows, columns}});
@@ -319,7 +319,7 @@ TEST_CASE("scattered sums start from -0 on any device, whatever the padding") {
         {ops::scatter_rows(b, ops::scatter_update::add, table, at, x), b.p.intern("into")}};
     REQUIRE(str(b.p.error.message) == "");
     const array minus = data::fill({t, {rows, columns}}, [](auto) { return -0.; });
-    const array places = data::fill({dtype::i32, {count}}, [](std::int64_t i) { return 1 + i; });
+    const array places = data::fill({dtype::i32, {count}}, [](std::int64_t) { return 1; });
     const array updates =
         data::fill({t, {count, columns}}, [](std::int64_t i) { return i % 3 == 0 ? 0. : -0.; });
     const results source = evaluate(b.p, minus, places, updates);
