@@ -301,13 +301,6 @@ class pending_sums {
     }
     return may_take(end) ? end : o;
   }
-  /// The ops whose taker is `o`, in execution order for each operand.
-  constexpr move_list moves_before(op_id o) const {
-    move_list list;
-    if (!may_take(o)) return list;
-    for_each_term(o, [&](value_id v) { add_moves(list, v, most_moves); });
-    return list;
-  }
   /// Calls f(value) for the operands of an op, or for the terms of the accumulation that it
   /// completes.
   template <class F>
@@ -316,6 +309,13 @@ class pending_sums {
       for (const use& u : carried_[sum].terms) f(c_.p.operand(u.op, u.operand));
     else
       for (int i = 0; i < c_.p.ops[o].operand_count; ++i) f(c_.p.operand(o, i));
+  }
+  /// The ops whose taker is `o`, in execution order for each operand.
+  constexpr move_list moves_before(op_id o) const {
+    move_list list;
+    if (!may_take(o)) return list;
+    for_each_term(o, [&](value_id v) { add_moves(list, v, most_moves); });
+    return list;
   }
   constexpr void add_moves(move_list& list, value_id v, int most) const {
     if (most == 0 || !only_use(v) || !moves(c_.p.producer(v))) return;
