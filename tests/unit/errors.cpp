@@ -182,11 +182,11 @@ TEST_CASE("S008 an action text that does not parse, and invalid values in it") {
   CHECK(replayed("tile<%x, 1, \"M\">; propagate;\n") == "");
   CHECK(replayed("") == "");
   CHECK(replayed("slice<%x>;") ==
-        "S008 replay: cannot read the action text: \"slice\" is not an action; tile, atomic or "
-        "propagate expected");
+        "S008 replay: cannot read the action text: \"slice\" is not an action; tile, atomic, "
+        "propagate, first or settle expected");
   CHECK(replayed("tile(%x, 1, \"M\");") ==
-        "S008 replay: cannot read the action text: \"tile(%x,\" is not an action; tile, atomic or "
-        "propagate expected");
+        "S008 replay: cannot read the action text: \"tile(%x,\" is not an action; tile, atomic, "
+        "propagate, first or settle expected");
   CHECK(replayed("tile<x, 1, \"M\">;") ==
         "S008 replay: cannot read the action text at character 4: \"<%\" expected, found \"<x, 1, "
         "\"M\">;\"");

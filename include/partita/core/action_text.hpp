@@ -95,7 +95,7 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
                                 : action_kind::propagate;
     if (a.kind == action_kind::propagate) {
       f.record("S008", "replay: cannot read the action text: \"", verb,
-               "\" is not an action; tile, atomic or propagate expected");
+               "\" is not an action; tile, atomic, propagate, first or settle expected");
       break;
     }
     expect("<%");

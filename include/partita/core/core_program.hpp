@@ -13,9 +13,9 @@
 
 namespace partita {
 
-/// A program under partitioning. Only actions change it. Tactics issue `tile`, `atomic` and
-/// `propagate`, none of which removes a loop; `first` and `settle` resolve conflicts within one
-/// tactic. The cost of an action is proportional to what it changes.
+/// A program under partitioning. Only actions change it. The actions of tactics, `tile`, `atomic`
+/// and `propagate`, add loops. The actions `first` and `settle` resolve conflicts between layouts
+/// of the current tactic. The cost of an action is proportional to what it changes.
 ///
 /// A `tile` that pads a dimension replaces the program by one with larger types (see padding.hpp),
 /// in which every axis divides what it slices; `true_shape` returns the shapes of the source.

@@ -10,9 +10,9 @@ namespace partita {
 
 namespace cost_detail {
 
+/// True if a loop over a factor stacks slices of the result, which may depend on where they start.
 constexpr bool is_stacked(const factor& f) {
-  return f.combine == combiner::stack && f.result_dim != no_dim && !f.halo && !f.located &&
-         !f.again && f.carry == combiner::stack;
+  return f.combine == combiner::stack && f.result_dim != no_dim && (f.offset || is_plain_factor(f));
 }
 /// True for an op that a compiler fuses into others, if no action asks for its loops, and if it
 /// computes each slice of its result from slices of its operands.
