@@ -78,8 +78,7 @@ TEST_CASE("one layer's gradient over four microbatches and a mesh") {
     %x23 = add(%x11, %x21) : tensor<8x8xf32>
     return %x22, %x23 : tensor<f32>, tensor<8x8xf32>
   } : tensor<f32>, tensor<8x8xf32>
-  %loss = all_reduce <"B"> %x5 : tensor<f32>
-  %x7 = all_reduce <"B"> %x6 : tensor<8x8xf32>
+  %loss, %x7 = all_reduce <"B"> %x5, %x6 : tensor<f32>, tensor<8x8xf32>
   %w' = subtract(%w, %x7) : tensor<8x8xf32>
   return %w', %loss : tensor<8x8xf32>, tensor<f32>
 }

@@ -376,7 +376,7 @@ TEST_CASE("combine: small sums over the same devices share a message") {
       },
       pt::input<float, 8, 4>("x"), pt::input<float, 8, 2>("y"));
   constexpr auto rows = pt::manual("B", {{"x", 0}, {"y", 0}}, "rows");
-  CHECK(ops(f, {}, rows) == R"(  %x1 = reduce(%x) {max, dims=[0]} : tensor<4xf32>
+  CHECK(ops(f, {.combine_below = 0}, rows) == R"(  %x1 = reduce(%x) {max, dims=[0]} : tensor<4xf32>
   %c = all_reduce <@max> <"B"> %x1 : tensor<4xf32>
   %x2 = reduce(%y) {add, dims=[0]} : tensor<2xf32>
   %b = all_reduce <"B"> %x2 : tensor<2xf32>
@@ -396,7 +396,8 @@ TEST_CASE("combine: small sums over the same devices share a message") {
 }
 )");
   CHECK(ops(f, {.combine_below = 23}, rows) ==
-        ops(f, {}, rows));  // 16 bytes and 8 exceed the limit
+        ops(f, {.combine_below = 0}, rows));  // 16 bytes and 8 exceed the limit
+  CHECK(ops(f, {.combine_below = 24}, rows) == ops(f, {}, rows));
 }
 
 TEST_CASE("place: gathers run late, together with the ops that only they feed") {

@@ -291,7 +291,7 @@ TEST_CASE("combining n sums, into one and into many, takes linear work") {
   for (const std::int64_t below : {1 << 20, 100})
     check_linear(100, sums, [&](const auto& p) {
       const auto made = pt::partition(p, mesh, shard, {.passes = {.combine_below = below}});
-      CHECK(made.collectives.all_reduce == (below > 100 ? 1 : (p.output_count() + 2) / 3));
+      CHECK(pt::launched(made.notes) == (below > 100 ? 1 : (p.output_count() + 2) / 3));
     });
 }
 

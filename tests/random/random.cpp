@@ -74,7 +74,11 @@ void count_by_name(const pt::program& p, int times, counted& n,
     for (auto k :
          {pt::collective::all_gather, pt::collective::all_reduce, pt::collective::reduce_scatter,
           pt::collective::all_to_all, pt::collective::permute})
-      if (p.op(o).def->name == name_of(k)) n.total.count(k, times), ++n.notes;
+      if (p.op(o).def->name == name_of(k)) {
+        const int results = p.op(o).result_count;  // several if all_reduces are combined
+        n.total.count(k, std::int64_t{times} * results);
+        n.notes += results;
+      }
     pt::wire_list wires;
     wires.inputs = inputs;
     p.op(o).def->wires(p, o, wires);

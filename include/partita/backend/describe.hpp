@@ -7,14 +7,14 @@
 
 namespace partita::backend_detail {
 
-/// Adds to `next` the number of collectives before an op, in the order of the program's text with
+/// Adds to `next` the number of results of collectives before an op, in the order of the program's text with
 /// nested programs: the number of its note. Returns true if the program contains the op.
 inline bool find_collective(const program& p, const run_detail::transport_use& wanted, int& next) {
   for (op_id o = 0; o < p.op_count(); ++o) {
     if (&p == wanted.where && o == wanted.op) return true;
     for (const program& r : p.regions_of(o))
       if (find_collective(r, wanted, next)) return true;
-    if (p.op(o).def->collective && p.collective_of(o).communicates()) ++next;
+    if (p.op(o).def->collective && p.collective_of(o).communicates()) next += p.op(o).result_count;
   }
   return false;
 }

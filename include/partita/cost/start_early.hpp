@@ -81,7 +81,8 @@ class starting_early {
     for (op_id o = 0; o < p_.op_count(); ++o) {
       const op_node& n = p_.op(o);
       at_[o].communicates = n.def->collective && p_.collective_of(o).communicates();
-      if (at_[o].communicates) at_[o].notes.push_back(notes[next++]);
+      for (int i = 0; at_[o].communicates && i < n.result_count; ++i)
+        at_[o].notes.push_back(notes[next++]);
       for (int r = 0; r < n.region_count; ++r) {
         program& q = p_.regions[n.region_begin + r];
         std::int64_t arguments = 0;

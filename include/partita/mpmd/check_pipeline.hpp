@@ -31,7 +31,8 @@ class checked_pipeline {
   int messages = 0;  ///< of one step
   /// True if all meshes finish with channels of the given capacity.
   bool deadlock_free = false;
-  partita::collectives collectives;  ///< of a step, on all meshes
+  partita::collectives collectives;  ///< of a step, on all meshes, before they are combined
+  std::int64_t launched = 0;         ///< of them, as combined
   bool proved_by_thunk = false;      ///< true if the thunk called `pt::proved`
 
   constexpr explicit checked_pipeline(const pipelined& p) {
@@ -56,6 +57,7 @@ class checked_pipeline {
       tactic_[tactics_++] = {t.counts, t.conflicts};
     }
     const pipeline_figures figures(p);
+    launched = figures.launched;
     for (int m = 0; m < meshes_; ++m) {
       const mesh_figures& f = figures.meshes[m];
       mesh_[m] = {f.collectives, f.memory.arguments, f.memory.peak};

@@ -22,6 +22,8 @@ struct pipeline_figures {
   int messages = 0;
   std::int64_t message_bytes = 0;                   ///< of global values, independent of sharding
   std::int64_t argument_bytes = 0, peak_bytes = 0;  ///< of the device that needs most
+  /// The number of collectives that all calls start; combined ones count as one.
+  std::int64_t launched = 0;
   vec<mesh_figures> meshes;
   unknown_loops unknown;  ///< loops in its functions that count as one iteration
 
@@ -34,9 +36,11 @@ struct pipeline_figures {
       ++messages;
     }
     for (const auto& u : p.units)
-      for (const auto& n : u.notes)
-        meshes[u.piece.mesh].collectives.count(
-            n.kind, saturating_multiply(n.times, u.inside ? p.microbatches : 1));
+      for (const auto& n : u.notes) {
+        const std::int64_t times = saturating_multiply(n.times, u.inside ? p.microbatches : 1);
+        meshes[u.piece.mesh].collectives.count(n.kind, times);
+        if (!n.joined) launched = saturating_add(launched, times);
+      }
     for (const auto& u : p.units) unknown.add(estimate(u.device).unknown);
     add_memory(p);
     add_stages(p);

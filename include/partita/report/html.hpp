@@ -98,7 +98,8 @@ class html_page : page_writer {
                         : "bad");
     tile(bytes_text(p_.cost.collective_bytes), "sent by a device", messages());
     tile(grouped(p_.collectives.total()), "collectives",
-         concat(grouped(static_cast<std::int64_t>(p_.notes.size())), " as written"));
+         concat(grouped(static_cast<std::int64_t>(p_.notes.size())), " as written, ",
+                grouped(launched(p_.notes)), " launched"));
     out_ << "</div>\n";
     notes(p_.removed, p_.cost.unknown);
     if (simulated_ == nullptr && on_.device.memory > 0)

@@ -217,6 +217,8 @@ constexpr text reported(const partitioned& p, int limit) {
     if (!(p.collectives_as_written == p.collectives))
       out << "  as written:  " << p.collectives_as_written << '\n';
   }
+  if (const std::int64_t n = launched(p.notes); n < p.collectives.total())
+    out << "combined: " << p.collectives.total() << " collectives are launched as " << n << '\n';
   if (p.tactics.empty() && !p.error)
     out << "note: the schedule is empty: every device holds and computes everything\n";
   schedule_detail::print_notes(out, p.removed, p.cost.unknown);

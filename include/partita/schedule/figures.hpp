@@ -9,11 +9,12 @@
 /// The figures of a program. The constants of `check`, the results of `summarize` and the lines of
 /// `report` and `diff` are all generated from this list. Each row is
 ///
-/// * `COUNTS(member, value)`: numbers of collectives. One member multiplies collectives inside
-///   loops by the loops' trip counts, the other counts each collective of the text once
+/// * `COUNTS(member, value)`: numbers of collectives before they are combined. One member multiplies
+///   collectives inside loops by the loops' trip counts, the other counts each once
 /// * `SIZE(member, value, name, before, after)`: flops or bytes, per device. `name` is the label in
 ///   `diff`; `before` and `after` surround the figure in `report`; all three are empty if these
-///   texts do not show it
+///   texts do not show it. `launched` is the number of collectives that a device starts in a step:
+///   several that were combined (see combine.hpp) count as one
 /// * `NUMBER(member, value)`: a count. Conflicts are those left after the last tactic; ops are
 ///   those of the device-local program; for replicated values see replicated_value.
 ///   `unknown_loops...` are the loops of unknown length that were counted as one iteration, in
@@ -24,6 +25,7 @@
 #define PARTITA_FIGURES(COUNTS, SIZE, NUMBER)                                                  \
   COUNTS(collectives, p.collectives)                                                           \
   COUNTS(collectives_as_written, p.collectives_as_written)                                     \
+  SIZE(launched, partita::launched(p.notes), "", "", "")                                       \
   SIZE(flops, p.cost.flops, "flop", "", " flop")                                               \
   SIZE(bytes, p.cost.bytes, "bytes read and written", "", " bytes read and written")           \
   SIZE(argument_bytes, p.cost.argument_bytes, "argument bytes", "arguments ", " bytes")        \

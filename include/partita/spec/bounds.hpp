@@ -129,6 +129,7 @@ constexpr void for_each_figure(const pipelined& p, const pipeline_figures& all, 
     put(mesh, "collectives", c.total());
   };
   counts(no_mesh, p.collectives);
+  put(no_mesh, "launched", all.launched);
   put(no_mesh, "stages", p.stages);
   put(no_mesh, "microbatches", p.microbatches);
   put(no_mesh, "functions", p.units.size());

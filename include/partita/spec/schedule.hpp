@@ -315,7 +315,7 @@ class schedule_reader {
       else if (name == "overlap")
         overlap_ = true;
       else if (name == "combine_below")
-        passes_.combine_below = bytes(at, name);
+        passes_.combine_below = l_.accept("none") ? 0 : bytes(at, name);
       else if (name == "stationary_above")
         passes_.stationary_above = bytes(at, name);
       else if (name == "memory_bound")
@@ -403,9 +403,9 @@ class schedule_reader {
 /// `absorb`, `remat`, `capacity: 2` and `fifo` (see pipeline_plan), and `stages: automatic 4` (see
 /// automatic_stages).
 ///
-/// `passes` run after all tactics: stationary_rows, stationary_above, combine_below, place,
-/// share_gathers (followed by `none`, `alike`, `neighbours` or `all`), overlap, and memory_bound
-/// (followed by bytes or `own_peak`). See spmd/passes.hpp and cost/overlap.hpp.
+/// `passes` run after all tactics: stationary_rows, stationary_above, combine_below (followed by
+/// bytes or `none`), place, share_gathers (followed by `none`, `alike`, `neighbours` or `all`),
+/// overlap, and memory_bound (followed by bytes or `own_peak`). See spmd/passes.hpp and cost/overlap.hpp.
 ///
 /// Errors    X001 syntax, X003 an unknown word, X004 an option given twice, X010 a number of bytes,
 ///           X014 an unknown device, X019 an unknown order, X020 a number of a pipeline, O138 its

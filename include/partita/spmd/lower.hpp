@@ -643,14 +643,13 @@ constexpr lowered lowered_by(const Core& c, const passes& options, span<const va
   return lowering<Rules>(c, options).run(more);
 }
 
-/// Checks that passes which rewrite the program have a fused program. (Sharing among alike uses is
-/// silently off without fusion.)
+/// Checks that passes which rewrite the program have a fused program. (Combining and sharing among
+/// alike uses are silently off without fusion.)
 constexpr failure check_options(const lowering_options& options) {
   failure f = options.passes.validate();
   if (!options.passes.rewrite_more() || options.fuse) return f;
   const passes& on = options.passes;
   const std::string_view name = on.stationary_above > 0 ? "stationary_above"
-                                : on.combine_below > 0  ? "combine_below"
                                 : on.place              ? "place"
                                 : on.memory_bound != 0  ? "memory_bound"
                                                         : "share_gathers";
@@ -660,21 +659,25 @@ constexpr failure check_options(const lowering_options& options) {
 
 /// Runs the passes that rewrite a lowered program, and updates its notes and counts.
 ///
-/// Does and reports nothing if only the sharing of alike uses is on and no uses are alike.
+/// Reports nothing if no all_reduces are combined, and otherwise only the sharing of alike uses is
+/// on and no uses are alike.
 constexpr void run_passes(lowered& l, const program& source, const passes& on) {
-  if (!on.rewrite_more() && !has_shared_pair(l.device.local, on.shared())) return;
+  const auto done = [&](const renumbering& moved, pass_report report) {
+    report.before = l.counts;
+    report.written_before = as_written(l.notes);
+    report.launched_before = launched(l.notes);
+    l.notes = renumbered(l.notes, moved);
+    l.counts = counted(l.notes);
+    report.after = l.counts;
+    report.written_after = as_written(l.notes);
+    report.launched_after = launched(l.notes);
+    l.passes.push_back(report);
+  };
   if (on.stationary_above > 0) keep_stationary(l, source, on);
-  l.error = run_passes(l.device.local, l.device.mesh, on,
-                       [&](const renumbering& moved, pass_report report) {
-                         report.before = l.counts;
-                         report.written_before = as_written(l.notes);
-                         l.notes = renumbered(l.notes, moved);
-                         l.counts = {};
-                         for (const auto& each : l.notes) l.counts.count(each.kind, each.times);
-                         report.after = l.counts;
-                         report.written_after = as_written(l.notes);
-                         l.passes.push_back(report);
-                       });
+  if (on.combine_below > 0 && l.counts.all_reduce > 1)
+    run_combining(l.device.local, on.combine_below, done);
+  if (on.rewrite_more() || has_shared_pair(l.device.local, on.shared()))
+    l.error = run_passes(l.device.local, l.device.mesh, on, done);
 }
 
 }  // namespace spmd_detail
@@ -703,40 +706,6 @@ constexpr lowered lower(const Core& c, const lowering_options& options = {},
   if (!options.fuse) return l;
   spmd_detail::run_passes(l, c.p, options.passes);
   return l;
-}
-
-/// Reports the effect of each pass that is on, in order. The program is lowered again for each pass
-/// that is part of the lowering.
-template <class Core>
-constexpr vec<pass_report> pass_reports(const Core& c, const passes& options = {}) {
-  vec<pass_report> list;
-  lowering_options step;
-  step.passes = {.cancel = false,
-                 .to_all_to_all = false,
-                 .to_reduce_scatter = false,
-                 .stationary_rows = options.stationary_rows,
-                 .share_gathers = false};
-  lowered now = lower(c, step);
-  const auto add = [&](std::string_view name, int fusion_counts::*changed) {
-    pass_report r;
-    r.name = name;
-    r.before = now.counts;
-    r.written_before = as_written(now.notes);
-    r.peak_before = live_bytes(now.device.local).peak();
-    now = lower(c, step);
-    r.changed = now.fused.*changed;
-    r.after = now.counts;
-    r.written_after = as_written(now.notes);
-    r.peak_after = live_bytes(now.device.local).peak();
-    list.push_back(r);
-  };
-  if ((step.passes.cancel = options.cancel)) add("cancel", &fusion_counts::cancelled);
-  if ((step.passes.to_all_to_all = options.to_all_to_all))
-    add("to_all_to_all", &fusion_counts::all_to_alls);
-  if ((step.passes.to_reduce_scatter = options.to_reduce_scatter))
-    add("to_reduce_scatter", &fusion_counts::reduce_scatters);
-  for (const auto& each : lower(c, {.passes = options}).passes) list.push_back(each);
-  return list;
 }
 
 }  // namespace partita

@@ -28,8 +28,8 @@ enum class collective_reason : std::uint8_t {
   whole_needed  ///< an op has no loop over the axis (or `any`) and needs the unsharded operand
 };
 
-/// One collective of the lowered program, and its origin. For combined all_reduces the note is that
-/// of the first one, but `bytes` is the sum of all.
+/// One collective of the lowered program, and its origin. A combined all_reduce has a note for each
+/// of its operands.
 struct collective_note {
   collective::kind_type kind = collective::all_gather;
   collective_reason reason = collective_reason::use_needs_it;
@@ -39,7 +39,8 @@ struct collective_note {
   std::int64_t bytes = 0;  ///< bytes of its operand on one device
   /// The number of runs: the product of the trip counts of the loops around it.
   std::int64_t times = 1;
-  axis_set axes;  ///< the axes of the program's mesh that it communicates along
+  axis_set axes;        ///< the axes of the program's mesh that it communicates along
+  bool joined = false;  ///< true if it runs together with that of the preceding note
 
   /// Bytes that one device sends, each time it runs.
   constexpr std::int64_t bytes_sent(const mesh& m) const {
@@ -50,12 +51,23 @@ struct collective_note {
   }
 };
 
-/// Counts the collectives of each kind in the text of a program: each once, independent of trip
-/// counts.
+/// Counts the collectives of each kind in a step; combined ones count as before.
+constexpr collectives counted(const vec<collective_note>& notes) {
+  collectives counts;
+  for (const auto& each : notes) counts.count(each.kind, each.times);
+  return counts;
+}
+/// The same for the text of a program: each once, independent of trip counts.
 constexpr collectives as_written(const vec<collective_note>& notes) {
   collectives counts;
   for (const auto& each : notes) counts.count(each.kind);
   return counts;
+}
+/// The number of collectives that a device starts in a step; combined ones count as one.
+constexpr std::int64_t launched(const vec<collective_note>& notes) {
+  std::int64_t n = 0;
+  for (const auto& each : notes) n = saturating_add(n, each.joined ? 0 : each.times);
+  return n;
 }
 
 /// Options of the lowering.
@@ -76,7 +88,7 @@ struct fusion_counts {
 /// The result of the lowering.
 struct lowered {
   device_program device;
-  vec<collective_note> notes;  ///< one per collective, in the order of the text
+  vec<collective_note> notes;  ///< in the order of the text
   collectives counts;
   fusion_counts fused;
   vec<pass_report> passes;  ///< of the passes that rewrote the program
@@ -88,16 +100,11 @@ namespace spmd_detail {
 /// The notes of a program after a pass rewrote it.
 constexpr vec<collective_note> renumbered(const vec<collective_note>& notes,
                                           const renumbering& moved) {
-  vec<std::int64_t> bytes;
-  for (const auto& each : notes) bytes.push_back(each.bytes);
-  for (std::size_t i = 0; i < notes.size(); ++i)
-    if (std::int64_t* sum = moved.joined[i] >= 0 ? &bytes[moved.joined[i]] : nullptr)
-      *sum = saturating_add(*sum, notes[i].bytes);
   vec<collective_note> list;
   list.reserve(moved.order.size());
   for (int number : moved.order) {
     list.push_back(notes[number]);
-    list.back().bytes = bytes[number];
+    if (moved.joined[number] != 0) list.back().joined = true;
   }
   return list;
 }

@@ -61,10 +61,10 @@ struct passes {
   /// Moves the smaller operand and the result of a product instead of gathering or scattering the
   /// larger one, if a device then sends at least this many bytes less; 0: off. See stationary.hpp.
   std::int64_t stationary_above = 0;
-  /// Combines independent all_reduces with the same axes, combiner and element type into one of at
-  /// most this many bytes per device; 0: off. Users of the first one then wait for the last. See
-  /// combine.hpp.
-  std::int64_t combine_below = 0;
+  /// Combines all_reduces with the same axes, combiner and element type into one of at most this
+  /// many bytes per device, if no result is needed before all operands are there; 0: off. It
+  /// changes neither memory nor the order of other ops. See combine.hpp.
+  std::int64_t combine_below = 30 << 20;
   /// Moves gathers as late, and reduce_scatters and slices as early, as their operands and users
   /// permit, if that does not raise the peak of live memory. See place.hpp.
   bool place = false;
@@ -83,13 +83,13 @@ struct passes {
     return memory_bound != 0 ? shared_uses(shared_uses::all) : share_gathers;
   }
   constexpr bool shares() const { return shared() != shared_uses::none; }
-  /// True if a pass other than the sharing of alike uses rewrites the lowered program.
+  /// True if a pass rewrites the lowered program other than combining, and sharing among alike
+  /// uses.
   constexpr bool rewrite_more() const {
-    return stationary_above > 0 || combine_below > 0 || place ||
-           (shares() && shared() != shared_uses::alike);
+    return stationary_above > 0 || place || (shares() && shared() != shared_uses::alike);
   }
   /// True if any pass rewrites the lowered program.
-  constexpr bool rewrite() const { return rewrite_more() || shares(); }
+  constexpr bool rewrite() const { return rewrite_more() || combine_below > 0 || shares(); }
 
   /// Checks the options.
   ///
@@ -114,8 +114,10 @@ struct pass_report {
   /// The number of collectives removed, replaced or moved in the text of the program.
   int changed = 0;
   collectives before, after;
-  collectives written_before, written_after;     ///< the number of collectives in the text
-  std::int64_t peak_before = 0, peak_after = 0;  ///< bytes of live memory on one device
+  collectives written_before, written_after;             ///< the number of collectives in the text
+  std::int64_t launched_before = 0, launched_after = 0;  ///< see partitioned::launched
+  /// Bytes of live memory on one device; both 0 for combining, which does not change them.
+  std::int64_t peak_before = 0, peak_after = 0;
 };
 
 }  // namespace partita

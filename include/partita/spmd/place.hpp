@@ -76,8 +76,7 @@ class placing {
       moves_[o] = late[o] != 0 || (p_.op(o).operand_count == 1 && early[p_.operand(o, 0)] == o);
     }
     rewrite w(p_);
-    const vec<op_id> first = each_op(p_);
-    ordering list(p_, w, first);
+    ordering list(p_, w);
     const auto add = [&](op_id o) {
       list.add(o, [&](op_id made) {
         do {

@@ -66,9 +66,7 @@ constexpr vec<std::int64_t> rewritten(const vec<std::int64_t>& by_op, const rewr
 /// listed yet.
 class ordering {
  public:
-  /// Ops joined by `w` stay together. `first`: by op, the first op that it is joined with.
-  constexpr ordering(const program& p, rewrite& w, const vec<op_id>& first)
-      : p_(p), w_(w), first_(first), there_(p.ops.size(), 0) {}
+  constexpr ordering(const program& p, rewrite& w) : p_(p), w_(w), there_(p.ops.size(), 0) {}
 
   /// Adds an op and its operands. Calls `then(o)` after each op added.
   template <class Then>
@@ -78,18 +76,13 @@ class ordering {
       frame& top = stack_.back();
       if (top.operand < p_.op(top.op).operand_count) {
         visit(p_.producer(p_.operand(top.op, top.operand++)));
-      } else if (w_.next[top.op] >= 0) {
-        top = {w_.next[top.op], 0};
       } else {
-        const op_id done = first_[top.op];
+        const op_id done = top.op;
         stack_.pop_back();
         w_.order.push_back(done);
         then(done);
       }
     }
-  }
-  constexpr void add(op_id o) {
-    add(o, [](op_id) {});
   }
   /// Adds an op whose operands are listed, unless it is listed or pending; returns true if it was
   /// added.
@@ -107,12 +100,10 @@ class ordering {
   };
   const program& p_;
   rewrite& w_;
-  const vec<op_id>& first_;
   vec<char> there_;
   vec<frame> stack_;
 
   constexpr void visit(op_id o) {
-    o = first_[o];
     if (there_[o]) return;
     there_[o] = 1;
     stack_.push_back({o, 0});

@@ -213,8 +213,9 @@ class making_rings {
     for (op_id o = 0; o < p_.op_count(); ++o) {
       const op_node n = p_.op(o);
       if (n.def->collective && p_.collective_of(o).communicates())
-        note_of_[o] = static_cast<int>(next_++);
-      if (note_of_[o] >= 0 && ring_of_[o] < 0) made.push_back(notes_[note_of_[o]]);
+        note_of_[o] = static_cast<int>(next_);
+      for (int i = 0; note_of_[o] >= 0 && i < p_.op(o).result_count; ++i, ++next_)
+        if (ring_of_[o] < 0) made.push_back(notes_[next_]);
       if (changed_ > 0) write_op(o, copy, q, made);
       for (int r = 0; r < n.region_count; ++r) {
         const int region = n.region_begin + r;
@@ -405,8 +406,7 @@ constexpr int make_rings(lowered& l, const Worth& worth) {
       making_rings<Worth>(l.device.local, l.device.mesh, worth, varies, l.notes, next).run(notes);
   if (changed == 0) return 0;
   l.notes = static_cast<vec<collective_note>&&>(notes);
-  l.counts = {};
-  for (const auto& each : l.notes) l.counts.count(each.kind, each.times);
+  l.counts = counted(l.notes);
   return changed;
 }
 

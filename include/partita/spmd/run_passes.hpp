@@ -12,11 +12,11 @@
 
 namespace partita::spmd_detail {
 
-/// Maps the collectives that communicate to those after a pass. They are numbered in the order of
-/// the text, including nested programs.
+/// Maps the results of collectives that communicate to those after a pass. They are numbered in the
+/// order of the text, including nested programs.
 struct renumbering {
-  vec<int> order;   ///< new number -> old number
-  vec<int> joined;  ///< by old number: the old number of the one that it was joined with, or -1
+  vec<int> order;    ///< new number -> old number
+  vec<char> joined;  ///< by old number: 1 if its collective was joined with the preceding one
   int changed = 0;
 };
 
@@ -36,7 +36,7 @@ class nested_pass {
   }
 
  private:
-  /// One collective, by its old number, or all collectives of a nested program.
+  /// One result of a collective, by its old number, or all those of a nested program.
   struct entry {
     int number = -1, list = -1;
   };
@@ -65,9 +65,10 @@ class nested_pass {
     }
     for (op_id o = 0; o < p.op_count(); ++o) {
       begin[o] = static_cast<int>(inside.size());
-      if (p.op(o).def->collective && p.collective_of(o).communicates()) {
+      const bool communicates = p.op(o).def->collective && p.collective_of(o).communicates();
+      for (int i = 0; communicates && i < p.op(o).result_count; ++i) {
         inside.push_back({next_++, -1});
-        result_.joined.push_back(-1);
+        result_.joined.push_back(0);
       }
       for (int r = 0; r < p.op(o).region_count; ++r) {
         program& q = p.regions[p.op(o).region_begin + r];
@@ -87,9 +88,10 @@ class nested_pass {
       result_.changed += w.changed;
       vec<entry> order;
       for (op_id o : w.order) {
-        order.insert_back(inside.data() + begin[o], inside.data() + end[o]);
-        for (op_id each = w.next[o]; each >= 0; each = w.next[each])
-          result_.joined[inside[begin[each]].number] = inside[begin[o]].number;
+        for (op_id each = o; each >= 0; each = w.next[each]) {
+          order.insert_back(inside.data() + begin[each], inside.data() + end[each]);
+          if (each != o) result_.joined[inside[begin[each]].number] = 1;
+        }
       }
       inside = static_cast<vec<entry>&&>(order);
       p = rewritten(p, w);
@@ -108,8 +110,20 @@ class nested_pass {
   }
 };
 
-/// Runs the selected passes in order. After each pass calls `done(renumbering, report)`, which
-/// completes the report.
+/// Combines all_reduces. Calls `done` as run_passes does, if any were combined.
+template <class Done>
+constexpr void run_combining(program& p, std::int64_t limit, const Done& done) {
+  const auto make = [&](const program& q, std::int64_t, const auto&) {
+    return combining(q, limit).run();
+  };
+  pass_report r;
+  r.name = "combine";
+  const renumbering moved = nested_pass(make, false).run(p, sharing::no_bound);
+  if ((r.changed = moved.changed) > 0) done(moved, r);
+}
+
+/// Runs the other selected passes in order. After each pass calls `done(renumbering, report)`,
+/// which completes the report.
 ///
 /// Errors    C003 live memory exceeds the bound before a gather is shared
 template <class Done>
@@ -128,10 +142,6 @@ constexpr failure run_passes(program& p, const mesh& m, const passes& options, c
     r.peak_after = peak;
     done(moved, r);
   };
-  if (options.combine_below > 0)
-    run("combine", sharing::no_bound, false, [&](const program& q, std::int64_t, const auto&) {
-      return combining(q, options.combine_below).run();
-    });
   if (options.place)
     run("place", sharing::no_bound, true, [](const program& q, std::int64_t, const auto& nested) {
       return placing(q, nested).run();

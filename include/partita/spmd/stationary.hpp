@@ -320,8 +320,7 @@ constexpr void keep_stationary(lowered& l, const program& source, const passes& 
       keeping_stationary(l.device.local, l.device.mesh, varies, on, source, l.notes, next)
           .run(notes);
   l.notes = static_cast<vec<collective_note>&&>(notes);
-  l.counts = {};
-  for (const auto& each : l.notes) l.counts.count(each.kind, each.times);
+  l.counts = counted(l.notes);
   report.after = l.counts;
   report.written_after = as_written(l.notes);
   report.peak_after = live_bytes(l.device.local).peak();
