@@ -186,7 +186,7 @@ TEST_CASE("the sums of explain equal the figures of a whole model") {
   reduce_scatter   x257  25081937920 bytes
   all_to_all         x0            0 bytes
   all             x1126  77795164167 bytes
-messages along "batch" 4970, along "model" 2310
+messages along "batch" 2730, along "model" 2310
 )");
   CHECK(p.cost.collective_bytes == 77795164167);
   CHECK(std::count(all.begin(), all.end(), '\n') == p.collectives.total() + 7);

@@ -95,6 +95,7 @@ after microbatch:
   sharded inputs:
     none new
   conflicts: 0
-per device: 5060 flop, 17508 bytes read and written, arguments 768 bytes, results 260 bytes, peak 1928 bytes, sent 260 bytes, messages along "B" 4
+combined: 2 collectives are launched as 1
+per device: 5060 flop, 17508 bytes read and written, arguments 768 bytes, results 260 bytes, peak 1928 bytes, sent 260 bytes, messages along "B" 2
 )");
 }

@@ -46,10 +46,9 @@ TEST_CASE("T32, small: each pass, and all of them, keep the results") {
   const models::source step(
       paper::trace_training_step(models::small_transformer<paper::language_model_sizes>(L)),
       models::token_limit);
-  // Each matrix is gathered once. The four sums of Megatron per layer are in sequence. The
-  // gradients of vectors follow one after the other in half a layer, where one sum remains. The
-  // last sum is the loss.
-  check_passes(step, {{"batch", 4}, {"model", 2}}, 4 * L + 2 * L + 1, 4 * L + 1, BP, MP, Z3);
+  // Each matrix is gathered once. The four sums of Megatron per layer are in sequence. One sum has
+  // the gradients of all vectors and the loss.
+  check_passes(step, {{"batch", 4}, {"model", 2}}, 4 * L + 1, 4 * L + 1, BP, MP, Z3);
 }
 
 TEST_CASE("the demo's model: each pass, and all of them, keep the results") {

@@ -254,8 +254,8 @@ TEST_CASE("combined all_reduces keep their notes and are launched as one") {
   CHECK(p.collectives == pt::collectives{.all_reduce = 2});
   CHECK(pt::launched(p.notes) == 1);
   REQUIRE(p.notes.size() == 2);
-  CHECK(p.notes[0].bytes == 4 * 4);
-  CHECK(p.notes[1].bytes == 4);
+  CHECK(p.notes[0].bytes == 4);
+  CHECK(p.notes[1].bytes == 4 * 4);
   CHECK(p.notes[1].joined);
   CHECK(str(pt::report(p)).find("combined: 2 collectives are launched as 1") != std::string::npos);
   CHECK(p.cost.collective_bytes == 2 * (4 * 4 + 4) * 3 / 4);

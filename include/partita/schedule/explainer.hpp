@@ -332,7 +332,9 @@ constexpr bytes_by_kind sent_by_kind(const program& p, const mesh& m,
   for (op_id o = 0; o < p.op_count(); ++o) {
     const op_node& n = p.op(o);
     if (n.def->collective && p.collective_of(o).communicates()) {
-      const collective_note& note = notes[next++];
+      collective_note note = notes[next++];
+      for (int i = 1; i < n.result_count; ++i)  // combined all_reduces
+        note.bytes = saturating_add(note.bytes, notes[next++].bytes);
       std::int64_t& of = sum.of[static_cast<int>(note.kind)];
       of = saturating_add(of, saturating_multiply(note.bytes_sent(m), note.times));
     }
