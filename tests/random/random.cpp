@@ -323,6 +323,16 @@ class check {
       }
     }
     const pt::lowered l = pt::lower(core, {.passes = on});
+    pt::passes apart = on;
+    apart.combine_below = 0;
+    apart.memory_bound = 0;
+    apart.share_gathers = apart.place = false;
+    const pt::lowered single = pt::lower(core, {.passes = apart});
+    apart.combine_below = on.combine_below;
+    const pt::lowered combined = pt::lower(core, {.passes = apart});
+    if (!(single.counts == combined.counts)) return fail("combined collectives count otherwise");
+    if (pt::live_bytes(combined.device.local).peak() > pt::live_bytes(single.device.local).peak())
+      return fail("combining takes more memory");
     if (!check_lowered(core, l, "passes", on) ||
         !check_text(l.device.local, &l.device.mesh, "passes"))
       return false;
@@ -599,10 +609,12 @@ class check {
       return fail("overlap takes longer");
     return q.notes.size() == collectives_in(q.device.local) || fail("overlap has other notes");
   }
+  /// The number of results of collectives.
   static std::size_t collectives_in(const pt::program& p) {
     std::size_t count = 0;
     for (pt::op_id o = 0; o < p.op_count(); ++o) {
-      count += p.op(o).def->collective && p.collective_of(o).communicates();
+      if (p.op(o).def->collective && p.collective_of(o).communicates())
+        count += static_cast<std::size_t>(p.op(o).result_count);
       for (const auto& each : p.regions_of(o)) count += collectives_in(each);
     }
     return count;

@@ -113,12 +113,12 @@ class nested_pass {
 /// Combines all_reduces. Calls `done` as run_passes does, if any were combined.
 template <class Done>
 constexpr void run_combining(program& p, std::int64_t limit, const Done& done) {
-  const auto make = [&](const program& q, std::int64_t, const auto&) {
-    return combining(q, limit).run();
+  const auto make = [&](const program& q, std::int64_t, const vec<std::int64_t>& nested) {
+    return combining(q, nested, limit).run();
   };
   pass_report r;
   r.name = "combine";
-  const renumbering moved = nested_pass(make, false).run(p, sharing::no_bound);
+  const renumbering moved = nested_pass(make, true).run(p, sharing::no_bound);
   if ((r.changed = moved.changed) > 0) done(moved, r);
 }
 
