@@ -7,7 +7,7 @@
 #include <partita/cost/start_early.hpp>
 #include <partita/ir/live_bytes.hpp>
 #include <partita/spmd/lowered.hpp>
-#include <partita/spmd/ring.hpp>
+#include <partita/cost/ring.hpp>
 #include <partita/support/checked.hpp>
 #include <partita/support/vec.hpp>
 
@@ -18,7 +18,7 @@ namespace partita {
 struct overlap_options {
   machine on = {};      ///< without a device (the default): no rewrite
   bool wanted = false;  ///< a device will be set later: an error until then
-  bool rings = true;    ///< products next to gathers and scatters become rings, see spmd/ring.hpp
+  bool rings = true;    ///< products next to gathers and scatters become rings, see ring.hpp
   bool early = true;    ///< collectives start early and are awaited late, see start_early.hpp
   /// Limit of memory in bytes; 0: the device's memory. A program that needs more before any rewrite
   /// must not need more after it.
@@ -165,7 +165,7 @@ class overlap_search {
     rewritten_step now(from_);
     if (rings) {
       const ring_is_faster worth(from_.device.mesh, on);
-      if (!now.changed("rings", spmd_detail::make_rings(now.l, worth), from_)) return;
+      if (!now.changed("rings", make_rings(now.l, worth), from_)) return;
     }
     if (off && !now.changed("put_off", put_off(now.l, on), now.l)) return;
     if (options_.early) now.changed("early", start_early(now.l, on, bound_), now.l);

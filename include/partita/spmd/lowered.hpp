@@ -18,7 +18,7 @@ enum class collective_reason : std::uint8_t {
   halo,               ///< a loop reads elements of neighbouring shards
   mirrored,           ///< a loop reads the shard at the mirrored position
   moved_instead,      ///< the op's other operand is larger and stays in place
-  goes_around,        ///< shards pass by the products that need them, see ring.hpp
+  goes_around,        ///< shards pass by the products that need them, see cost/ring.hpp
   again,              ///< the results of an op on shards are operands of the op again
   carry,              ///< a shard needs the totals of the preceding shards
   owner_slice,        ///< a slice reads elements of few shards, which their owners send

@@ -33,7 +33,9 @@ struct ring {
   vec<ring_product> products;
 };
 
-namespace spmd_detail {
+namespace cost_detail {
+
+using spmd_detail::dim_of_all, spmd_detail::product_loops;
 
 /// all_gather(x) * w with n devices, where x_k is the shard of the k-th neighbour and w_k the
 /// corresponding part of w:
@@ -410,5 +412,5 @@ constexpr int make_rings(lowered& l, const Worth& worth) {
   return changed;
 }
 
-}  // namespace spmd_detail
+}  // namespace cost_detail
 }  // namespace partita
