@@ -2,6 +2,8 @@
 // and in sequence. Also ops outside the loop, the number of collectives, and memory.
 #include <doctest/doctest.h>
 
+#include <partita/prove/prove.hpp>
+
 #include "../../examples/models/transformer.hpp"
 #include "../data.hpp"
 
@@ -124,33 +126,89 @@ TEST_CASE("a batch is sliced such that the mesh's blocks stay in place") {
 }
 TEST_CASE("an op that needs the whole batch starts another loop, and a note reports it") {
   const auto p = pt::trace(
-      [](auto x) {
-        const auto centred = x - sum<0>(x);
+      [](auto x, auto w) {
+        const auto h = matmul(x, w);
+        const auto centred = h - sum<0>(h);
         return std::tuple{pt::output("y", centred * centred), pt::output("s", sum<0>(centred * x))};
       },
-      pt::input<float, 16, 4>("x"));
+      pt::input<float, 16, 4>("x"), pt::input<float, 4, 4>("w"));
   const auto r = check_equal(p, pt::schedule(pt::microbatch(4, {{"x", 0}})));
   CHECK(count(r.sharded(), "scan") == 2);
   CHECK(notes_of(r).size() == 1);
   CHECK(notes_of(r)[0].starts_with("loop 2 starts where \""));
 }
+TEST_CASE("what the whole batch and no parameter determine is computed before the loop") {
+  // Cross entropy over the tokens whose label is not 0, weighted by class. The mask and the weights
+  // are needed whole for their sum, and in slices in the loop.
+  const auto step = [](auto x, auto labels, auto weights, auto w) {
+    const auto [loss, g] = pt::value_and_grad(
+        [&](const auto& v) {
+          const auto logits = matmul(tanh(matmul(x, std::get<0>(v))), std::get<1>(v));
+          const auto picked = pt::take_along_axis<1>(logits, reshape<64, 1>(labels));
+          const auto mask = pt::tag("mask", pt::convert<double>(labels > 0));
+          const auto weight = pt::take<0>(weights, labels) * mask;
+          return sum(reshape<64>(picked) * weight) / sum(weight);
+        },
+        w);
+    return std::tuple{pt::output("loss", loss),
+                      pt::output("w", std::tuple{std::get<0>(w) - std::get<0>(g),
+                                                 std::get<1>(w) - std::get<1>(g)})};
+  };
+  const auto p = pt::trace(
+      step, pt::input<double, 64, 8>("x"), pt::input<std::int32_t, 64>("labels"),
+      pt::input<double, 10>("weights"),
+      pt::input("w", std::tuple<pt::tensor<double, 8, 32>, pt::tensor<double, 32, 10>>{}));
+  data::random random{3};
+  std::vector<pt::array> inputs;
+  for (int i = 0; i < p.input_count(); ++i)
+    inputs.push_back(data::integers(p.input_type(i), random, 1, i == 1 ? 9 : 2));
+  const auto MB = pt::microbatch(4, {{"x", 0}, {"labels", 0}});
+  const auto BP = pt::manual("B", {{"x", 0}, {"labels", 0}}, "BP");
+  const auto check = [&](const auto& with, const auto& without, int place) {
+    const auto r = check_equal(p, inputs, with, 1e-9);
+    const auto plain = pt::partition(p, mesh, without);
+    CHECK(count(r.sharded(), "scan") == 1);
+    CHECK(notes_of(r, place).empty());
+    CHECK(r.collectives == plain.collectives);
+    CHECK(pt::prove(r).proved);
+    MESSAGE("peak bytes ", plain.cost.peak_bytes, " -> ", r.cost.peak_bytes);
+    CHECK(r.cost.peak_bytes < plain.cost.peak_bytes);
+    return r;
+  };
+  const auto r = check(pt::schedule(MB), pt::schedule(), 0);
+  check(pt::schedule(BP, MB), pt::schedule(BP), 1);
+  check(pt::schedule(MB, BP), pt::schedule(BP), 0);
+  // A tag that both need names the values of the loop; the copy has a name of its own.
+  check_equal(p, inputs, pt::schedule(MB, pt::manual("B", {{"mask", 0}})), 1e-9);
+  CHECK(count(r.sharded(), "tag") == 2);
+}
+TEST_CASE("a parameter that is needed of the whole batch starts another loop") {
+  const auto p = pt::trace(
+      [](auto x, auto w) {
+        const auto h = x * w;
+        return std::tuple{pt::output("y", h / sum<0>(h)), pt::output("w", w + 1.f)};
+      },
+      pt::input<float, 16, 4>("x"), pt::input<float, 16, 4>("w"));
+  const auto r = check_equal(p, pt::schedule(pt::microbatch(4, {{"x", 0}})));
+  CHECK(count(r.sharded(), "scan") == 2);
+}
 TEST_CASE("a gather from a sum that other uses slice reads the complete sum") {
   const auto check_lookup = [](const auto& lookup) {
     const auto p = pt::trace(
-        [&](auto x, auto y, auto at, auto u) {
-          const auto s = sum<0>(x);
+        [&](auto x, auto w, auto y, auto at, auto u) {
+          const auto s = sum<0>(matmul(x, w));
           return std::tuple{s * y, lookup(s, at, u)};
         },
-        pt::input<float, 8, 12>("x"), pt::input<float, 12>("y"), pt::input<std::int32_t>("at"),
-        pt::input<float, 1>("u"));
+        pt::input<float, 8, 6>("x"), pt::input<float, 6, 12>("w"), pt::input<float, 12>("y"),
+        pt::input<std::int32_t>("at"), pt::input<float, 1>("u"));
     for (int at = -1; at <= 12; ++at) {
       CAPTURE(at);
       auto inputs = data::arguments(p);
-      inputs[2] = data::fill(p.input_type(2), [&](std::int64_t) { return at; });
+      inputs[3] = data::fill(p.input_type(3), [&](std::int64_t) { return at; });
       const auto MB = pt::microbatch(4, {{"x", 0}, {"y", 0}});
       const auto r = check_equal(p, inputs, pt::schedule(MB));
       CHECK(count(r.sharded(), "scan") == 2);
-      check_equal(p, inputs, pt::schedule(MB, pt::manual("B", {{"x", 1}})));
+      check_equal(p, inputs, pt::schedule(MB, pt::manual("B", {{"w", 1}})));
     }
   };
   const auto squares = [](auto t) { return sum<0>(t * t); };

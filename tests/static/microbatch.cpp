@@ -48,4 +48,27 @@ static_assert(pt::check<sharded>.tactic("MP").collectives ==
 static_assert(pt::check<sharded>.collectives ==
               pt::collectives{.all_gather = 8 * 3, .all_reduce = 1 + 8 * 1, .reduce_scatter = 2});
 
+// The mean over the tokens of a mask: its sum is computed before the loop, and reduced once.
+constexpr auto token_mean = [](auto x, auto m, auto w1, auto w2) {
+  const auto loss = [&](const auto& w) {
+    const auto y = matmul(tanh(matmul(x, std::get<0>(w))), std::get<1>(w));
+    return sum(sum<1>(y * y) * m) / sum(m);
+  };
+  const auto [value, g] = pt::value_and_grad(loss, std::tuple{w1, w2});
+  return std::tuple{pt::output("w1", w1 - std::get<0>(g)), pt::output("w2", w2 - std::get<1>(g)),
+                    pt::output("loss", value)};
+};
+constexpr auto masked = [](auto... tactics) {
+  const auto f = pt::trace(token_mean, pt::input<float, 1024, 8>("x"), pt::input<float, 1024>("m"),
+                           pt::input<float, 8, 16>("w1"), pt::input<float, 16, 8>("w2"));
+  constexpr auto batch = pt::manual("B", {{"x", 0}, {"m", 0}}, "BP");
+  return pt::partition(f, mesh, pt::schedule(batch, tactics...));
+};
+constexpr auto masked_whole = [] { return masked(); };
+constexpr auto masked_steps = [] { return masked(pt::microbatch(8, {{"x", 0}, {"m", 0}}, "MB")); };
+static_assert(pt::check<masked_whole>.collectives == pt::collectives{.all_reduce = 4});
+static_assert(pt::check<masked_steps>.collectives == pt::collectives{.all_reduce = 4});
+static_assert(2 * (pt::check<masked_steps>.peak_bytes - pt::check<masked_steps>.argument_bytes) <
+              pt::check<masked_whole>.peak_bytes - pt::check<masked_whole>.argument_bytes);
+
 }  // namespace

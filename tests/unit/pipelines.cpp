@@ -443,8 +443,9 @@ TEST_CASE("invalid pipelines are refused") {
   };
   CHECK(pipeline_error(whole_batch, good) ==
         "O120 pipeline: multiply (tensor<4x4xf32>) of \"a\" needs the result of reduce "
-        "(tensor<f32>) of \"a\" over all microbatches; compute it outside of the parts, or from "
-        "one microbatch alone");
+        "(tensor<f32>) of \"a\" over all microbatches; compute it from one microbatch alone, or "
+        "without parameters and matrix products: such a value is computed before the first "
+        "microbatch");
   const auto no_batch = [](const auto& x, const auto& w) {
     const auto f = [](const auto& v) { return tanh(v); };
     return std::tuple{pt::output("w", pt::named("b", f)(pt::named("a", f)(w))),

@@ -6,6 +6,7 @@
 #include <partita/support/vec.hpp>
 
 #include <partita/core/accumulation.hpp>
+#include <partita/ir/source_ids.hpp>
 #include <partita/op/combine.hpp>
 #include <partita/op/reshape.hpp>
 #include <partita/op/scan.hpp>
@@ -35,8 +36,12 @@ namespace core_detail {
 /// gathers at computed indices, windows, running sums) run outside, on unsliced values.
 class sequencing {
  public:
-  constexpr sequencing(const core_program& c, int axis)
-      : c_(c), axis_(axis), n_(c.mesh.size(axis)), accumulations_(accumulations(c)) {}
+  constexpr sequencing(const core_program& c, int axis, const vec<char>& cheap)
+      : c_(c),
+        axis_(axis),
+        n_(c.mesh.size(axis)),
+        accumulations_(accumulations(c)),
+        cheap_(cheap) {}
 
   constexpr sequential_program run() {
     const auto ops = c_.p.ops.size(), values = c_.p.types.size();
@@ -45,20 +50,23 @@ class sequencing {
     for (int i = 0; i < static_cast<int>(accumulations_.size()); ++i)
       if (const accumulation& a = accumulations_[i]; a.own_start && a.terms.size() == 1)
         accumulation_[a.last()] = accumulation_[a.wire] = i;
-    sliced_.resize(ops, 0);
+    for (vec<char>* by_op : {&cheap_, &sliced_, &early_}) by_op->resize(ops, 0);
     stage_.resize(ops, 0);
     whole_.resize(values, -1);
     inside_.resize(values, -1);
     first_import_.resize(values, -1);
     by_scope_.resize(c_.nested.scopes.size(), vec<op_id>());
-    for (op_id o : c_.order) by_scope_[c_.nested.scope[o]].push_back(o);
-    find_blocks();
+    for (op_id o : c_.order) {
+      by_scope_[c_.nested.scope[o]].push_back(o);
+      if (c_.nested.scope[o] == 0 && !c_.p.is(o, op_role::wire)) top_.push_back(o);
+    }
     find_sliced();
+    find_early();
     find_stages();
     for (int s = 0; s <= stages_; ++s) {
       if (s > 0) add_scan(s);
-      for (op_id o : by_scope_[0])
-        if (!c_.p.is(o, op_role::wire) && !sliced_[o] && stage_[o] == s && needed_outside(o))
+      for (op_id o : top_)
+        if ((early_[o] ? s == 0 : !sliced_[o] && stage_[o] == s) && needed_outside(o))
           add_outside(o);
     }
     for (const auto& out : c_.p.outputs)
@@ -86,7 +94,9 @@ class sequencing {
   vec<const factor*> factors_;  ///< by op: the factor that its loop slices, or null
   vec<int> accumulation_;  ///< by op: the index of the accumulation it belongs to (as the sum or
                            ///< the wire), or -1
-  vec<char> sliced_;       ///< by op of the top-level program
+  vec<char> cheap_;        ///< by op: true if it may be computed once more, on unsliced values
+  vec<char> sliced_;       ///< by op of the top-level program: true if it runs in a scan
+  vec<char> early_;        ///< by op: true if it runs before all scans, on unsliced values
   vec<int> stage_;         ///< by op of the top-level program
   int stages_ = 0;
   vec<value_id> whole_;    ///< by value: its value in the program around the scans
@@ -94,6 +104,7 @@ class sequencing {
   vec<int> first_import_;  ///< by value: its first import in the scan being built
   vec<import> imports_;    ///< imports of the scan being built
   vec<vec<op_id>> by_scope_;
+  vec<op_id> top_;  ///< the ops of the top-level program, without wires
 
   constexpr bool is_control(op_id o) const { return c_.nested.control_of(o) != nullptr; }
   constexpr const control_info& control(op_id o) const { return *c_.nested.control_of(o); }
@@ -113,7 +124,6 @@ class sequencing {
     return dim_of(o, c_.p.op(o).result - v - 1);
   }
   constexpr int required_dim(const use& u) const { return dim_of(u.op, u.operand); }
-  constexpr const factor* factor_of(op_id o) const { return factors_[o]; }
   /// True if a step can run a loop over this factor without knowing the positions of its blocks.
   static constexpr bool runs_in_steps(const factor& f) {
     return !f.offset && !f.halo && !f.located && !f.again && f.carry == combiner::stack;
@@ -123,6 +133,7 @@ class sequencing {
       const loop* l = c_.nest_of(o).find(axis_);
       factors_.push_back(l == nullptr || l->factor == any_factor ? nullptr
                                                                  : &c_.map.at(o, l->factor));
+      if (factors_[o] != nullptr) blocks_ = greatest_common_divisor(factors_[o]->size, blocks_);
     }
   }
   /// True for a wire that only passes an output of a nested program, or one output of each branch,
@@ -149,11 +160,6 @@ class sequencing {
     const combiner c = combine_of(value(first));
     return c == combine_of(value(u)) || (c == combiner::add && is_zero(c_.p, value(u)));
   }
-  static constexpr bool is_operand(const control_info& k, const use& u) {
-    for (const auto& each : k.operands)
-      if (each.op == u.op && each.operand == u.operand) return true;
-    return false;
-  }
   /// The combiner with which the values of the steps give the full value. `stack` without a
   /// dimension means that all steps have the same value.
   constexpr combiner combine_of(value_id v) const {
@@ -161,7 +167,7 @@ class sequencing {
     if (leads_out(o)) return combine_of(value(telling(o)));
     if (const accumulation* a = accumulates(o); a != nullptr && (o == a->last() || v == a->result))
       return combine_of(term(*a));
-    const factor* f = factor_of(o);
+    const factor* f = factors_[o];
     return f == nullptr || made_dim(v) != no_dim ? combiner::stack : f->combine;
   }
   constexpr value_id term(const accumulation& a) const {
@@ -172,7 +178,7 @@ class sequencing {
     const int i = accumulation_[o];
     if (i < 0) return nullptr;
     const accumulation& a = accumulations_[i];
-    if (factor_of(a.last()) != nullptr || factor_of(a.wire) != nullptr) return nullptr;
+    if (factors_[a.last()] != nullptr || factors_[a.wire] != nullptr) return nullptr;
     return combine_of(term(a)) == combiner::add ? &a : nullptr;
   }
   /// True if the use only passes a pending sum on.
@@ -216,16 +222,11 @@ class sequencing {
 
   // ---- Stages -----------------------------------------------------------------------------------
 
-  constexpr void find_blocks() {
-    for (op_id o : c_.order)
-      if (const factor* f = factor_of(o)) blocks_ = greatest_common_divisor(f->size, blocks_);
-  }
-
   constexpr void find_sliced() {
-    for (op_id o : by_scope_[0]) {
-      if (c_.p.is(o, op_role::wire) || c_.p.is(o, op_role::parameter)) continue;
+    for (op_id o : top_) {
+      if (c_.p.is(o, op_role::parameter)) continue;
       if (!is_control(o)) {
-        const factor* f = factor_of(o);
+        const factor* f = factors_[o];
         sliced_[o] = f != nullptr && runs_in_steps(*f);
         continue;
       }
@@ -248,13 +249,13 @@ class sequencing {
   /// produced as it is used.
   constexpr void inspect(const control_info& k, bool& any, bool& good) const {
     const auto look = [&](op_id o) {
-      const factor* f = factor_of(o);
+      const factor* f = factors_[o];
       any = any || f != nullptr;
       good = good && (f == nullptr || runs_in_steps(*f));
       for (int i = 0; i < c_.p.op(o).operand_count; ++i) {
         const use u{o, i};
-        const bool from_outside = c_.p.is(o, op_role::wire) && is_operand(k, u);
-        if (!from_outside && !passes(u) && !fits(u)) good = false;
+        const bool from_outside = c_.nested.value_scope[value(u)] == c_.nested.scope[k.marker];
+        good = good && (from_outside || passes(u) || fits(u));
       }
     };
     for (const auto& u : k.operands) look(u.op);
@@ -267,20 +268,35 @@ class sequencing {
     }
   }
 
+  /// True if an op needs an operand only as the same step, or the same place outside, produces it.
+  constexpr bool same_step(op_id o, const use& u) const {
+    return !sliced_[o] || made_anew(u) || (sliced_[maker(value(u))] && fits(u));
+  }
+  /// Finds cheap ops whose unsliced results a scan needs, and the ops that these are computed from.
+  /// They run before all scans, and once more in a scan where its steps use their slices.
+  constexpr void find_early() {
+    for (std::size_t i = top_.size(); i-- > 0;)
+      for_each_operand(top_[i], [&](const use& u) {
+        const op_id q = maker(value(u));
+        early_[q] |= early_[top_[i]] || (cheap_[q] && !same_step(top_[i], u));
+      });
+  }
   constexpr void find_stages() {
-    for (op_id o : by_scope_[0]) {
-      if (c_.p.is(o, op_role::wire)) continue;
-      int stage = sliced_[o] ? 1 : 0;
+    for (op_id o : top_) {
+      int stage = sliced_[o];
+      char in_steps = sliced_[o];  // without early ops
       value_id waits_for = -1;
       for_each_operand(o, [&](const use& u) {
         const op_id q = maker(value(u));
-        const bool same_step = !sliced_[o] || made_anew(u) || (sliced_[q] && fits(u));
-        const int earliest = stage_[q] + (same_step ? 0 : 1);
-        if (earliest > stage) {
-          stage = earliest;
-          waits_for = same_step ? -1 : value(u);
+        const bool same = same_step(o, u);
+        const int made = early_[q] && !(sliced_[o] && same) ? 0 : stage_[q];
+        in_steps |= early_[q];
+        if (made + !same > stage) {
+          stage = made + !same;
+          waits_for = same ? -1 : value(u);
         }
       });
+      early_[o] &= in_steps;
       stage_[o] = stage;
       if (stage <= stages_) continue;
       stages_ = stage;
@@ -291,11 +307,10 @@ class sequencing {
   }
   /// True if a value produced in steps is used after them or between two scans.
   constexpr bool leaves_loop(value_id v) const {
+    if (early_[maker(v)]) return false;
     if (c_.returned[v]) return true;
-    for (const auto& u : c_.uses(v)) {
-      const op_id o = user(u.op);
-      if (!sliced_[o] || stage_[o] != stage_[maker(v)] || !fits(u)) return true;
-    }
+    for (const auto& u : c_.uses(v))
+      if (!sliced_[user(u.op)] || comes_in(u, stage_[user(u.op)])) return true;
     return false;
   }
   /// False for constants that are recomputed in each body and used nowhere else.
@@ -304,7 +319,7 @@ class sequencing {
     if (n.operand_count > 0 || n.def->role != op_role::compute || c_.returned[n.result])
       return true;
     for (const auto& u : c_.uses(n.result))
-      if (!sliced_[user(u.op)] || !made_anew(u)) return true;
+      if (early_[user(u.op)] || !sliced_[user(u.op)] || !made_anew(u)) return true;
     return false;
   }
 
@@ -355,6 +370,7 @@ class sequencing {
     vec<value_id> operands;
     for_each_operand(o, [&](const use& u) { operands.push_back(whole_[value(u)]); });
     add_op(b_.p, o, operands, whole_, false);
+    if (early_[o]) mark_again(b_.p, b_.p.op_count() - 1);
   }
 
   /// True if the operand of a sliced op is produced outside the body of its own scan.
@@ -370,22 +386,22 @@ class sequencing {
 
   constexpr void add_scan(int stage) {
     vec<op_id> ops;
-    for (op_id o : by_scope_[0])
+    for (op_id o : top_)
       if (sliced_[o] && stage_[o] == stage) ops.push_back(o);
     for (const auto& each : imports_) first_import_[each.value] = -1;
     imports_.clear();
-    for (op_id o : ops)
+    vec<value_id> carried, stacked;
+    for (op_id o : ops) {
       for_each_operand(o, [&](const use& u) {
         if (!comes_in(u, stage) || made_anew(u) || find_import(u) != nullptr) return;
         int& first = first_import_[value(u)];
         imports_.push_back({value(u), required_dim(u), -1, first});
         first = static_cast<int>(imports_.size()) - 1;
       });
-    vec<value_id> carried, stacked;
-    for (op_id o : ops)
       for_each_result(o, [&](value_id v) {
         if (leaves_loop(v)) (made_dim(v) == no_dim ? carried : stacked).push_back(v);
       });
+    }
     if (carried.empty() && stacked.empty()) return;  // nothing uses their results
 
     ++result_.loops;
@@ -401,7 +417,7 @@ class sequencing {
       each.inner = parameter(c_.p.type(each.value));
       operands.push_back(whole_[each.value]);
     }
-    const auto constants = static_cast<std::int64_t>(operands.size());
+    const std::size_t constants = operands.size();
     for (value_id v : carried) {
       const tensor_type& t = c_.p.type(v);
       sums.push_back(parameter(t));
@@ -414,15 +430,10 @@ class sequencing {
       each.inner = parameter(part_of(each.value, each.dim));
       operands.push_back(slices(each.value, each.dim));
     }
-    const std::int64_t attrs[] = {n_,
-                                  0,
-                                  constants,
-                                  static_cast<std::int64_t>(carried.size()),
-                                  static_cast<std::int64_t>(operands.size()) - constants -
-                                      static_cast<std::int64_t>(carried.size()),
-                                  static_cast<std::int64_t>(stacked.size()),
-                                  0};
-
+    const std::size_t sliced = operands.size() - constants - carried.size();
+    vec<std::int64_t> attrs{n_, 0};
+    for (std::size_t count : {constants, carried.size(), sliced, stacked.size(), std::size_t{0}})
+      attrs.push_back(static_cast<std::int64_t>(count));
     fill_body(body, ops, stage);
     for (std::size_t i = 0; i < carried.size(); ++i) {
       const value_id v = carried[i];
@@ -435,8 +446,9 @@ class sequencing {
     }
     for (value_id v : stacked) body.outputs.push_back({inside_[v], {}});
     b_.add_for({});  // it belongs to no single op
-    value_id result = b_.emit(def<op::scan>, {operands.data(), operands.size()}, attrs, {},
-                              ops::region_list(static_cast<program&&>(body)));
+    value_id result =
+        b_.emit(def<op::scan>, {operands.data(), operands.size()}, {attrs.data(), attrs.size()}, {},
+                ops::region_list(static_cast<program&&>(body)));
     if (b_.failed()) return;
     for (value_id v : carried) whole_[v] = result++;
     for (value_id v : stacked) whole_[v] = unsliced(result++, v, made_dim(v));
@@ -471,23 +483,17 @@ class sequencing {
   /// exceed the maximum rank, all dimensions before it become one, and all after it join the block.
   constexpr split_shape split(value_id v, int dim) const {
     const shape& s = c_.p.type(v).shape;
-    const std::int64_t block = s[dim] == blocks_ ? 1 : s[dim] / blocks_;  // 1 for 0 elements
-    if (s.rank + 1 + (block > 1) > max_rank) {
-      std::int64_t before = 1, after = block;
-      for (int d = 0; d < s.rank; ++d)
-        if (d != dim) (d < dim ? before : after) *= s[d];
-      return {{before, blocks_ / n_, n_, after}, 1};
+    shape before, after;
+    if (s[dim] != blocks_) after.push_back(s[dim] / blocks_);
+    for (int d = 0; d < s.rank; ++d)
+      if (d != dim) (d < dim ? before : after).push_back(s[d]);
+    if (before.rank + after.rank + 2 > max_rank) {
+      before = {before.elements()};
+      after = {after.elements()};
     }
-    split_shape out{{}, dim};
-    for (int d = 0; d < s.rank; ++d) {
-      if (d != dim) {
-        out.parts.push_back(s[d]);
-        continue;
-      }
-      out.parts.push_back(blocks_ / n_);
-      out.parts.push_back(n_);
-      if (block != 1) out.parts.push_back(block);
-    }
+    split_shape out{before, before.rank};
+    for (const std::int64_t e : {blocks_ / n_, n_}) out.parts.push_back(e);
+    for (const std::int64_t e : after) out.parts.push_back(e);
     return out;
   }
   constexpr value_id slices(value_id v, int dim) {
@@ -524,12 +530,14 @@ class sequencing {
 ///
 /// Sums are accumulated from step to step, tiled results are stacked, and ops without a loop stay
 /// outside. Inputs and outputs are those of the source. If an op in the loop needs the full value
-/// of something that the loop produces (a mean over the batch), another scan follows.
+/// of something that the loop produces (a mean over the batch), it is computed before the loop if
+/// it is `cheap` (by op; see find_early), or another scan follows.
 ///
 /// Cost: linear in ops.
 /// Errors    S025 a dimension is padded, S100 a sliced value has the maximum rank, so that its
 ///           stack would have one dimension too many
-constexpr sequential_program in_sequence(const core_program& c, int axis) {
+constexpr sequential_program in_sequence(const core_program& c, int axis,
+                                         const vec<char>& cheap = {}) {
   sequential_program refused;
   for (const auto& each : c.padding.enlargements)
     refused.p.error.record("S025", "in_sequence: dimension ", each.dim, " of \"",
@@ -538,7 +546,7 @@ constexpr sequential_program in_sequence(const core_program& c, int axis) {
                            c.mesh.name(each.axis), "\" of size ", c.mesh.size(each.axis),
                            "; steps need a size that they divide");
   if (refused.p.error) return refused;
-  return core_detail::sequencing(c, axis).run();
+  return core_detail::sequencing(c, axis, cheap).run();
 }
 
 }  // namespace partita

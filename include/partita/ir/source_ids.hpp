@@ -21,6 +21,15 @@ constexpr void for_each_op(Program& p, const F& f) {
 
 }  // namespace ir_detail
 
+/// Marks an op, with its nested programs, as a copy of one that is computed elsewhere.
+constexpr void mark_again(program& p, op_id o) {
+  op_node& n = p.ops[o];
+  n.marks.again = true;
+  for (int r = 0; r < n.region_count; ++r)
+    ir_detail::for_each_op(p.regions[n.region_begin + r],
+                           [](op_node& nested) { nested.marks.again = true; });
+}
+
 /// Sets op_marks::source of each op to its number in reading order, and updates origins, labels,
 /// parts and places. If an op occurs several times (derivatives compute some ops again), origins
 /// refer to its first occurrence that is not a copy, or to the first copy. A program that is

@@ -326,14 +326,15 @@ constexpr text without_whole_batch(const program& p, std::int64_t n,
           in_syntax(advice, ".batch", "batch"),
           ": parts still get its slices, and ops that need all of it are computed from all of it");
   }
-  return "compute it outside of the parts, or from one microbatch alone";
+  return "compute it from one microbatch alone, or without parameters and matrix products: such a "
+         "value is computed before the first microbatch";
 }
 
 }  // namespace mpmd_detail
 
 /// Cuts a batch into `n` microbatches: the step with a loop, as `microbatch` makes it, with one
-/// iteration unrolled. Ops without parts on meshes of `lines` may be in loops of their own (a count
-/// over the batch); ops with such parts are in one loop.
+/// iteration unrolled. Ops without parts on meshes of `lines` may be in loops of their own; ops
+/// with such parts are in one loop. What `microbatch` computes before the loop belongs to no part.
 ///
 /// Without a `batch`, the loop is the program's own `scan` with parts of several stages, which may
 /// carry a state from microbatch to microbatch. Values that it only adds to are accumulated like
@@ -377,7 +378,7 @@ constexpr one_microbatch cut_into_microbatches(
   mpmd_detail::part_selector parts(r.p.scopes, r.p.labels, lines);
   for (op_id o = 0; o < r.p.op_count(); ++o) {
     const op_node& node = r.p.op(o);
-    if (node.def->id != def<op::scan>.id || op::scan::counts(r.p.attrs(o)).length != n) continue;
+    if (node.def->id != def<op::scan>.id || node.marks.source >= 0) continue;  // of the model
     if (!mpmd_detail::has_parts(r.p.region(o, 0), parts)) continue;
     if (loop >= 0) {
       out.error.record("O120",

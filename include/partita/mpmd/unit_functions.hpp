@@ -15,14 +15,6 @@ constexpr vec<int> first_units(const vec<pipeline_unit>& units, std::size_t ops)
     for (const op_id o : units[u].piece.ops) first[o] = u;
   return first;
 }
-/// Marks an op, with its nested programs, as a copy of one that another unit runs.
-constexpr void mark_again(program& p, op_id o) {
-  op_node& n = p.ops[o];
-  n.marks.again = true;
-  for (int r = 0; r < n.region_count; ++r)
-    ir_detail::for_each_op(p.regions[n.region_begin + r],
-                           [](op_node& nested) { nested.marks.again = true; });
-}
 
 /// Writes the ops, operands and results of units from their program. Ops that an earlier unit runs
 /// too are marked as recomputed.

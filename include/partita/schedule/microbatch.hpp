@@ -8,6 +8,9 @@
 #include <utility>
 
 #include <partita/core/in_sequence.hpp>
+#include <partita/core/name_copies.hpp>
+#include <partita/ir/next_states.hpp>
+#include <partita/ir/tidy.hpp>
 #include <partita/schedule/rewriting.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/support/kept_name.hpp>
@@ -32,6 +35,39 @@ struct kept_microbatch_entry {
   constexpr explicit kept_microbatch_entry(const microbatch_entry& e) : name(e.name), dim(e.dim) {}
 };
 
+/// Finds the ops that may be computed twice: no op that they are computed from does more than two
+/// FLOPs for each element of its operands and results, as products of matrices do, or is an input
+/// that the program updates, such as a parameter. `p` is the source of `c`.
+///
+/// Cost: linear in ops.
+constexpr vec<char> cheap_ops(const program& p, const core_program& c) {
+  vec<char> cheap(c.p.ops.size(), 1);
+  for (const int i : reused_inputs(p))
+    if (i >= 0) cheap[c.p.producer(c.p.inputs[i])] = 0;
+  for (op_id o = c.p.op_count(); o-- > 0;) {
+    const op_node& n = c.p.op(o);
+    if (n.def->role == op_role::compute && !n.def->elementwise) {
+      const vec<tensor_type> operands = c.operand_types(o);
+      const cost_context cost{operands, c.p.type(n.result), c.p.attrs(o)};
+      std::int64_t elements = cost.result.shape.elements();
+      for (const auto& t : operands) elements = saturating_add(elements, t.shape.elements());
+      cheap[o] = n.def->flops(cost) <= saturating_multiply(2, elements);
+    }
+    if (const int scope = c.nested.scope[o]; scope > 0)
+      cheap[c.nested.scopes[scope].marker] &= cheap[o];
+  }
+  const auto from = [&](op_id o, value_id v) {
+    const auto* k = c.nested.control_of(c.p.producer(v));
+    cheap[o] &= cheap[k == nullptr ? c.p.producer(v) : k->marker];
+  };
+  for (op_id o : c.order)
+    if (!c.p.is(o, op_role::control))
+      for (const value_id v : c.p.operands(o)) from(o, v);
+    else
+      for (const auto& u : c.nested.control_of(o)->operands) from(o, c.p.operand(u.op, u.operand));
+  return cheap;
+}
+
 /// The rewrite of a microbatch tactic, independent of the number of its entries.
 struct microbatch_rewrite {
   std::int64_t n_;
@@ -54,7 +90,7 @@ struct microbatch_rewrite {
     c.propagate();
     for (const auto& each : c.conflicts) refuse(r, c, each);
     if (r.error) return;
-    sequential_program s = in_sequence(c, 0);
+    sequential_program s = in_sequence(c, 0, cheap_ops(r.p, c));
     if (s.p.error)
       fail(r, "S014", "the program with the loop is invalid: ", s.p.error.message.view());
     if (s.loops == 0) {
@@ -67,7 +103,10 @@ struct microbatch_rewrite {
         fail(r, "S013", "no op is computed slice by slice for ", names);
     }
     if (r.error) return;
+    live_program live = without_dead_code(s.p);  // without ops that need not run in the loop, too
+    if (live.changed) s.p = static_cast<program&&>(live.p);
     r.p = static_cast<program&&>(s.p);
+    core_detail::name_copies(r.p);
     r.notes = s.notes;
   }
 
@@ -134,7 +173,9 @@ struct microbatch_rewrite {
 ///           the batch (gradients) are accumulated, results per example are stacked, and everything
 ///           else (an optimizer) stays outside. Step i processes every n-th example, starting with
 ///           example i, or blocks of examples if an op in the loop has fewer positions than the
-///           batch.
+///           batch. A value that the steps need of the whole batch, such as the sum of a mask that
+///           a loss divides by, is computed before the loop if that takes no parameter and no
+///           product of matrices. Any other such value ends the loop, and another one follows.
 /// Legal     if n divides the batch, and each op that depends on the batch is sliced in one way.
 ///           The tactic may be anywhere in a schedule: all other tactics see the program with the
 ///           loop.
