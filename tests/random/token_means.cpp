@@ -5,9 +5,9 @@
 //
 // Drawn: masks that are inputs, computed from labels, or looked up in a table of weights; masks
 // that a loop or a tag passes on; norms that divide or multiply, in the loss, before the first
-// layer, or both; norms of norms; numbers of microbatches; sharded batches; gradients or updated
-// parameters; masks inside and outside of the parts of a pipeline. Not drawn: norms that depend on
-// parameters.
+// layer, or both; norms of norms; numbers of microbatches; sharded batches; one device, where
+// microbatches are contiguous; gradients or updated parameters; masks inside and outside of the
+// parts of a pipeline. Not drawn: norms that depend on parameters.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -149,7 +149,7 @@ std::string problem(std::uint64_t seed) {
   const pt::microbatch_entry batch[] = {{"x", 0}, {"y", 0}, {"m", 0}, {"labels", 0}};
   const auto MB = pt::microbatch(d.steps, batch);
   const auto BP = pt::manual("B", {{"x", 0}, {"labels", 0}}, "BP");
-  const pt::mesh mesh{{"B", 2}};
+  const pt::mesh mesh{{"B", r.one_in(3) ? 1 : 2}};
   const int loops = d.passed_on == 1 ? 1 : 0;  // of the model, perhaps before the loop
   try {
     const bool sharded = r.one_in(2) && rows / d.steps % 2 == 0;

@@ -124,6 +124,23 @@ TEST_CASE("a batch is sliced such that the mesh's blocks stay in place") {
   CHECK(r.collectives.total() == 0);
   CHECK(r.output(0).local_shape == pt::shape{16, 8});
 }
+TEST_CASE("on one device a batch is sliced without copies, in contiguous ranges") {
+  const auto p = pt::trace(
+      [](auto x, auto y, auto w) {
+        const auto h = tanh(matmul(reshape<16, 6>(x), w));  // (16, 4)
+        return std::tuple{pt::output("h", h), pt::output("s", sum<0>(h)), pt::output("t", y + y)};
+      },
+      pt::input<double, 8, 2, 6>("x"), pt::input<double, 3, 8>("y"), pt::input<double, 6, 4>("w"));
+  const auto inputs = data::arguments(p);
+  for (const std::int64_t n : {2, 4, 8}) {
+    CAPTURE(n);
+    const auto r =
+        pt::partition(p, pt::mesh{{"B", 1}}, pt::schedule(pt::microbatch(n, {{"x", 0}, {"y", 1}})));
+    CHECK(count(r.sharded(), "transpose") == 2);  // those of y, whose batch is not its first one
+    CHECK(pt::max_difference(pt::emulate(r, inputs), pt::evaluate(p, inputs)) < 1e-12);
+    CHECK(pt::prove(r).proved);
+  }
+}
 TEST_CASE("an op that needs the whole batch starts another loop, and a note reports it") {
   const auto p = pt::trace(
       [](auto x, auto w) {

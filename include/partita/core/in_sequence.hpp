@@ -36,12 +36,8 @@ namespace core_detail {
 /// gathers at computed indices, windows, running sums) run outside, on unsliced values.
 class sequencing {
  public:
-  constexpr sequencing(const core_program& c, int axis, const vec<char>& cheap)
-      : c_(c),
-        axis_(axis),
-        n_(c.mesh.size(axis)),
-        accumulations_(accumulations(c)),
-        cheap_(cheap) {}
+  constexpr sequencing(const core_program& c, int axis, const vec<char>& cheap, bool contiguous)
+      : c_(c), axis_(axis), n_(c.mesh.size(axis)), blocks_(contiguous ? n_ : 0), cheap_(cheap) {}
 
   constexpr sequential_program run() {
     const auto ops = c_.p.ops.size(), values = c_.p.types.size();
@@ -87,8 +83,8 @@ class sequencing {
 
   const core_program& c_;
   int axis_;
-  std::int64_t n_, blocks_ = 0;
-  vec<accumulation> accumulations_;
+  std::int64_t n_, blocks_;
+  vec<accumulation> accumulations_ = accumulations(c_);
   builder b_;
   sequential_program result_;
   vec<const factor*> factors_;  ///< by op: the factor that its loop slices, or null
@@ -474,13 +470,13 @@ class sequencing {
 
   // ---- Slices: (..., blocks / n, n, block, ...), with n moved to the front ----------------------
 
-  /// A shape with one dimension split: the most major part at index `at`, the steps at `at + 1`.
+  /// A shape with one dimension split: the steps at index `at`, after the most major part if any.
   struct split_shape {
     shape parts;
     int at = 0;
   };
-  /// Splits dimension `dim` into three dimensions, or two if a block is one element. If that would
-  /// exceed the maximum rank, all dimensions before it become one, and all after it join the block.
+  /// Splits dimension `dim` into three dimensions, without those of size 1. If that would exceed
+  /// the maximum rank, all dimensions before it become one, and all after it join the block.
   constexpr split_shape split(value_id v, int dim) const {
     const shape& s = c_.p.type(v).shape;
     shape before, after;
@@ -491,19 +487,20 @@ class sequencing {
       before = {before.elements()};
       after = {after.elements()};
     }
+    if (blocks_ != n_) before.push_back(blocks_ / n_);
     split_shape out{before, before.rank};
-    for (const std::int64_t e : {blocks_ / n_, n_}) out.parts.push_back(e);
+    out.parts.push_back(n_);
     for (const std::int64_t e : after) out.parts.push_back(e);
     return out;
   }
   constexpr value_id slices(value_id v, int dim) {
     const auto [parts, at] = split(v, dim);
     b_.add_for(marks(v));
-    const value_id x = ops::reshape(b_, whole_[v], parts);
-    vec<std::int64_t> order{at + 1};
+    value_id y = ops::reshape(b_, whole_[v], parts);
+    vec<std::int64_t> order{at};
     for (int d = 0; d < parts.rank; ++d)
-      if (d != at + 1) order.push_back(d);
-    const value_id y = ops::transpose(b_, x, {order.data(), order.size()});
+      if (d != at) order.push_back(d);
+    if (at > 0) y = ops::transpose(b_, y, {order.data(), order.size()});
     shape stack{n_};
     for (auto e : part_of(v, dim).shape) stack.push_back(e);
     return b_.type(y).shape == stack ? y : ops::reshape(b_, y, stack);
@@ -514,12 +511,12 @@ class sequencing {
     shape stack{n_};
     vec<std::int64_t> order;
     for (int d = 0; d < parts.rank; ++d) {
-      if (d != at + 1) stack.push_back(parts[d]);
-      order.push_back(d <= at ? d + 1 : d == at + 1 ? 0 : d);
+      if (d != at) stack.push_back(parts[d]);
+      order.push_back(d < at ? d + 1 : d == at ? 0 : d);
     }
-    const value_id y = b_.type(x).shape == stack ? x : ops::reshape(b_, x, stack);
-    const value_id z = ops::transpose(b_, y, {order.data(), order.size()});
-    return ops::reshape(b_, z, c_.p.type(v).shape);
+    if (b_.type(x).shape != stack) x = ops::reshape(b_, x, stack);
+    if (at > 0) x = ops::transpose(b_, x, {order.data(), order.size()});
+    return ops::reshape(b_, x, c_.p.type(v).shape);
   }
 };
 
@@ -531,13 +528,14 @@ class sequencing {
 /// Sums are accumulated from step to step, tiled results are stacked, and ops without a loop stay
 /// outside. Inputs and outputs are those of the source. If an op in the loop needs the full value
 /// of something that the loop produces (a mean over the batch), it is computed before the loop if
-/// it is `cheap` (by op; see find_early), or another scan follows.
+/// it is `cheap` (by op; see find_early), or another scan follows. `contiguous`: a step takes a
+/// contiguous range, as no axis of a mesh will slice what remains.
 ///
 /// Cost: linear in ops.
 /// Errors    S025 a dimension is padded, S100 a sliced value has the maximum rank, so that its
 ///           stack would have one dimension too many
 constexpr sequential_program in_sequence(const core_program& c, int axis,
-                                         const vec<char>& cheap = {}) {
+                                         const vec<char>& cheap = {}, bool contiguous = false) {
   sequential_program refused;
   for (const auto& each : c.padding.enlargements)
     refused.p.error.record("S025", "in_sequence: dimension ", each.dim, " of \"",
@@ -546,7 +544,7 @@ constexpr sequential_program in_sequence(const core_program& c, int axis,
                            c.mesh.name(each.axis), "\" of size ", c.mesh.size(each.axis),
                            "; steps need a size that they divide");
   if (refused.p.error) return refused;
-  return core_detail::sequencing(c, axis, cheap).run();
+  return core_detail::sequencing(c, axis, cheap, contiguous).run();
 }
 
 }  // namespace partita

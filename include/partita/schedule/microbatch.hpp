@@ -90,7 +90,7 @@ struct microbatch_rewrite {
     c.propagate();
     for (const auto& each : c.conflicts) refuse(r, c, each);
     if (r.error) return;
-    sequential_program s = in_sequence(c, 0, cheap_ops(r.p, c));
+    sequential_program s = in_sequence(c, 0, cheap_ops(r.p, c), r.one_device);
     if (s.p.error)
       fail(r, "S014", "the program with the loop is invalid: ", s.p.error.message.view());
     if (s.loops == 0) {
@@ -173,9 +173,10 @@ struct microbatch_rewrite {
 ///           the batch (gradients) are accumulated, results per example are stacked, and everything
 ///           else (an optimizer) stays outside. Step i processes every n-th example, starting with
 ///           example i, or blocks of examples if an op in the loop has fewer positions than the
-///           batch. A value that the steps need of the whole batch, such as the sum of a mask that
-///           a loss divides by, is computed before the loop if that takes no parameter and no
-///           product of matrices. Any other such value ends the loop, and another one follows.
+///           batch, or if the mesh has one device. A value that the steps need of the whole batch,
+///           such as the sum of a mask that a loss divides by, is computed before the loop if that
+///           takes no parameter and no product of matrices. Any other such value ends the loop, and
+///           another one follows.
 /// Legal     if n divides the batch, and each op that depends on the batch is sliced in one way.
 ///           The tactic may be anywhere in a schedule: all other tactics see the program with the
 ///           loop.

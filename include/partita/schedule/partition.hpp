@@ -77,7 +77,7 @@ constexpr Partitioned partition(program&& source, const mesh& m, const Schedule&
   validate(r, m);
   r.error.record(options.validate());
   if (!r.error) r.error.record(options.overlap.options.validate(m));
-  const vec<rewrite_report> rewrite_reports = rewrite(r, tactics);
+  const vec<rewrite_report> rewrite_reports = rewrite(r, m, tactics);
   if (!r.error) r.core = core_program(r.sharded(), m, options.passes.core());
   apply_tactics(r, tactics, rewrite_reports, options.strict >= 0);
   finish(r, options);

@@ -32,6 +32,7 @@ struct rewriting {
   label_list labels;               ///< of the source, whose op numbers remain valid
   remat_price remat;               ///< of the current tactic
   bool for_topology = false;       ///< true if it is partitioned over several meshes
+  bool one_device = false;         ///< true if it runs on a mesh of one device
   const program* given = nullptr;  ///< the original program, if dead code was removed from it
   syntax advice = syntax::cpp;     ///< the syntax of advice in messages: that of the tactics
 };

@@ -50,10 +50,11 @@ constexpr dead_code remove_dead_code(program& p, program& original) {
 
 /// Runs the tactics that rewrite the program; returns their reports, by tactic.
 template <class Schedule>
-constexpr vec<rewrite_report> rewrite(partitioned& r, const Schedule& tactics) {
+constexpr vec<rewrite_report> rewrite(partitioned& r, const mesh& m, const Schedule& tactics) {
   vec<rewrite_report> list;
   rewriting work;
   work.given = r.original.ops.empty() ? nullptr : &r.original;
+  work.one_device = m.devices() == 1;
   work.advice = syntax_of_schedule(tactics);
   for_each_tactic(tactics, [&](const auto& t) {
     list.push_back({});
