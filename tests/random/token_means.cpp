@@ -3,7 +3,7 @@
 // forward and backward are one loop; in a pipeline, before its first microbatch. Results are those
 // of the source, and are proved.
 //
-// Drawn: masks that are inputs, computed from labels, or looked up in a table of weights; masks
+// Drawn: masks that are inputs, computed from labels, or gathered from a table of weights; masks
 // that a loop or a tag passes on; norms that divide or multiply, in the loss, before the first
 // layer, or both; norms of norms; numbers of microbatches; sharded batches; one device, where
 // microbatches are contiguous; gradients or updated parameters; masks inside and outside of the

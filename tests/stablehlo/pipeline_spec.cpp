@@ -459,22 +459,28 @@ TEST_CASE("errors in a system of several meshes") {
 
 TEST_CASE(
     "an error about a part that needs the whole batch names an input that can stay out of it") {
-  // A mean over tokens: the number of tokens is computed from the mask, outside the parts.
-  const char* module = R"(#s0 = loc("jit(f)/jvp(s0)/tanh")
+  // A mean over tokens, divided by a number that is computed outside the parts: by a sum of the
+  // mask, which is known before the first microbatch, or by a product of matrices, which is not.
+  const std::string module = R"(#s0 = loc("jit(f)/jvp(s0)/tanh")
 #s1 = loc("jit(f)/jvp(s1)/reduce_sum")
 #t1 = loc("jit(f)/transpose(jvp(s1))/mul")
-func.func @main(%x: tensor<8xf32> loc("x"), %m: tensor<8xf32> loc("m")) -> (tensor<f32>, tensor<8xf32>) {
+func.func @main(%x: tensor<8xf32> loc("x"), %m: tensor<8xf32> loc("m"), %q: tensor<8x4xf32> loc("q")) -> (tensor<f32>, tensor<8xf32>) {
   %c = stablehlo.constant dense<0.0> : tensor<f32>
-  %n = stablehlo.reduce(%m init: %c) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+  %k = stablehlo.dot_general %q, %q, contracting_dims = [0] x [0] : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %n0 = stablehlo.reduce(%m init: %c) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+  %n1 = stablehlo.reduce(%k init: %c) applies stablehlo.add across dimensions = [0, 1] : (tensor<4x4xf32>, tensor<f32>) -> tensor<f32>
   %h = stablehlo.tanh %x : tensor<8xf32> loc(#s0)
   %hm = stablehlo.multiply %h, %m : tensor<8xf32> loc(#s1)
   %l = stablehlo.reduce(%hm init: %c) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32> loc(#s1)
-  %nb = stablehlo.broadcast_in_dim %n, dims = [] : (tensor<f32>) -> tensor<8xf32> loc(#t1)
+  %nb = stablehlo.broadcast_in_dim %n1, dims = [] : (tensor<f32>) -> tensor<8xf32> loc(#t1)
   %g = stablehlo.divide %m, %nb : tensor<8xf32> loc(#t1)
   return %l, %g : tensor<f32>, tensor<8xf32>
 })";
-  const auto p = pt::read_stablehlo(module);
+  std::string by_mask = module;
+  by_mask.replace(by_mask.find("%n1, dims"), 3, "%n0");
+  const auto p = pt::read_stablehlo(module), masked = pt::read_stablehlo(by_mask);
   REQUIRE(data::str(p.error.message) == "");
+  REQUIRE(data::str(masked.error.message) == "");
   const auto t = pt::read_system("mesh m0\naxis B 1\nmesh m1\naxis B 1\n").topology();
   const auto tactics = [](const std::string& batch) {
     const auto s = pt::read_schedule("pipeline {stages: {s0} {s1}, batch: {" + batch +
@@ -483,18 +489,23 @@ func.func @main(%x: tensor<8xf32> loc("x"), %m: tensor<8xf32> loc("m")) -> (tens
     return s.tactics;
   };
   CHECK_THROWS_WITH(
-      pt::partition(p, t, tactics("x: 0, m: 0")),
+      pt::partition(p, t, tactics("x: 0, m: 0, q: 0")),
       doctest::Contains("over all microbatches; leave \"m\" out of batch: parts still get "
                         "its slices"));
-  CHECK_THROWS_WITH(pt::partition(p, t,
-                                  pt::schedule(pt::pipeline({.stages = {{"s0"}, {"s1"}},
-                                                             .batch = {{"x", 0}, {"m", 0}},
-                                                             .microbatches = 2}))),
-                    doctest::Contains("; leave \"m\" out of .batch: "));
-  const auto r = pt::partition(p, t, tactics("x: 0"));
+  CHECK_THROWS_WITH(
+      pt::partition(p, t,
+                    pt::schedule(pt::pipeline({.stages = {{"s0"}, {"s1"}},
+                                               .batch = {{"x", 0}, {"m", 0}, {"q", 0}},
+                                               .microbatches = 2}))),
+      doctest::Contains("; leave \"m\" out of .batch: "));
   data::random random{3};
   std::vector<pt::array> inputs;
-  for (int i = 0; i < 2; ++i) inputs.push_back(data::integers(p.input_type(i), random, 1, 3));
-  const auto whole = pt::evaluate(p, inputs);
-  CHECK(pt::max_difference(pt::emulate(r, inputs), whole) < 1e-6);
+  for (int i = 0; i < 3; ++i) inputs.push_back(data::integers(p.input_type(i), random, 1, 3));
+  const auto check = [&](const pt::program& f, const std::string& batch) {
+    const auto r = pt::partition(f, t, tactics(batch));
+    CHECK(pt::max_difference(pt::emulate(r, inputs), pt::evaluate(f, inputs)) < 1e-6);
+  };
+  check(p, "x: 0, q: 0");
+  check(masked, "x: 0, m: 0");
+  check(masked, "x: 0");
 }
