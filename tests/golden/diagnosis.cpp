@@ -345,8 +345,7 @@ TEST_CASE("the report marks a conflict that a later tactic settled") {
   REQUIRE(p.core.conflicts.empty());
   CHECK(
       lines(p) ==
-      R"(permute <"B", "M">  %x2  32 bytes  x1  later  add(%x1, %x2) needs it in another layout: its loop over "B" slices dimension 1, its loop over "M" slices dimension 0
-all_to_all <"M">    %x2  16 bytes  x1  later  add(%x1, %x2) needs it in another layout: its loop over "M" slices dimension 0
+      R"(permute <"B":(1)2, "M">  %x2  32 bytes  x1  later  add(%x1, %x2) needs it in another layout: its loop over "B":(1)2 slices dimension 1, its loop over "M" slices dimension 0
 )");
   CHECK(
       str(pt::report(p))

@@ -115,6 +115,7 @@ struct statistics {
        part_loops = 0, padded = 0, contradictions = 0;
   long repeated = 0;         ///< ops that are recomputed
   long relocated = 0;        ///< with cheap ops moved
+  long axes_split = 0;       ///< with axes split for conversions of layouts
   long heavy = 0, kept = 0;  ///< with large weights; those of them that are stationary
   long widened = 0, trimmed = 0, masked = 0;
   long schedules = 0, stepped = 0, around = 0, early = 0, wild = 0, wild_sums = 0, real = 0,
@@ -283,17 +284,20 @@ class check {
     return compare(pt::emulate(l.device, inputs_), what);
   }
 
-  /// Checks the program with cheap ops moved, which sends less.
+  /// Checks the program with cheap ops moved and axes split, which sends less.
   bool check_relocated(const pt::core_program& core, const pt::lowered& plain) {
-    pt::core_program moved;
-    if (!pt::relocated(core, {}, moved)) return true;
-    if (count_) ++seen.relocated;
-    const pt::lowered l = pt::lower(moved);
     const auto sent = [](const pt::lowered& of) {
       return pt::estimate(of.device).collective_bytes;
     };
-    return check_lowered(moved, l, "relocated") &&
-           (sent(pt::lower_relocated(core, {})) <= sent(plain) || fail("relocated, it sends more"));
+    pt::core_program moved, split = core;
+    if (sent(pt::lower_relocated(split, {})) > sent(plain)) return fail("relocated, it sends more");
+    if (split.mesh.rank > core.mesh.rank) {
+      if (count_) ++seen.axes_split;
+      if (!check_lowered(split, pt::lower(split), "split")) return false;
+    }
+    if (!pt::relocated(core, {}, moved)) return true;
+    if (count_) ++seen.relocated;
+    return check_lowered(moved, pt::lower(moved), "relocated");
   }
 
   /// Checks passes that the case's number draws.
@@ -820,7 +824,8 @@ TEST_CASE("random programs: partitioned equals source") {
             << " with a small bound, " << seen.unbounded << " without), " << seen.empty
             << " with values without elements, " << seen.wide << " ops of many operands, "
             << seen.long_ones << " programs of thousands of ops, " << seen.relocated
-            << " with cheap ops moved, " << seen.heavy << " with large weights (" << seen.kept
+            << " with cheap ops moved, " << seen.axes_split << " with axes split for conversions, "
+            << seen.heavy << " with large weights (" << seen.kept
             << " of which keep some where they are); " << str(pt::concat(seen.collectives)) << '\n';
   std::cout << "passes that changed something:";
   for (const auto& [name, count] : seen.passes) std::cout << ' ' << name << ' ' << count;
@@ -871,6 +876,7 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.wide > 0);
   CHECK(3 * seen.kept > seen.heavy);
   CHECK(seen.relocated > 0);
+  CHECK(seen.axes_split > 0);
   std::string missing, whole;
   for (const pt::op_def* d : pt::registry) {
     const bool drawn = d->role != pt::op_role::tiling;  // actions make these

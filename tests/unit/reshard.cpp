@@ -1,7 +1,4 @@
 // Resharding from layout to layout, compared with a shortest path over all layouts of small meshes.
-//
-// The oracle shares no code with the search: it builds all layouts and all steps between them, with
-// the bytes that a device sends in each, and runs Dijkstra's algorithm.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,119 +7,12 @@
 
 #include <partita/spmd/reshard.hpp>
 
+#include "../reshard_oracle.hpp"
+
 namespace pt = partita;
+using namespace reshard_oracle;
 
 namespace {
-
-using axes_of_dims = std::vector<std::vector<int>>;  // by dimension, major to minor
-
-struct setting {
-  pt::mesh mesh;
-  pt::shape shape;
-
-  std::int64_t pieces(const axes_of_dims& l, int d) const {
-    std::int64_t n = 1;
-    for (int axis : l[static_cast<std::size_t>(d)]) n *= mesh.size(axis);
-    return n;
-  }
-  bool divides(const axes_of_dims& l) const {
-    for (int d = 0; d < shape.rank; ++d)
-      if (shape[d] % pieces(l, d) != 0) return false;
-    return true;
-  }
-  std::int64_t bytes(const axes_of_dims& l) const {
-    std::int64_t n = 4;
-    for (int d = 0; d < shape.rank; ++d) n *= shape[d] / pieces(l, d);
-    return n;
-  }
-};
-
-void add_all(const setting& s, axes_of_dims l, int axis_mask, std::vector<axes_of_dims>& all) {
-  all.push_back(l);
-  for (int axis = 0; axis < s.mesh.rank; ++axis) {
-    if (axis_mask >> axis & 1) continue;
-    for (std::size_t d = 0; d < l.size(); ++d) {
-      l[d].push_back(axis);
-      if (s.divides(l)) add_all(s, l, axis_mask | 1 << axis, all);
-      l[d].pop_back();
-    }
-  }
-}
-std::vector<axes_of_dims> all_layouts(const setting& s) {
-  std::vector<axes_of_dims> all;
-  add_all(s, axes_of_dims(static_cast<std::size_t>(s.shape.rank)), 0, all);
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
-}
-
-/// Returns the bytes that a device sends in the single step from a to b, or -1 if no step exists.
-std::int64_t one_step(const setting& s, const axes_of_dims& a, const axes_of_dims& b) {
-  std::vector<int> given, taken;  // axes after the common ones: of a, and of b
-  bool both = false;              // true if a dimension has both
-  std::int64_t members = 1;
-  bool same_pieces = true;
-  for (std::size_t d = 0; d < a.size(); ++d) {
-    std::size_t k = 0;
-    while (k < a[d].size() && k < b[d].size() && a[d][k] == b[d][k]) ++k;
-    for (std::size_t i = k; i < a[d].size(); ++i) {
-      given.push_back(a[d][i]);
-      members *= s.mesh.size(a[d][i]);
-    }
-    taken.insert(taken.end(), b[d].begin() + static_cast<std::ptrdiff_t>(k), b[d].end());
-    both = both || (k < a[d].size() && k < b[d].size());
-    same_pieces =
-        same_pieces && s.pieces(a, static_cast<int>(d)) == s.pieces(b, static_cast<int>(d));
-  }
-  const std::int64_t bytes = s.bytes(a);
-  std::int64_t best = -1;
-  const auto offer = [&](std::int64_t n) { best = best < 0 ? n : std::min(best, n); };
-  if (given.empty()) offer(0);
-  if (taken.empty()) offer((members - 1) * bytes);
-  std::sort(given.begin(), given.end());
-  std::sort(taken.begin(), taken.end());
-  if (given == taken && !both) offer(bytes - bytes / members);
-  if (same_pieces) offer(bytes);
-  return best;
-}
-
-/// The distance to a layout: the minimum of bytes sent, and the largest block on such a way.
-struct distance {
-  std::int64_t sent = INT64_MAX, most = INT64_MAX;
-  bool operator<(const distance& o) const { return sent != o.sent ? sent < o.sent : most < o.most; }
-};
-std::vector<distance> shortest(const setting& s, const std::vector<axes_of_dims>& all,
-                               const std::vector<std::vector<std::int64_t>>& steps,
-                               std::size_t from) {
-  std::vector<distance> d(all.size());
-  std::vector<char> done(all.size(), 0);
-  d[from] = {0, s.bytes(all[from])};
-  for (std::size_t round = 0; round < all.size(); ++round) {
-    std::size_t best = all.size();
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (!done[i] && d[i].sent != INT64_MAX && (best == all.size() || d[i] < d[best])) best = i;
-    if (best == all.size()) break;
-    done[best] = 1;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (steps[best][i] < 0) continue;
-      const distance now{d[best].sent + steps[best][i], std::max(d[best].most, s.bytes(all[i]))};
-      if (now < d[i]) d[i] = now;
-    }
-  }
-  return d;
-}
-
-pt::layout as_layout(const axes_of_dims& l) {
-  pt::layout made;
-  for (std::size_t d = 0; d < l.size(); ++d)
-    for (int axis : l[d]) made.push_back(axis, static_cast<int>(d));
-  return made;
-}
-axes_of_dims from_layout(const pt::layout& l, int rank) {
-  axes_of_dims made(static_cast<std::size_t>(rank));
-  for (const auto& e : l) made[static_cast<std::size_t>(e.dim)].push_back(e.axis);
-  return made;
-}
 
 /// Returns the block that a device has along each dimension.
 std::vector<std::int64_t> place(const setting& s, const pt::layout& l,
@@ -203,13 +93,15 @@ std::string named(const setting& s, const axes_of_dims& l) {
   pt::print_layout(out, as_layout(l), s.shape.rank, s.mesh);
   return std::string(out.view());
 }
-void compare(const setting& s, totals& sum) {
+/// Compares the conversions from each layout, or from every n-th one, to all layouts.
+void compare(const setting& s, std::size_t every, totals& sum) {
   const auto all = all_layouts(s);
   std::vector<std::vector<std::int64_t>> steps(all.size(), std::vector<std::int64_t>(all.size()));
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t k = 0; k < all.size(); ++k) steps[i][k] = one_step(s, all[i], all[k]);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto best = shortest(s, all, steps, i);
+  const auto step = [&](std::size_t a, std::size_t b) { return steps[a][b]; };
+  for (std::size_t i = 0; i < all.size(); i += every) {
+    const auto best = shortest(s, all, step, i);
     for (std::size_t k = 0; k < all.size(); ++k) {
       const way ours = chosen(s, all[i], all[k]);
       const auto pair = [&] { return named(s, all[i]) + " -> " + named(s, all[k]); };
@@ -232,17 +124,9 @@ void compare(const setting& s, totals& sum) {
     }
   }
 }
-totals compared(const pt::mesh& m, std::int64_t extent) {
-  totals sum;
-  for (int rank = 1; rank <= 3; ++rank) {
-    pt::shape s;
-    for (int d = 0; d < rank; ++d) s.push_back(extent);
-    compare({m, s}, sum);
-  }
-  return sum;
-}
-void check(const pt::mesh& m, std::int64_t extent) {
-  const totals t = compared(m, extent);
+void check(const pt::mesh& m, const std::vector<pt::shape>& shapes, std::size_t every = 1) {
+  totals t;
+  for (const pt::shape& s : shapes) compare({m, s}, every, t);
   pt::text name;
   name << m;
   MESSAGE(std::string(name.view())
@@ -252,15 +136,23 @@ void check(const pt::mesh& m, std::int64_t extent) {
   CHECK(t.worst == 1);
   CHECK(t.larger == 0);
 }
+std::vector<pt::shape> cubes(std::int64_t n) { return {{n}, {n, n}, {n, n, n}}; }
 
 }  // namespace
 
 TEST_CASE("reshard sends the minimum of bytes for all pairs of layouts of small meshes") {
-  check({{"A", 2}}, 16);
-  check({{"A", 3}}, 18);
-  check({{"A", 4}}, 16);
-  check({{"A", 2}, {"B", 2}}, 16);
-  check({{"A", 2}, {"B", 4}}, 16);
-  check({{"A", 2}, {"B", 3}}, 36);
-  check({{"A", 2}, {"B", 2}, {"C", 2}}, 16);
+  check({{"A", 2}}, cubes(16));
+  check({{"A", 3}}, cubes(18));
+  check({{"A", 4}}, cubes(16));
+  check({{"A", 2}, {"B", 2}}, cubes(16));
+  check({{"A", 2}, {"B", 4}}, cubes(16));
+  check({{"A", 2}, {"B", 3}}, cubes(36));
+  check({{"A", 2}, {"B", 2}, {"C", 2}}, cubes(16));
+}
+
+TEST_CASE("reshard sends the minimum of bytes for layouts over four and five axes") {
+  check({{"A", 2}, {"B", 2}, {"C", 2}, {"D", 2}}, {{16}, {16, 16}, {4, 8}}, 13);
+  check({{"A", 2}, {"B", 2}, {"C", 2}, {"D", 2}}, {{4, 8, 16}}, 113);
+  check({{"A", 2}, {"B", 3}, {"C", 2}, {"D", 4}}, {{12, 48}}, 29);
+  check({{"A", 2}, {"B", 2}, {"C", 2}, {"D", 2}, {"E", 2}}, {{8, 16}}, 293);
 }

@@ -60,6 +60,13 @@ class core_program : public loop_program {
     return state_.named.find(name, who, f);
   }
   constexpr int axis(const sub_axis& s) { return state_.named.number(s); }
+  /// Splits axes, where possible, so that a sub-axis is a product of axes.
+  constexpr void refine(const sub_axis& s) {
+    std::int64_t major = 0;
+    for (int a = mesh.cut_by(s, major); a >= 0 && major > 0 && mesh.rank < max_axes;
+         a = mesh.cut_by(s, major))
+      edit().split(a, major);
+  }
 
   /// Tiles a value along a dimension over a named axis: `tile<%value, dim, "axis">`.
   ///
@@ -127,7 +134,7 @@ class core_program : public loop_program {
       vec<dimension> seen;
       widen_windows({target, dim}, axis, padded, seen);
     }
-    refine(axis);
+    refine(named.at(axis));
     state_.actions.push_back({action_kind::tile, source_of(v), dim, axis, tactic, policy});
     if (!has_own_nest(target)) target = edit().insert_tiling(target, even);
     edit().add_loops(p.producer(target), axis, dim);
@@ -163,7 +170,7 @@ class core_program : public loop_program {
       all = all && own && nest_of(p.producer(target)).find(a) != nullptr;
     }
     if (f || all) return f;
-    refine(axis);
+    refine(named.at(axis));
     state_.actions.push_back({action_kind::atomic, source_of(v), -1, axis, tactic});
     if (!own) target = edit().insert_tiling(target, target);
     edit().add_loops(p.producer(target), axis, any_factor);
@@ -345,13 +352,6 @@ class core_program : public loop_program {
     }
     return f;
   }
-  /// Splits axes so that a named axis is a product of axes.
-  constexpr void refine(int axis) {
-    const sub_axis s = named.at(axis);
-    std::int64_t major = 0;
-    for (int a = mesh.cut_by(s, major); a >= 0; a = mesh.cut_by(s, major)) edit().split(a, major);
-  }
-
   /// Names the origin of a loop: `tactic 1 ("BP")`, `propagation in tactic 1 ("BP")`.
   constexpr text introduced(const loop& l) const {
     text out = l.asked ? "" : "propagation in ";

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <partita/cost/settle.hpp>
+#include <partita/cost/split_axes.hpp>
 #include <partita/spmd/lower.hpp>
 
 namespace partita {
@@ -184,25 +185,47 @@ constexpr bool relocated(const core_program& c, const passes& rules, core_progra
 }
 
 /// Lowers a program, with ops moved (see relocated) if the pass is on and a device then sends fewer
-/// bytes.
-constexpr lowered lower_relocated(const core_program& c, const lowering_options& options) {
-  lowered l = lower(c, options);
-  core_program moved;
-  if (l.error || !options.passes.relocate || !relocated(c, options.passes, moved)) return l;
-  lowered other = lower(moved, options);
-  const auto sent = [&](const lowered& of) {
+/// bytes; these are in `sent`.
+constexpr lowered lower_relocated(const core_program& c, const lowering_options& options,
+                                  core_program& moved, std::int64_t& sent) {
+  const auto sum = [&](const lowered& of) {
     std::int64_t bytes = 0;
     for (const collective_note& n : of.notes)
       bytes = saturating_add(bytes, saturating_multiply(n.bytes_sent(c.mesh), n.times));
     return bytes;
   };
-  if (other.error || sent(other) >= sent(l)) return l;
+  lowered l = lower(c, options);
+  sent = sum(l);
+  if (l.error || !options.passes.relocate || !relocated(c, options.passes, moved)) return l;
+  lowered other = lower(moved, options);
+  if (other.error || sum(other) >= sent) {
+    moved = {};
+    return l;
+  }
+  sent = sum(other);
   for (collective_note& n : other.notes)
     if (n.op >= 0 &&
         (n.reason == collective_reason::use_needs_it ||
          n.reason == collective_reason::whole_needed) &&
         !cost_detail::same_loops(c.nest_of(n.op), moved.nest_of(n.op)))
       n.reason = collective_reason::relocated;
+  return other;
+}
+/// The same. Splits axes of the program where its conversions then send less.
+constexpr lowered lower_relocated(core_program& c, const lowering_options& options) {
+  core_program moved, split;
+  std::int64_t sent = 0, then = 0;
+  lowered l = lower_relocated(c, options, moved, sent);
+  if (l.error) return l;
+  const vec<sub_axis> cuts = useful_cuts(moved.p.ops.empty() ? c : moved, l, options.passes);
+  if (cuts.empty()) return l;
+  split = c;
+  for (const sub_axis& s : cuts) split.refine(s);
+  moved = {};
+  lowered other = lower_relocated(split, options, moved, then);
+  if (other.error || then > sent || (then == sent && other.counts.total() >= l.counts.total()))
+    return l;
+  c = static_cast<core_program&&>(split);
   return other;
 }
 

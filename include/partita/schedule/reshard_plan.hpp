@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <partita/cost/split_axes.hpp>
 #include <partita/schedule/partitioned.hpp>
 #include <partita/schedule/shard.hpp>
 #include <partita/schedule/value_moves.hpp>
@@ -67,19 +68,14 @@ class reshard_planner {
   constexpr void add_steps(value_move& v, const tensor_type& all, layout now, const layout& to) {
     if (now == to) return;
     const layout from = now;
-    reshard_by(
-        from, to, all.shape.rank, passes(),
-        [&](const auto& plain) -> const vec<reshard_step>& {
-          return ways_.find(plain, from, to, all, r_.mesh);
-        },
-        [&](const reshard_step& s) {
-          v.sent = saturating_add(
-              v.sent, bytes_sent(s.what.kind, s.what.members(r_.mesh), bytes(all, now)));
-          now = s.after;
-          if (const std::int64_t n = bytes(all, now); n > v.most) v.most = n;
-          if (s.what.communicates()) r_.collectives.count(s.what.kind);
-          v.steps.push_back(s);
-        });
+    reshard(from, to, all, r_.mesh, passes(), ways_, [&](const reshard_step& s) {
+      v.sent =
+          saturating_add(v.sent, bytes_sent(s.what.kind, s.what.members(r_.mesh), bytes(all, now)));
+      now = s.after;
+      if (const std::int64_t n = bytes(all, now); n > v.most) v.most = n;
+      if (s.what.communicates()) r_.collectives.count(s.what.kind);
+      v.steps.push_back(s);
+    });
   }
 };
 
@@ -147,6 +143,7 @@ constexpr reshard_plan_result reshard_value(const partitioned& p, std::string_vi
   const text written = layout_text(wanted, v.type.shape.rank);
   mesh m = p.mesh();
   split_as_in(written.view(), m);
+  m = split_at(m, possible_cuts(m));
   reshard_planner plan(m);
   const layout from = over_parts(v.sharding, p.mesh(), m);
   const layout to = parse_layout(written.view(), m, from.global(v.local_shape, m), plan.error());
@@ -162,6 +159,7 @@ constexpr reshard_plan_result plan_between(const partitioned& a, const partition
     wrong.record("S037", "reshard_plan: ", a.mesh(), " and ", b.mesh(),
                  " do not describe the same devices with common parts of axes; reshard by way of a "
                  "mesh that has parts in common with both");
+  joint = split_at(joint, possible_cuts(joint));
   reshard_planner plan(wrong ? mesh() : joint);
   plan.error() = wrong;
   for (int i = 0; i < b.source.input_count() && !plan.error(); ++i) {

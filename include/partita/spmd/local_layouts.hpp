@@ -153,12 +153,7 @@ class local_layouts {
   template <class Emit>
   constexpr bool bring(value_id v, const layout& have, const layout& want, const Emit& emit) {
     if (stays(have, want) || (have == want && rules_.cancel)) return want.count > 0;
-    return reshard_by(
-        have, want, c_.p.type(v).shape.rank, rules_,
-        [&](const auto& plain) -> const vec<reshard_step>& {
-          return ways_.find(plain, have, want, c_.p.type(v), c_.mesh);
-        },
-        emit);
+    return reshard(have, want, c_.p.type(v), c_.mesh, rules_, ways_, emit);
   }
 
  private:

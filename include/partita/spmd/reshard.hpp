@@ -13,15 +13,6 @@ namespace partita {
 
 namespace spmd_detail {
 
-/// Stores the axes of a dimension, major to minor, and returns their number.
-constexpr int axes_on(const layout& l, int dim, std::int8_t* axes) {
-  int n = 0;
-  std::uint64_t rest = l.packed;
-  for (int i = 0; i < l.count; ++i, rest >>= 8)
-    if (const layout::entry e = layout::unpacked(rest); e.dim == dim) axes[n++] = e.axis;
-  return n;
-}
-
 /// The common part of two layouts (empty unless gathers and slices cancel), and the axes to gather
 /// and to slice between them.
 struct layout_difference {
@@ -122,52 +113,11 @@ struct plain_way {
 
 }  // namespace spmd_detail
 
-/// Calls emit(step) for each collective that converts a value of this type from layout `now` to
-/// layout `want`. Minimizes the bytes that a device sends, then the largest shard on the way.
-///
-/// all_slice(all_gather(x)) => x           the common part of both layouts is never gathered
-/// all_slice(all_gather(x)) => all_to_all  axes that move from one dimension to another
-/// all_slice(all_gather(x)) => permute     shards of the same size before and after
-///
-/// The first two rules can be switched off; if either is off, the third is not used and the plain
-/// conversion is taken. Most conversions are plain; others are found by `search(plain)`.
-///
-/// Returns true if anything cancelled.
-template <class Search, class Emit>
-constexpr bool reshard_by(const layout& now, const layout& want, int rank, const passes& rules,
-                          const Search& search, const Emit& emit) {
-  spmd_detail::plain_way plain(now, want, rank, rules.cancel);
-  const bool cancelled = plain.common.count > 0;
-  if (!rules.cancel || !rules.to_all_to_all || plain.is_best())
-    plain.go(rules.to_all_to_all, emit);
-  else
-    for (const reshard_step& s : search(plain)) emit(s);
-  return cancelled;
-}
-
-/// Returns the conversion that a search finds.
-constexpr vec<reshard_step> searched_way(spmd_detail::plain_way plain, const layout& now,
-                                         const layout& want, const tensor_type& type,
-                                         const mesh& m) {
-  vec<reshard_step> way;
-  plain.go(true, [&](const reshard_step& s) { way.push_back(s); });
-  spmd_detail::reshard_search(now, want, plain.common, type, m).improve(way);
-  return way;
-}
-
-/// Converts a value from layout `now` to layout `want`; see reshard_by.
-template <class Emit>
-constexpr bool reshard(const layout& now, const layout& want, const tensor_type& type,
-                       const mesh& m, const passes& rules, const Emit& emit) {
-  return reshard_by(
-      now, want, type.shape.rank, rules,
-      [&](const auto& plain) { return searched_way(plain, now, want, type, m); }, emit);
-}
-
 /// A cache of the most recent searches, because programs repeat the same conversions.
 class known_ways {
  public:
-  constexpr const vec<reshard_step>& find(const spmd_detail::plain_way& plain, const layout& now,
+  /// The cheapest sequence of steps, found by a search.
+  constexpr const vec<reshard_step>& find(spmd_detail::plain_way plain, const layout& now,
                                           const layout& want, const tensor_type& type,
                                           const mesh& m) {
     const std::size_t devices = static_cast<std::size_t>(m.devices());
@@ -178,7 +128,9 @@ class known_ways {
     if (list_.size() < most) list_.push_back({});
     entry& e = list_[next_];
     next_ = (next_ + 1) % most;
-    e = {now, want, type, m.rank, devices, searched_way(plain, now, want, type, m)};
+    e = {now, want, type, m.rank, devices, {}};
+    plain.go(true, [&](const reshard_step& s) { e.way.push_back(s); });
+    spmd_detail::reshard_search(now, want, plain.common, type, m).improve(e.way);
     return e.way;
   }
 
@@ -194,5 +146,34 @@ class known_ways {
   vec<entry> list_;
   std::size_t next_ = 0;
 };
+
+/// Calls emit(step) for each collective that converts a value of this type from layout `now` to
+/// layout `want`. Minimizes the bytes that a device sends, then the largest shard on the way.
+///
+/// all_slice(all_gather(x)) => x           the common part of both layouts is never gathered
+/// all_slice(all_gather(x)) => all_to_all  axes that move from one dimension to another
+/// all_slice(all_gather(x)) => permute     shards of the same size before and after
+///
+/// The first two rules can be switched off; if either is off, the third is not used and the plain
+/// conversion is taken. Most conversions are plain; others are found by a search.
+///
+/// Returns true if anything cancelled.
+template <class Emit>
+constexpr bool reshard(const layout& now, const layout& want, const tensor_type& type,
+                       const mesh& m, const passes& rules, known_ways& ways, const Emit& emit) {
+  spmd_detail::plain_way plain(now, want, type.shape.rank, rules.cancel);
+  const bool cancelled = plain.common.count > 0;
+  if (!rules.cancel || !rules.to_all_to_all || plain.is_best())
+    plain.go(rules.to_all_to_all, emit);
+  else
+    for (const reshard_step& s : ways.find(plain, now, want, type, m)) emit(s);
+  return cancelled;
+}
+template <class Emit>
+constexpr bool reshard(const layout& now, const layout& want, const tensor_type& type,
+                       const mesh& m, const passes& rules, const Emit& emit) {
+  known_ways ways;
+  return reshard(now, want, type, m, rules, ways, emit);
+}
 
 }  // namespace partita

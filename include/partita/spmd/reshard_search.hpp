@@ -31,6 +31,15 @@ struct reshard_step {
 
 namespace spmd_detail {
 
+/// Stores the axes of a dimension, major to minor, and returns their number.
+constexpr int axes_on(const layout& l, int dim, std::int8_t* axes) {
+  int n = 0;
+  std::uint64_t rest = l.packed;
+  for (int i = 0; i < l.count; ++i, rest >>= 8)
+    if (const layout::entry e = layout::unpacked(rest); e.dim == dim) axes[n++] = e.axis;
+  return n;
+}
+
 constexpr layout joined(layout a, const layout& b) {
   for (const auto& e : b) a.push_back(e.axis, e.dim);
   return a;
@@ -67,6 +76,17 @@ constexpr layout without(const layout& a, const layout& b) {
 /// conversion so far.
 class reshard_search {
  public:
+  struct cost {
+    std::int64_t sent = 0, most = 0;
+    int steps = 0;
+
+    friend constexpr bool operator<(const cost& a, const cost& b) {
+      if (a.sent != b.sent) return a.sent < b.sent;
+      if (a.most != b.most) return a.most < b.most;
+      return a.steps < b.steps;
+    }
+  };
+
   constexpr reshard_search(const layout& now, const layout& want, const layout& keep,
                            const tensor_type& type, const mesh& m)
       : m_(m), type_(type), keep_(keep) {
@@ -91,6 +111,16 @@ class reshard_search {
     }
   }
 
+  constexpr cost cost_of(const vec<reshard_step>& way) const {
+    std::int64_t bytes = bytes_of(now_);
+    cost c{0, bytes, 0};
+    for (const reshard_step& s : way) {
+      const std::int64_t then = bytes_of(without(s.after, keep_));
+      c = after(c, s.what, bytes, then);
+      bytes = then;
+    }
+    return c;
+  }
   /// Replaces `way`, which converts the one layout to the other, by a cheaper one if there is one.
   constexpr void improve(vec<reshard_step>& way) {
     const cost given = cost_of(way);
@@ -98,34 +128,20 @@ class reshard_search {
     if (given.sent <= still_to_get(now_) && given.most <= least_possible()) return;
     add(now_, {0, bytes_of(now_), 0}, -1);
     for (int looked_at = 0; looked_at < most_layouts; ++looked_at) {
-      const int at = next();
-      if (at < 0) return;
-      nodes_[at].done = true;
-      if (nodes_[at].lies.packed == want_.packed && nodes_[at].lies.count == want_.count) {
-        if (nodes_[at].so_far < given) write(at, way);
-        return;
-      }
-      at_ = at;
+      at_ = next();
+      if (at_ < 0 || at_ == found_) break;
+      nodes_[at_].done = true;
       slices();
       gathers();
       exchanges();
       permutes();
     }
+    if (found_ >= 0 && nodes_[found_].so_far < given) write(found_, way);
   }
 
  private:
-  static constexpr int most_free = 3, most_layouts = 400, most_steps = 20000;
+  static constexpr int most_free = 5, most_layouts = 1000, most_steps = 40000;
 
-  struct cost {
-    std::int64_t sent = 0, most = 0;
-    int steps = 0;
-
-    friend constexpr bool operator<(const cost& a, const cost& b) {
-      if (a.sent != b.sent) return a.sent < b.sent;
-      if (a.most != b.most) return a.most < b.most;
-      return a.steps < b.steps;
-    }
-  };
   struct node {
     layout lies;  ///< by dimension, without the common part
     cost so_far;
@@ -143,8 +159,9 @@ class reshard_search {
   bool uses_[max_rank] = {};
   vec<node> nodes_;
   cost bound_;
-  int at_ = -1;    ///< the layout being visited
-  int steps_ = 0;  ///< the number of steps visited
+  int at_ = -1;     ///< the layout being visited
+  int found_ = -1;  ///< the layout to be found, once it was visited
+  int steps_ = 0;   ///< the number of steps visited
 
   /// Allows one more dimension to be sliced on the way: the longest.
   constexpr void add_a_dimension() {
@@ -165,20 +182,20 @@ class reshard_search {
     const std::int64_t a = bytes_of(now_), b = bytes_of(want_);
     return a > b ? a : b;
   }
-  /// A lower bound of the bytes that a device must still receive, because its shard grows.
+  /// A lower bound of the bytes that a device must still receive: those of its shard of the result
+  /// that the device with the least of them lacks.
   constexpr std::int64_t still_to_get(const layout& l) const {
-    const std::int64_t more = bytes_of(want_) - bytes_of(l);
-    return more > 0 ? more : 0;
-  }
-  constexpr cost cost_of(const vec<reshard_step>& way) const {
-    std::int64_t bytes = bytes_of(now_);
-    cost c{0, bytes, 0};
-    for (const reshard_step& s : way) {
-      const std::int64_t then = bytes_of(without(s.after, keep_));
-      c = after(c, s.what, bytes, then);
-      bytes = then;
+    tensor_type has = type_;
+    keep_.slice(has.shape, m_);
+    for (int d = 0; d < rank(); ++d) {
+      std::int8_t now[max_axes] = {}, to[max_axes] = {};
+      const int n = axes_on(l, d, now), m = axes_on(want_, d, to);
+      int common = 0;
+      while (common < n && common < m && now[common] == to[common]) ++common;
+      if (common < n && common < m) return bytes_of(want_);
+      has.shape[d] /= n > m ? l.pieces(m_, d) : want_.pieces(m_, d);
     }
-    return c;
+    return bytes_of(want_) - has.bytes();
   }
   constexpr cost after(cost c, const collective& what, std::int64_t before,
                        std::int64_t then) const {
@@ -194,15 +211,18 @@ class reshard_search {
     cost least = c;
     least.sent = saturating_add(c.sent, still_to_get(l));
     if (bound_ < least) return;
-    for (node& each : nodes_) {
-      if (each.lies.packed != l.packed || each.lies.count != l.count) continue;
-      if (each.done || !(c < each.so_far)) return;
-      each.so_far = c;
-      each.before = before;
-      each.by = by;
+    int i = 0;
+    while (i < static_cast<int>(nodes_.size()) &&
+           (nodes_[i].lies.packed != l.packed || nodes_[i].lies.count != l.count))
+      ++i;
+    if (i == static_cast<int>(nodes_.size()))
+      nodes_.push_back({});
+    else if (nodes_[i].done || !(c < nodes_[i].so_far))
       return;
-    }
-    nodes_.push_back({l, c, before, by, false});
+    nodes_[i] = {l, c, before, by, false};
+    if (l.packed != want_.packed || l.count != want_.count) return;
+    found_ = i;
+    bound_ = c;
   }
   constexpr void step(const layout& to, const collective& by) {
     if (steps_ == most_steps) return;
@@ -273,6 +293,7 @@ class reshard_search {
     }
   }
   constexpr void give(const layout& from, const layout& to) {
+    if (steps_ == most_steps) return;
     // no axis twice: a layout has room for all
     const layout then = joined(without(nodes_[at_].lies, from), to);
     if (to.count == from.count) {
@@ -305,6 +326,7 @@ class reshard_search {
       return;
     }
     const std::int64_t wanted = l.pieces(m_, dim);
+    if (steps_ == most_steps) return;
     if (pieces == wanted) return place(dim + 1, 1, to);
     for (const int axis : axes_) {
       const std::int64_t n = pieces * m_.size(axis);
