@@ -1,8 +1,11 @@
 // Values that change from one random layout to another: a device sends at most 1.05 times the
 // minimum over all sequences of collectives, over axes and parts of axes of prime size.
 //
+// Values that every device has, then ops that move elements, with a tile among them, padded or not:
+// nothing is sent.
+//
 // Drawn: meshes of up to four prime factors, ranks 1 to 3, axes and parts of them in any order.
-// Not drawn: padding, see random.cpp.
+// Not drawn: layouts of padded values, see random.cpp.
 #include <doctest/doctest.h>
 
 #include <deque>
@@ -118,4 +121,54 @@ TEST_CASE("a value that changes its layout is sent as cheaply as possible") {
   }
   CHECK(sends > 100);
   CHECK(splits > 10);
+}
+
+TEST_CASE("what every device has is not sent, however ops that move its elements are sharded") {
+  int sharded = 0, padded = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    CAPTURE(seed);
+    data::random r{seed};
+    const std::int64_t n = r.in(2, 4);
+    pt::builder b;
+    pt::value_id v = pt::ops::parameter(b, "x", {pt::dtype::f32, {r.in(2, 12), r.in(1, 4)}});
+    const auto move = [&] {
+      const pt::shape s = b.type(v).shape;
+      const std::int64_t low = r.in(0, s[0] / 2), high = r.in(low + 1, s[0]);
+      switch (r.in(0, 3)) {
+        case 0:
+          v = pt::ops::slice(b, v, {low, 0}, {high, s[1]}, {});
+          break;
+        case 1:
+          v = pt::ops::reshape(b, v, {s[1], s[0]});
+          break;
+        case 2:
+          v = pt::ops::transpose(b, v, {1, 0});
+          break;
+        default:
+          v = pt::ops::reverse(b, v, {0});
+          break;
+      }
+    };
+    for (std::int64_t ops = r.in(1, 2); ops > 0; --ops) move();
+    v = pt::ops::tag(b, "r", v);
+    const pt::shape s = b.type(v).shape;
+    for (std::int64_t ops = r.in(1, 3); ops > 0; --ops) move();
+    b.p.outputs = {{pt::ops::negate(b, v), b.p.intern("y")}};
+    const int dim = s[0] % n == 0 ? 0 : s[1] % n == 0 ? 1 : -1;
+    const pt::uneven policy = dim < 0 || r.one_in(2) ? pt::uneven::pad : pt::uneven::unsaid;
+    const auto p =
+        pt::partition(b.p, {{"M", n}},
+                      pt::schedule(pt::manual("M", {{"x", pt::replicated}}),
+                                   pt::manual("M", {{"r", dim < 0 ? 0 : dim}}, "r", policy)));
+    CAPTURE(str(pt::print(b.p)));
+    CAPTURE(str(pt::print(p.device)));
+    CHECK(p.cost.collective_bytes == 0);
+    sharded += p.core.nest_of(p.core.p.producer(p.core.p.outputs[0].value)).count > 0;
+    padded += p.core.padded();
+    const auto x = data::arguments(p.source, seed);
+    CHECK(pt::equal(pt::emulate(p, x), pt::evaluate(p.source, x)));
+    const pt::verdict proof = pt::prove(p);
+    CHECK_MESSAGE(proof.proved, str(proof.error.message));
+  }
+  MESSAGE(sharded << " sharded, " << padded << " padded");
 }

@@ -259,6 +259,13 @@ class core_program : public loop_program {
   }
   /// Replaces the loops of an op of a copy that is to be lowered: the log does not have it.
   constexpr void set_loops(op_id o, const vec<loop>& loops) { edit().set_loops(o, loops); }
+  /// Replaces an operand in such a copy.
+  constexpr void set_operand(const use& u, value_id v) {
+    const value_id before = p.operand(u.op, u.operand);
+    edit().set_operand(u, v);
+    edit().index_uses({before}, p.op_count(), {});
+    for (const op_id o : {u.op, p.producer(v), p.producer(before)}) edit().note_change(o);
+  }
   /// Repeats an action of the log, whose axis has number `axis` here.
   constexpr failure apply(const action& a, int axis) {
     failure f;

@@ -15,6 +15,10 @@ namespace cost_detail {
 constexpr bool is_stacked(const factor& f) {
   return f.combine == combiner::stack && f.result_dim != no_dim && (f.offset || is_plain_factor(f));
 }
+/// The same for slices that read halos.
+constexpr bool is_stacked_window(const factor& f) {
+  return f.combine == combiner::stack && f.result_dim != no_dim && f.halo;
+}
 /// True for an op that a compiler fuses into others, if no action asks for its loops, and if it
 /// computes each slice of its result from slices of its operands.
 constexpr bool may_move(const core_program& c, op_id o) {
@@ -24,7 +28,9 @@ constexpr bool may_move(const core_program& c, op_id o) {
       (n.def->fusion != fusion_kind::view && n.def->fusion != fusion_kind::loop))
     return false;
   for (const loop& l : c.nest_of(o))
-    if (l.asked || l.factor == any_factor || !is_stacked(c.map.at(o, l.factor))) return false;
+    if (l.asked || l.factor == any_factor ||
+        !(is_stacked(c.map.at(o, l.factor)) || is_stacked_window(c.map.at(o, l.factor))))
+      return false;
   return true;
 }
 /// The elements of an op's result on a device.
@@ -39,7 +45,7 @@ constexpr bool grows(const core_program& c, op_id o) {
 }
 /// Finds the loops that slice an operand of an op, or its result (-1), as layout `wanted` does.
 /// False if there are none, or if slices of the result, whose layout is `made`, would become larger
-/// although the op does not make its operands larger.
+/// although the op does not make its operands larger; a window of an operand may become larger.
 constexpr bool find_loops(const core_program& c, op_id o, int end, const layout& wanted,
                           const layout& made, vec<loop>& loops) {
   const factor_table::row& row = c.map.ops[o];
@@ -58,7 +64,9 @@ constexpr bool find_loops(const core_program& c, op_id o, int end, const layout&
     result.push_back(e.axis, factors[f].result_dim);
   }
   const value_id v = c.p.op(o).result;
-  return slice_of(c, v, result) <= slice_of(c, v, made) || grows(c, o);
+  return slice_of(c, v, result) <= slice_of(c, v, made) || grows(c, o) ||
+         (end >= 0 && c.has_halo(o) &&
+          slice_of(c, v, result) <= slice_of(c, c.p.operand(o, end), wanted));
 }
 /// Calls f(end, layout) for each other layout in which a use of an op needs its result (end -1), or
 /// in which an operand (end) is produced, as long as f returns false. Returns whether f did not.
@@ -81,12 +89,33 @@ constexpr vec<op_id> movable_ops(const core_program& c) {
   for (op_id o = c.order.first(); o >= 0; o = c.order.after(o)) {
     if (!may_move(c, o)) continue;
     list.push_back(op_id{o});
-    any = any || any_other_layout(c, o, [&](int end, const layout& l) {
+    any = any || c.has_halo(o) || any_other_layout(c, o, [&](int end, const layout& l) {
             vec<loop> loops;
             return find_loops(c, o, end, l, c.produced_layout(c.p.op(o).result), loops);
           });
   }
   if (!any) list.clear();
+  return list;
+}
+
+/// True if slices turn one layout into another.
+constexpr bool is_sliced_to(const layout& have, const layout& want, int rank) {
+  return spmd_detail::plain_way(have, want, rank, true).gather.count == 0;
+}
+/// True for ops whose result is their operand, sharded as an action asks for.
+constexpr bool is_pass(const core_program& c, op_id o) {
+  return c.p.is(o, op_role::tiling) || c.p.is(o, op_role::tag);
+}
+/// The uses whose operands need a collective, and whose producers may compute them otherwise.
+constexpr vec<use> costly_uses(const core_program& c) {
+  vec<use> list;
+  for (op_id o = c.order.first(); o >= 0; o = c.order.after(o))
+    for (int i = 0; i < c.p.op(o).operand_count; ++i) {
+      const value_id v = c.p.operand(o, i);
+      const layout want = c.required_layout(o, i), have = c.produced_layout(v);
+      if (want == have || is_sliced_to(have, want, c.p.type(v).shape.rank)) continue;
+      if (is_pass(c, c.p.producer(v)) || may_move(c, c.p.producer(v))) list.push_back({o, i});
+    }
   return list;
 }
 
@@ -103,17 +132,21 @@ class op_mover {
   constexpr op_mover(core_program& c, const passes& rules)
       : c_(c), account_(c), changes_(c, rules, account_) {}
 
-  /// Returns true if some op moved.
-  constexpr bool run(const vec<op_id>& list) {
+  /// Returns true if some op or use moved.
+  constexpr bool run(const vec<op_id>& list, bool chains) {
     changes_.update(vec<op_id>());
-    const std::int64_t first = account_.bytes();
     for (int round = 0; round < most_rounds; ++round) {
-      const std::int64_t before = account_.bytes();
+      const int before = moves_;
+      if (chains) {
+        for (const use& u : costly_uses(c_)) try_chain(u);
+        for (const op_id o : list)
+          if (c_.has_halo(o)) try_chain({o, -1});
+      }
       for (std::size_t i = list.size(); i-- > 0;) move_to_uses(list[i]);
       for (const op_id o : list) move_to_operands(o);
-      if (account_.bytes() == before) break;
+      if (moves_ == before) break;
     }
-    return account_.bytes() < first;
+    return moves_ > 0;
   }
 
  private:
@@ -124,7 +157,35 @@ class op_mover {
   core_program& c_;
   work_account account_;
   layout_changes<work_account> changes_;
+  int moves_ = 0;
+  struct change {
+    use where;
+    value_id value;  ///< the operand before, or -1
+    vec<loop> loops;
+  };
+  static constexpr std::size_t most_changes = 16;
+  vec<change> changed_;  ///< in `try_chain`
+  /// There: the maximum of elements, on a device, of values that exist anyway and of new ones.
+  std::int64_t given_ = 0, made_ = 0;
 
+  /// The bytes that a device sends, where those of halos are only those of one op.
+  constexpr std::int64_t sent(op_id o) const {
+    std::int64_t bytes = 0;
+    spmd_detail::halo_numbers numbers;
+    const spmd_detail::pending_sums& sums = changes_.layouts().sums;
+    spmd_detail::for_each_halo_message(
+        c_, sums, numbers, o,
+        [&](int, const halo_loops& h, int k, std::int64_t, std::int64_t elements) {
+          tensor_type t = c_.p.type(c_.p.operand(o, k));
+          sums.required_layout({o, k}).slice(t.shape, c_.mesh);
+          t.shape[h.cut.operand_dims[k]] = elements;
+          bytes = saturating_add(bytes, t.bytes());
+        });
+    const std::int64_t times = c_.nested.scopes[c_.nested.scope[o]].trips;
+    return saturating_add(account_.bytes(), saturating_multiply(bytes, times));
+  }
+
+  static constexpr std::int64_t larger(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
   constexpr void move_to_uses(op_id o) {
     const value_id v = c_.p.op(o).result;
     for (std::size_t i = 0; i < c_.uses(v).size(); ++i) {
@@ -146,19 +207,86 @@ class op_mover {
         !find_loops(c_, o, end, wanted, c_.produced_layout(c_.p.op(o).result), loops))
       return;
     const vec<loop> old(c_.nest_of(o).begin(), c_.nest_of(o).end());
-    const std::int64_t bytes = account_.bytes(), flops = account_.flops();
+    const std::int64_t bytes = sent(o), flops = account_.flops();
     set(o, loops);
     const bool same =
         (end < 0 ? c_.produced_layout(c_.p.op(o).result) : c_.required_layout(o, end)) == wanted;
-    const std::int64_t saved = bytes - account_.bytes();
+    const std::int64_t saved = bytes - sent(o);
     if (same && saved > 0 &&
         account_.flops() <= saturating_add(flops, saturating_multiply(saved, flops_of_byte)))
-      return;
-    set(o, old);
+      ++moves_;
+    else
+      set(o, old);
   }
   constexpr void set(op_id o, const vec<loop>& loops) {
     c_.set_loops(o, loops);
     changes_.update({o});
+  }
+  /// Gives the ops from which a use's operand is computed, back to values that need only be sliced,
+  /// the loops that the use needs, if that sends less. Operand -1: the op first loses its loops.
+  constexpr void try_chain(const use& u) {
+    const bool all = u.operand < 0;
+    const value_id v = c_.p.operand(u.op, all ? 0 : u.operand);
+    const std::int64_t bytes = sent(u.op), flops = account_.flops();
+    changed_.clear();
+    given_ = slice_of(c_, v, all ? layout{} : c_.required_layout(u.op, u.operand));
+    made_ = all ? slice_of(c_, c_.p.op(u.op).result, {}) : 0;
+    if (all) change_loops(u.op, {});
+    bool free = true;
+    for (int i = 0; free && i < c_.p.op(u.op).operand_count; ++i)
+      if (all || i == u.operand) free = pull({u.op, i}, c_.required_layout(u.op, i));
+    const std::int64_t saved = bytes - sent(u.op);
+    if (free && saved > 0 && made_ <= given_ &&
+        account_.flops() <= saturating_add(flops, saturating_multiply(saved, flops_of_byte))) {
+      ++moves_;
+      for (const change& each : changed_) drop_slices(each.value);
+      return;
+    }
+    for (; !changed_.empty(); changed_.pop_back()) {
+      const change& last = changed_.back();
+      if (last.value >= 0)
+        replace(last.where, last.value);
+      else
+        set(last.where.op, last.loops);
+    }
+  }
+  /// Leaves a value unsharded, as its operand is, if nothing uses it any more.
+  constexpr void drop_slices(value_id v) {
+    if (v < 0 || !c_.uses(v).empty() || c_.returned[v]) return;
+    const op_id o = c_.p.producer(v);
+    if (changes_.layout_of(c_.p.operand(o, 0)).count == 0) set(o, {});
+  }
+  constexpr void change_loops(op_id o, const vec<loop>& loops) {
+    changed_.push_back({{o, -1}, -1, vec<loop>(c_.nest_of(o).begin(), c_.nest_of(o).end())});
+    set(o, loops);
+  }
+  constexpr bool pull(const use& u, const layout& want) {
+    const value_id v = c_.p.operand(u.op, u.operand);
+    const layout& have = changes_.layout_of(v);
+    if (is_sliced_to(have, want, c_.p.type(v).shape.rank)) {
+      given_ = larger(given_, slice_of(c_, v, have));
+      return true;
+    }
+    if (changed_.size() == most_changes) return false;
+    const op_id o = c_.p.producer(v);
+    if (is_pass(c_, o)) {
+      changed_.push_back({u, v, {}});
+      replace(u, c_.p.operand(o, 0));
+      return pull(u, want);
+    }
+    vec<loop> loops;
+    if (!may_move(c_, o) || !find_loops(c_, o, -1, want, want, loops)) return false;
+    made_ = larger(made_, slice_of(c_, v, want));
+    change_loops(o, loops);
+    bool free = c_.produced_layout(v) == want && !c_.has_halo(o);
+    for (int i = 0; free && i < c_.p.op(o).operand_count; ++i)
+      free = pull({o, i}, c_.required_layout(o, i));
+    return free;
+  }
+  constexpr void replace(const use& u, value_id v) {
+    const value_id before = c_.p.operand(u.op, u.operand);
+    c_.set_operand(u, v);
+    changes_.update({u.op, c_.p.producer(before), c_.p.producer(v)});
   }
 };
 
@@ -171,17 +299,22 @@ class op_mover {
 /// its operands larger, so that activations stay sharded. Returns true, and the program in `moved`,
 /// if any op moved; this program is to be lowered only, because its log does not have the moves.
 ///
+/// `chains`: chains of such ops, and of values that actions slice, are computed again as a use
+/// needs them, if they begin at values that need only be sliced for that. What every device has is
+/// not gathered.
+///
 /// Ops with loops that an action requests, results of the program and sums stay. So does a program
-/// that is padded, or has axes of several sizes.
+/// that has axes of several sizes.
 ///
 /// Cost      without values in two layouts, linear in ops; otherwise a copy, that of layout_changes
 ///           for the program, and what a move changes for each one that is tried
-constexpr bool relocated(const core_program& c, const passes& rules, core_program& moved) {
-  if (c.padded() || c.uneven_sizes().axes != 0) return false;
+constexpr bool relocated(const core_program& c, const passes& rules, core_program& moved,
+                         bool chains = true) {
+  if (c.uneven_sizes().axes != 0) return false;
   const vec<op_id> list = cost_detail::movable_ops(c);
-  if (list.empty()) return false;
+  if (list.empty() && (!chains || cost_detail::costly_uses(c).empty())) return false;
   moved = c;
-  return cost_detail::op_mover(moved, rules).run(list);
+  return cost_detail::op_mover(moved, rules).run(list, chains);
 }
 
 /// Lowers a program, with ops moved (see relocated) if the pass is on and a device then sends fewer
@@ -198,6 +331,14 @@ constexpr lowered lower_relocated(const core_program& c, const lowering_options&
   sent = sum(l);
   if (l.error || !options.passes.relocate || !relocated(c, options.passes, moved)) return l;
   lowered other = lower(moved, options);
+  if (!other.error && live_bytes(other.device.local).peak() > live_bytes(l.device.local).peak()) {
+    // chains may keep unsharded values that the user shards to save memory
+    if (!relocated(c, options.passes, moved, false)) {
+      moved = {};
+      return l;
+    }
+    other = lower(moved, options);
+  }
   if (other.error || sum(other) >= sent) {
     moved = {};
     return l;
