@@ -54,16 +54,22 @@ struct live_bytes {
         const std::int64_t beyond = live_bytes(r).beyond_arguments();
         if (beyond > inside[o]) inside[o] = beyond;
       }
-    find(p);
+    fused_kernels kernels(p);
+    find(p, kernels);
   }
   /// Uses known values of `inside`. Cost: linear in the program's own ops.
   constexpr live_bytes(const program& p, const vec<std::int64_t>& nested)
+      : live_bytes(p, nested, fused_kernels(p)) {}
+  /// Uses known kernels, too.
+  constexpr live_bytes(const program& p, const vec<std::int64_t>& nested, fused_kernels&& kernels)
+      : live_bytes(p, nested, kernels) {}
+  constexpr live_bytes(const program& p, const vec<std::int64_t>& nested, fused_kernels& kernels)
       : during(p.ops.size(), 0),
         inside(nested),
         last_use(p.types.size(), -1),
         donated(p.types.size(), 0),
         overwritten(p.types.size(), 0) {
-    find(p);
+    find(p, kernels);
   }
 
  private:
@@ -115,8 +121,7 @@ struct live_bytes {
       if (!p.is(p.producers[v], op_role::parameter)) f(v);
     }
   }
-  constexpr void find(const program& p) {
-    fused_kernels kernels(p);
+  constexpr void find(const program& p, fused_kernels& kernels) {
     const op_id count = p.op_count();
     for (op_id o = 0; o < count; ++o)
       if (kernels.runs(o))

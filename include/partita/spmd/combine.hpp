@@ -87,7 +87,7 @@ class combining {
 
   constexpr void combine(rewrite& w) {
     fused_kernels kernels(p_);
-    const live_bytes live(p_, nested_);
+    const live_bytes live(p_, nested_, kernels);
     const std::int64_t peak = live.beyond_arguments();
     bucket_.resize(p_.ops.size(), -1);
     vec<int> open;  // buckets
