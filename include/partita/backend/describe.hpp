@@ -7,8 +7,8 @@
 
 namespace partita::backend_detail {
 
-/// Adds to `next` the number of results of collectives before an op, in the order of the program's text with
-/// nested programs: the number of its note. Returns true if the program contains the op.
+/// Adds to `next` the number of results of collectives before an op, in the order of the program's
+/// text with nested programs: the number of its note. Returns true if the program contains the op.
 inline bool find_collective(const program& p, const run_detail::transport_use& wanted, int& next) {
   for (op_id o = 0; o < p.op_count(); ++o) {
     if (&p == wanted.where && o == wanted.op) return true;

@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include <partita/cost/put_off.hpp>
+#include <partita/cost/ring.hpp>
 #include <partita/cost/start_early.hpp>
 #include <partita/ir/live_bytes.hpp>
 #include <partita/spmd/lowered.hpp>
-#include <partita/cost/ring.hpp>
 #include <partita/support/checked.hpp>
 #include <partita/support/vec.hpp>
 

@@ -9,8 +9,8 @@
 /// The figures of a program. The constants of `check`, the results of `summarize` and the lines of
 /// `report` and `diff` are all generated from this list. Each row is
 ///
-/// * `COUNTS(member, value)`: numbers of collectives before they are combined. One member multiplies
-///   collectives inside loops by the loops' trip counts, the other counts each once
+/// * `COUNTS(member, value)`: numbers of collectives, before they are combined. One member
+///   multiplies collectives inside loops by the loops' trip counts, the other counts each once
 /// * `SIZE(member, value, name, before, after)`: flops or bytes, per device. `name` is the label in
 ///   `diff`; `before` and `after` surround the figure in `report`; all three are empty if these
 ///   texts do not show it. `launched` is the number of collectives that a device starts in a step:

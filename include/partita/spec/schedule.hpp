@@ -405,7 +405,8 @@ class schedule_reader {
 ///
 /// `passes` run after all tactics: stationary_rows, stationary_above, combine_below (followed by
 /// bytes or `none`), place, share_gathers (followed by `none`, `alike`, `neighbours` or `all`),
-/// overlap, and memory_bound (followed by bytes or `own_peak`). See spmd/passes.hpp and cost/overlap.hpp.
+/// overlap, and memory_bound (followed by bytes or `own_peak`). See spmd/passes.hpp and
+/// cost/overlap.hpp.
 ///
 /// Errors    X001 syntax, X003 an unknown word, X004 an option given twice, X010 a number of bytes,
 ///           X014 an unknown device, X019 an unknown order, X020 a number of a pipeline, O138 its
