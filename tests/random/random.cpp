@@ -335,7 +335,8 @@ class check {
     apart.combine_below = on.combine_below;
     const pt::lowered combined = pt::lower(core, {.passes = apart});
     if (!(single.counts == combined.counts)) return fail("combined collectives count otherwise");
-    if (pt::live_bytes(combined.device.local).peak() > pt::live_bytes(single.device.local).peak())
+    const std::int64_t before = pt::live_bytes(single.device.local).peak();
+    if (pt::live_bytes(combined.device.local).peak() > before + before / 100)
       return fail("combining takes more memory");
     if (!check_lowered(core, l, "passes", on) ||
         !check_text(l.device.local, &l.device.mesh, "passes"))

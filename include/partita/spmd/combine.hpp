@@ -13,10 +13,10 @@ namespace partita::spmd_detail {
 /// a = all_reduce(x), b = all_reduce(y) => a, b = all_reduce(x, y)
 ///
 /// When: axes, combiner and element type agree, the operands together have at most `limit` bytes,
-/// all of them are computed before a kernel uses the first result, and the peak of live memory does
-/// not rise. The one op runs as soon as its last operand is computed. Kernels on which only results
-/// of the program depend, such as those of an optimizer, run later if what they keep in memory fits
-/// below the peak. Why: each message has a fixed cost. It ends because each op is visited once.
+/// all of them are computed before a kernel uses the first result, and the peak of live memory
+/// rises by at most 1 %. The one op runs as soon as its last operand is computed. Kernels on which
+/// only results of the program depend, such as those of an optimizer, run later within the same
+/// limit of memory. Why: each message has a fixed cost. It ends because each op is visited once.
 class combining {
  public:
   /// `nested`: live_bytes::inside.
@@ -88,7 +88,7 @@ class combining {
   constexpr void combine(rewrite& w) {
     fused_kernels kernels(p_);
     const live_bytes live(p_, nested_, kernels);
-    const std::int64_t peak = live.beyond_arguments();
+    const std::int64_t most = with_tolerance(live.arguments, live.beyond_arguments());
     bucket_.resize(p_.ops.size(), -1);
     vec<int> open;  // buckets
     for (op_id o = 0; o < p_.op_count(); ++o) {
@@ -105,8 +105,12 @@ class combining {
       }
       open.resize(kept, -1);
       for (op_id a = joinable_.first[o]; a >= 0; a = joinable_.next[a])
-        join(w, open, a, o, live.during[o], peak - held);
+        join(w, open, a, o, live.during[o], most - held);
     }
+  }
+  /// The peak without the arguments, if it may rise by 1 % (of all).
+  static constexpr std::int64_t with_tolerance(std::int64_t arguments, std::int64_t others) {
+    return saturating_add(others, saturating_add(arguments, others) / 100);
   }
   constexpr void use(fused_kernels& kernels, const live_bytes& live, op_id o) {
     int waits_for = -1;

@@ -62,8 +62,8 @@ struct passes {
   /// larger one, if a device then sends at least this many bytes less; 0: off. See stationary.hpp.
   std::int64_t stationary_above = 0;
   /// Combines all_reduces with the same axes, combiner and element type into one of at most this
-  /// many bytes per device, if no result is needed before all operands are there; 0: off. It
-  /// changes neither memory nor the order of other ops. See combine.hpp.
+  /// many bytes per device, if no result is needed before all operands are there; 0: off. The peak
+  /// of live memory rises by at most 1 %. See combine.hpp.
   std::int64_t combine_below = 30 << 20;
   /// Moves gathers as late, and reduce_scatters and slices as early, as their operands and users
   /// permit, if that does not raise the peak of live memory. See place.hpp.
@@ -116,7 +116,7 @@ struct pass_report {
   collectives before, after;
   collectives written_before, written_after;             ///< the number of collectives in the text
   std::int64_t launched_before = 0, launched_after = 0;  ///< see partitioned::launched
-  /// Bytes of live memory on one device; both 0 for combining, which does not change them.
+  /// Bytes of live memory on one device; both 0 for combining, which measures none.
   std::int64_t peak_before = 0, peak_after = 0;
 };
 
