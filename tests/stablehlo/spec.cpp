@@ -94,7 +94,7 @@ TEST_CASE("passes are read") {
   CHECK(!s.passes.stationary_rows);
   CHECK(pt::read_schedule("passes stationary_rows, place").passes.stationary_rows);
   CHECK(s.passes.combine_below == 65536);
-  CHECK(pt::parse_schedule("passes combine_below none").passes.combine_below == 0);
+  CHECK(pt::read_schedule("passes combine_below none").passes.combine_below == 0);
   CHECK(s.passes.memory_bound == 1'000'000'000);
   CHECK(s.passes.stationary_above == 16384);
   CHECK(pt::read_schedule("passes memory_bound own_peak, place").passes.memory_bound ==
