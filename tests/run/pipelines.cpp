@@ -244,10 +244,11 @@ TEST_CASE("collectives inside stages are those of the closed forms") {
   CHECK(batch.tactics.size() == 2);
   CHECK(megatron.tactics[1].counts == batch.collectives);
   // Passes and overlap rewrite each unit: gradients are summed together on each mesh.
-  const pt::pipelined combined =
-      tied.check(t, pt::schedule(PP, BP), {.passes = {.combine_below = 1 << 20}});
-  CHECK(combined.collectives == pt::collectives{.all_reduce = 3});
-  CHECK(pt::rematerialized(combined, {0}).collectives == combined.collectives);
+  CHECK(pt::pipeline_figures(batch).launched == 3);
+  const pt::pipelined apart = tied.check(t, pt::schedule(PP, BP), {.passes = {.combine_below = 0}});
+  CHECK(apart.collectives == batch.collectives);
+  CHECK(pt::pipeline_figures(apart).launched == 27);
+  CHECK(pt::rematerialized(batch, {0}).collectives == batch.collectives);
   const pt::partition_options rings{.overlap = data::slow_links(1e7)};
   // (Elements alone know rings, up to their limit: such a pipeline is undecided.)
   CHECK(pt::partition(tied.f, t, pt::schedule(PP, BP, Z3), rings).collectives.permute > 0);
