@@ -25,6 +25,8 @@
 #include "../examples/models/small/experts.hpp"
 #include "../examples/models/small/llama.hpp"
 #include "../examples/models/small/long_attention.hpp"
+#include "../examples/models/small/molecules.hpp"
+#include "../examples/models/small/recommendation.hpp"
 #include "../examples/models/small/recurrence.hpp"
 #include "../examples/models/small/stacked.hpp"
 #include "../examples/models/small/state_space.hpp"
@@ -136,6 +138,18 @@ void add_small(figure& f) {
     using namespace small::contrastive;
     f.model("contrastive", traced(), mesh);
     f.on("rows+BP", rows, BP);
+  }
+  {
+    using namespace small::recommendation;
+    f.model("recommendation", traced(), mesh);
+    f.on("DP", DP);
+    f.on("rows+columns+DP", rows, columns, DP);
+  }
+  {
+    using namespace small::molecules;
+    f.model("molecules", traced(), mesh);
+    f.on("BP", BP);
+    f.on("BP+EP", BP, EP);
   }
   {
     using namespace small::stacked;

@@ -18,6 +18,8 @@
 #include "../../examples/models/small/experts.hpp"
 #include "../../examples/models/small/llama.hpp"
 #include "../../examples/models/small/long_attention.hpp"
+#include "../../examples/models/small/molecules.hpp"
+#include "../../examples/models/small/recommendation.hpp"
 #include "../../examples/models/small/recurrence.hpp"
 #include "../../examples/models/small/stacked.hpp"
 #include "../../examples/models/small/state_space.hpp"
@@ -111,4 +113,6 @@ TEST_CASE("small models have the gradients that JAX computes") {
   compare("vision", small::vision::gradients(), small::vision::classes);
   compare("diffusion", small::diffusion::gradients());
   compare("state_space", small::state_space::gradients());
+  compare("recommendation", small::recommendation::gradients(), small::recommendation::tiny.items);
+  compare("molecules", small::molecules::gradients(), small::molecules::nodes);
 }

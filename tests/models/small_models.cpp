@@ -3,6 +3,8 @@
 #include "../../examples/models/small/adapters.hpp"
 #include "../../examples/models/small/contrastive.hpp"
 #include "../../examples/models/small/diffusion.hpp"
+#include "../../examples/models/small/molecules.hpp"
+#include "../../examples/models/small/recommendation.hpp"
 #include "../../examples/models/small/recurrence.hpp"
 #include "../../examples/models/small/state_space.hpp"
 #include "../../examples/models/small/vision.hpp"
@@ -151,4 +153,50 @@ TEST_CASE("a state space model: channels are sharded, values that they read and 
   const models::source model(traced(), any_limit);
   CHECK(model.emulated(mesh, BP) == pt::collectives{.all_reduce = parameter_count + 1});
   CHECK(model.emulated(mesh, BP, MP) == pt::check<step>.collectives);
+}
+
+namespace {
+namespace recommendation {
+using namespace small::recommendation;
+
+constexpr auto step = [] { return pt::partition(traced(), mesh, pt::schedule(rows, columns, DP)); };
+// The rows of a table that is sharded by rows are summed where their batch is; each device takes
+// the updates of its rows. A table that is sharded by columns needs all indices, and three
+// all-to-alls bring its columns to the batch and back. Only the small matrices are all-reduced.
+static_assert(pt::check<step>.collectives.all_reduce == 3);
+constexpr auto full_size = [] {
+  return pt::partition(traced_of<large>(), mesh, pt::schedule(rows, columns, DP));
+};
+// Tables of 2.8 GB: a device sends what belongs to 8,192 examples, not gradients of tables.
+static_assert(pt::check<full_size>.collective_bytes < 6'000'000);
+static_assert(pt::check<full_size>.input("params.users").local_shape == pt::shape{2'500'000, 64});
+static_assert(pt::check<full_size>.input("params.items").local_shape == pt::shape{1'000'000, 16});
+}  // namespace recommendation
+}  // namespace
+TEST_CASE("recommendation: tables stay where they are") {
+  using namespace recommendation;
+  const models::source model(traced(), [](std::string_view) { return 16; });
+  // Data parallel: the gradients of five parameters and the loss.
+  CHECK(model.emulated(mesh, DP) == pt::collectives{.all_reduce = 5 + 1});
+  CHECK(model.emulated(mesh, rows, columns, DP) == pt::check<step>.collectives);
+  CHECK(model.emulated(mesh, DP, rows, columns).all_reduce == 4);
+}
+
+namespace {
+namespace molecules {
+using namespace small::molecules;
+
+constexpr auto step = [] { return pt::partition(traced(), mesh, pt::schedule(BP)); };
+// Graphs are independent: only gradients and the loss are reduced, in two all-reduces.
+static_assert(pt::check<step>.collectives == pt::collectives{.all_reduce = 4 + 1});
+static_assert(pt::check<step>.launched == 2);
+}  // namespace molecules
+}  // namespace
+TEST_CASE("a graph network over a batch of graphs: nothing crosses a graph's device") {
+  using namespace molecules;
+  const models::source model(traced(), [](std::string_view) { return nodes; });
+  CHECK(model.emulated(mesh, BP) == pt::check<step>.collectives);
+  // Edges sharded, too: messages and their cotangents are summed in each round.
+  CHECK(model.emulated(mesh, BP, EP) ==
+        pt::collectives{.all_gather = 3, .all_reduce = 4 + 1 + 2 * rounds});
 }

@@ -197,6 +197,28 @@ def state_space(p, x, y):
     return squared_error(x + (jnp.stack(made) * nn.silu(x @ p["gate"])) @ p["out"], y)
 
 
+RECOMMENDATION = {"users": (32, 8), "items": (16, 8), "bottom": (4, 8), "top": (11, 16), "last": (16,)}
+
+
+def recommendation(p, dense, user, item, clicks):
+    x, u, i = nn.relu(dense @ p["bottom"]), p["users"][user], p["items"][item]
+    dots = [(a * b).sum(1, keepdims=True) for a, b in ((x, u), (x, i), (u, i))]
+    return squared_error(nn.sigmoid(nn.relu(jnp.concatenate((x, *dots), 1) @ p["top"]) @ p["last"]), clicks)
+
+
+MOLECULES = {"in": (4, 8), "message": (16, 8), "update": (16, 8), "out": (8,)}
+
+
+def molecules(p, atoms, senders, receivers, energy):
+    h = nn.relu(atoms @ p["in"])
+    for _ in range(2):
+        ends = [jnp.take_along_axis(h, each[..., None], 1) for each in (senders, receivers)]
+        sent = nn.relu(jnp.concatenate(ends, -1) @ p["message"])
+        received = jax.vmap(lambda at, m: jnp.zeros((6, 8)).at[at].add(m))(receivers, sent)
+        h = h + nn.relu(jnp.concatenate((h, received), -1) @ p["update"])
+    return squared_error(jnp.einsum("gnw,w->g", h, p["out"]), energy)
+
+
 #: For each model: parameters, loss, shapes of the batch (for integers with their upper bound).
 MODELS = {
     "llama": (LLAMA, llama, [((4, 8), 12), ((4, 8), 12)]),
@@ -209,6 +231,8 @@ MODELS = {
     "vision": (VISION, vision, [(8, 8, 8, 3), ((8,), 8)]),
     "diffusion": (DIFFUSION, diffusion, [(8, 6, 4), (8, 6, 4), (8,)]),
     "state_space": (STATE_SPACE, state_space, [(6, 4, 8), (6, 4, 8)]),
+    "recommendation": (RECOMMENDATION, recommendation, [(8, 4), ((8,), 16), ((8,), 16), (8,)]),
+    "molecules": (MOLECULES, molecules, [(8, 6, 4), ((8, 10), 6), ((8, 10), 6), (8,)]),
 }
 
 
