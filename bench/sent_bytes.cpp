@@ -61,7 +61,7 @@ class figure {
     for (const pt::partitioned* each : {&r, &shared})
       row += ',' + std::to_string(each->cost.collective_bytes) + ',' +
              std::to_string(each->cost.peak_bytes);
-    for (const pt::partitioned* each : {&r, &shared}) row += ',' + kinds(each->collectives);
+    for (const pt::partitioned* each : {&r, &shared}) row += ',' + kinds(*each);
     out_.add_row(row);
   }
 
@@ -71,10 +71,13 @@ class figure {
   pt::program p_;
   pt::mesh mesh_;
 
-  /// Returns the numbers of all-gather, all-reduce, reduce-scatter, all-to-all and permute.
-  static std::string kinds(const pt::collectives& c) {
+  /// Returns the numbers of all-gather, all-reduce, reduce-scatter, all-to-all and permute; only
+  /// all-reduces are combined.
+  static std::string kinds(const pt::partitioned& p) {
+    const pt::collectives& c = p.collectives;
+    const auto sums = c.all_reduce - (c.total() - pt::launched(p.notes));
     std::string all;
-    for (const auto n : {c.all_gather, c.all_reduce, c.reduce_scatter, c.all_to_all, c.permute})
+    for (const auto n : {c.all_gather, sums, c.reduce_scatter, c.all_to_all, c.permute})
       all += (all.empty() ? "" : " ") + std::to_string(n);
     return all;
   }

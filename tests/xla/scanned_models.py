@@ -5,7 +5,8 @@
 For plain `lax.scan` and flax's `nn.scan`, for the forward pass, the gradient, the gradient with checkpointed layers and
 the one with dropout, under BP, BP+MP and BP+MP+Z3 on a mesh B=4, M=2:
   * FLOPs, bytes sent and collectives (times trips) equal those of the unrolled model,
-  * the simulated time of a step is 0.95 to 1.08 of it: a scan stores residuals that the unrolled step recomputes,
+  * the simulated time of a step is 0.95 to 1.08 of it: a scan stores residuals that the unrolled step recomputes
+    (all-reduces are not combined here: a scan combines those of a layer, unrolled layers all),
   * the module that `partita --emit local` writes, run by XLA on eight devices, and the emulated program compute what JAX
     computes (in float64, within 1e-9 of the largest number of a result; dropout in float32, within 1e-5).
 Exit status 77: a package is missing.
@@ -111,7 +112,7 @@ def schedules(framework, scanned):
         entries = [f'"params.layers.{k}": {d + 1}' if scanned else f'"params.layers.*.{k}": {d}' for k, d in dims.items()]
         return f'{name}: manual "{axis}" {{{", ".join(entries)}}}\n'
 
-    BP = 'BP: manual "B" {batch: 0}\n'
+    BP = 'passes combine_below none\nBP: manual "B" {batch: 0}\n'
     MP = line("MP", "M", MEGATRON[framework])
     return {"BP": BP, "BP+MP": BP + MP, "BP+MP+Z3": BP + MP + line("Z3", "B", ZERO[framework])}
 

@@ -13,10 +13,11 @@ namespace partita::spmd_detail {
 /// a = all_reduce(x), b = all_reduce(y) => a, b = all_reduce(x, y)
 ///
 /// When: axes, combiner and element type agree, the operands together have at most `limit` bytes,
-/// all of them are computed before a kernel uses the first result, and the peak of live memory
-/// rises by at most 1 %. The one op runs as soon as its last operand is computed. Kernels on which
-/// only results of the program depend, such as those of an optimizer, run later within the same
-/// limit of memory. Why: each message has a fixed cost. It ends because each op is visited once.
+/// and all of them are computed before a kernel uses the first result. The one op runs as soon as
+/// its last operand is computed. Kernels on which only results of the program depend, such as those
+/// of an optimizer, run later if what they keep in memory raises its peak by at most 1 %. (The
+/// results do not count: they can overwrite the operands.) Why: each message has a fixed cost. It
+/// ends because each op is visited once.
 class combining {
  public:
   /// `nested`: live_bytes::inside.
@@ -105,7 +106,7 @@ class combining {
       }
       open.resize(kept, -1);
       for (op_id a = joinable_.first[o]; a >= 0; a = joinable_.next[a])
-        join(w, open, a, o, live.during[o], most - held);
+        join(w, open, a, o, most - held);
     }
   }
   /// The peak without the arguments, if it may rise by 1 % (of all).
@@ -130,16 +131,15 @@ class combining {
     bucket_[o] = waits_for;
     buckets_[waits_for].held = saturating_add(buckets_[waits_for].held, kept);
   }
-  /// `now`: bytes in use while the op `after` runs; `most`: bytes that may be.
-  constexpr void join(rewrite& w, vec<int>& open, op_id a, op_id after, std::int64_t now,
-                      std::int64_t most) {
+  /// `most`: bytes that may be in use while late kernels wait.
+  constexpr void join(rewrite& w, vec<int>& open, op_id a, op_id after, std::int64_t most) {
     int* found = nullptr;
     for (int& i : open)
       if (alike(buckets_[i].first, a)) found = &i;
     if (found != nullptr) {
       bucket& b = buckets_[*found];
       const std::int64_t together = saturating_add(b.bytes, bytes(a));
-      if (together <= limit_ && saturating_add(now, together) <= most && b.high <= most) {
+      if (together <= limit_ && b.high <= most) {
         w.next[b.last] = a;
         b = {b.first, a, after, together, b.held, b.high};
         bucket_[a] = *found;

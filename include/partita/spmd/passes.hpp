@@ -62,8 +62,8 @@ struct passes {
   /// larger one, if a device then sends at least this many bytes less; 0: off. See stationary.hpp.
   std::int64_t stationary_above = 0;
   /// Combines all_reduces with the same axes, combiner and element type into one of at most this
-  /// many bytes per device, if no result is needed before all operands are there; 0: off. The peak
-  /// of live memory rises by at most 1 %. See combine.hpp.
+  /// many bytes per device, if no result is needed before all operands are there, or if what waits
+  /// for it raises the peak of live memory by at most 1 %; 0: off. See combine.hpp.
   std::int64_t combine_below = 30 << 20;
   /// Moves gathers as late, and reduce_scatters and slices as early, as their operands and users
   /// permit, if that does not raise the peak of live memory. See place.hpp.
