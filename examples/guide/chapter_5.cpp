@@ -87,7 +87,7 @@ all_reduce <"B">  %x34  114688 bytes  x1  BP  dot_general(%x12, %x33) leaves a s
   line("BP, Z3", with(BP, Z3));
   line("Z3", with(Z3));
 
-  page.shows(R"(BP       9 AR  0 RS   0 AG, KiB: sent   896, arguments 1280, peak  7424, Mflop  777
+  page.shows(R"(BP       9 AR  0 RS   0 AG, KiB: sent   896, arguments 1280, peak  7488, Mflop  777
 BP, Z2   1 AR  8 RS   8 AG, KiB: sent   896, arguments  832, peak  6976, Mflop  776
 BP, Z3   1 AR  8 RS  15 AG, KiB: sent  1288, arguments  384, peak  6592, Mflop  776
 Z3       4 AR  3 RS   7 AG, KiB: sent 43092, arguments 2176, peak 20608, Mflop  780
@@ -95,18 +95,19 @@ Z3       4 AR  3 RS   7 AG, KiB: sent 43092, arguments 2176, peak 20608, Mflop  
 
   std::cout << pt::print_peak(batch, 5);
 
-  page.shows(R"(peak: 7602180 bytes while %x32 = dot_general runs, op 51 of 116
-  parameters        524288 bytes   6.9 %
-  optimizer state   524288 bytes   6.9 %
+  page.shows(R"(peak: 7667716 bytes while %x30 = dot_general runs, op 47 of 109
+  parameters        524288 bytes   6.8 %
+  optimizer state   524288 bytes   6.8 %
   inputs            262144 bytes   3.4 %
-  activations      4980736 bytes  65.5 %
-  temporaries      1310724 bytes  17.2 %
+  activations      4980736 bytes  65.0 %
+  gradients          65536 bytes   0.9 %
+  temporaries      1310724 bytes  17.1 %
 largest values there:
   1048576 bytes  %x2   tanh         tensor<1024x256xf32>  activations
   1048576 bytes  %x6   tanh         tensor<1024x256xf32>  activations
   1048576 bytes  %x10  tanh         tensor<1024x256xf32>  activations
   1048576 bytes  %x14  tanh         tensor<1024x256xf32>  activations
-  1048576 bytes  %x32  dot_general  tensor<1024x256xf32>  temporaries
+  1048576 bytes  %x30  dot_general  tensor<1024x256xf32>  temporaries
 )");
 
   line("BP, MB", with(BP, MB));
