@@ -123,7 +123,7 @@ TEST_CASE("a value that changes its layout is sent as cheaply as possible") {
   CHECK(splits > 10);
 }
 
-TEST_CASE("what every device has is not sent, however ops that move its elements are sharded") {
+TEST_CASE("unsharded values are not sent, whatever loops move their elements") {
   int sharded = 0, padded = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
