@@ -106,6 +106,26 @@ constexpr bool is_sliced_to(const layout& have, const layout& want, int rank) {
 constexpr bool is_pass(const core_program& c, op_id o) {
   return c.p.is(o, op_role::tiling) || c.p.is(o, op_role::tag);
 }
+/// The maximum number of ops and uses that change together.
+inline constexpr int most_changes = 16;
+
+/// False if a chain of ops that ends at a value begins at one with loops over axes other than
+/// `wanted`, so that slices alone do not give it. `changes`: those left.
+constexpr bool may_be_sliced(const core_program& c, value_id v, const layout& wanted,
+                             int& changes) {
+  bool within = true;
+  for (const auto& e : c.produced_layout(v)) {
+    bool known = false;
+    for (const auto& w : wanted) known = known || w.axis == e.axis;
+    within = within && known;
+  }
+  if (within) return true;
+  const op_id o = c.p.producer(v);
+  if (--changes < 0 || !(is_pass(c, o) || may_move(c, o))) return false;
+  for (const value_id each : c.p.operands(o))
+    if (!may_be_sliced(c, each, wanted, changes)) return false;
+  return true;
+}
 /// The uses whose operands need a collective, and whose producers may compute them otherwise.
 constexpr vec<use> costly_uses(const core_program& c) {
   vec<use> list;
@@ -114,7 +134,10 @@ constexpr vec<use> costly_uses(const core_program& c) {
       const value_id v = c.p.operand(o, i);
       const layout want = c.required_layout(o, i), have = c.produced_layout(v);
       if (want == have || is_sliced_to(have, want, c.p.type(v).shape.rank)) continue;
-      if (is_pass(c, c.p.producer(v)) || may_move(c, c.p.producer(v))) list.push_back({o, i});
+      int changes = most_changes;
+      if ((is_pass(c, c.p.producer(v)) || may_move(c, c.p.producer(v))) &&
+          may_be_sliced(c, v, want, changes))
+        list.push_back({o, i});
     }
   return list;
 }
@@ -163,7 +186,6 @@ class op_mover {
     value_id value;  ///< the operand before, or -1
     vec<loop> loops;
   };
-  static constexpr std::size_t most_changes = 16;
   vec<change> changed_;  ///< in `try_chain`
   /// There: the maximum of elements, on a device, of values that exist anyway and of new ones.
   std::int64_t given_ = 0, made_ = 0;
@@ -267,7 +289,7 @@ class op_mover {
       given_ = larger(given_, slice_of(c_, v, have));
       return true;
     }
-    if (changed_.size() == most_changes) return false;
+    if (changed_.size() == std::size_t{most_changes}) return false;
     const op_id o = c_.p.producer(v);
     if (is_pass(c_, o)) {
       changed_.push_back({u, v, {}});

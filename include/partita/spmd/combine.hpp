@@ -54,7 +54,7 @@ class combining {
   std::int64_t limit_;
   vec<char> late_;   ///< by op: 1 if only results of the program depend on it
   lists joinable_;   ///< all_reduces by the op that they can follow
-  vec<int> bucket_;  ///< by op: the bucket that it is in, or that a late kernel waits for
+  vec<int> bucket_;  ///< by op: the bucket that it is in, or the last that a late kernel waits for
   vec<bucket> buckets_;
 
   /// Returns the number of all_reduces that can be combined.

@@ -659,8 +659,8 @@ constexpr failure check_options(const lowering_options& options) {
 
 /// Runs the passes that rewrite a lowered program, and updates its notes and counts.
 ///
-/// Reports nothing if no all_reduces are combined, and otherwise only the sharing of alike uses is
-/// on and no uses are alike.
+/// Reports combining only if it combined something. If sharing among alike uses is the only other
+/// pass that is on, it runs, and is reported, only if there are alike uses.
 constexpr void run_passes(lowered& l, const program& source, const passes& on) {
   const auto done = [&](const renumbering& moved, pass_report report) {
     report.before = l.counts;
